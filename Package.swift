@@ -1,0 +1,124 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every target, tests included, is built with these. A warning is an error.
+let house: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let arguments: Target.Dependency = .product(
+    name: "ArgumentParser", package: "swift-argument-parser")
+let lifecycle: Target.Dependency = .product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let package = Package(
+    name: "larder",
+    products: [
+        .executable(name: "larder", targets: ["larder"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        // Floor 0: the C libraries.
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+
+        // Floor 1
+        module("LarderHTTP", [nioCore]),
+        module("LarderLMDB", ["CLMDB"]),
+        module("LarderConfig", ["Yams"]),
+        module("LarderControl", []),
+
+        // Floor 2
+        module("LarderPolicy", ["LarderHTTP"]),
+        module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
+
+        // Floor 3
+        module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
+
+        // Floor 4
+        module("LarderSession", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+        module(
+            "LarderDisk",
+            ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+
+        // Floor 5
+        module(
+            "LarderEngine",
+            [
+                "LarderSession", "LarderDisk", "LarderTransfer", "LarderStore", "LarderPolicy",
+                "LarderHTTP",
+            ]),
+
+        // Floor 6
+        module("LarderProxy", ["LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix]),
+
+        // Floor 7
+        module(
+            "LarderDaemon",
+            [
+                "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderTransfer",
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderConfig", "LarderControl",
+                nioCore, nioPosix, logging, lifecycle,
+            ]),
+
+        // Floor 8
+        .executableTarget(
+            name: "larder",
+            dependencies: [
+                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderControl", "LarderConfig", arguments, crypto, nioCore,
+            ],
+            swiftSettings: house),
+
+        // Tests
+        tests("LarderHTTPTests", ["LarderHTTP", nioCore]),
+        tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
+        tests("LarderStoreTests", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+        tests("LarderLMDBTests", ["LarderLMDB"]),
+        tests(
+            "LarderDiskTests",
+            ["LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore]),
+        tests("LarderTransferTests", ["LarderTransfer", "LarderHTTP", nioCore]),
+        tests(
+            "LarderSessionTests",
+            ["LarderSession", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+        tests(
+            "LarderProxyTests",
+            ["LarderProxy", "LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix, nioEmbedded]),
+        tests("LarderConfigTests", ["LarderConfig"]),
+        tests("LarderDaemonTests", ["LarderDaemon", "LarderConfig", "LarderControl"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+if let only = Context.environment["LARDER_ONLY"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { !only.contains($0.name) }
+    package.products = []
+}

@@ -1,0 +1,56 @@
+/// What a cache did with a request: the member that Larder adds to `Cache-Status` (RFC 9211).
+package struct CacheStatus: Sendable, Equatable {
+    /// Why a request went forward (RFC 9211 §2.2).
+    package enum Forward: String, Sendable, CaseIterable {
+        case bypass
+        case method
+        case uriMiss = "uri-miss"
+        case varyMiss = "vary-miss"
+        case miss
+        case request
+        case stale
+        case partial
+    }
+
+    /// Answered from the cache without going forward (RFC 9211 §2.1).
+    package var hit: Bool
+    package var forward: Forward?
+    /// The status that the next hop answered with, where it was forwarded (§2.3).
+    package var forwardStatus: StatusCode?
+    /// Remaining freshness in seconds; negative when stale (§2.4).
+    package var ttl: Int64?
+    /// The response is being stored (§2.5).
+    package var stored: Bool
+    /// The request was answered by another request's fetch (§2.6).
+    package var collapsed: Bool
+    /// A token that names the rule that decided (§2.8).
+    package var detail: String?
+
+    package init(
+        hit: Bool = false, forward: Forward? = nil, forwardStatus: StatusCode? = nil,
+        ttl: Int64? = nil, stored: Bool = false, collapsed: Bool = false, detail: String? = nil
+    ) {
+        self.hit = hit
+        self.forward = forward
+        self.forwardStatus = forwardStatus
+        self.ttl = ttl
+        self.stored = stored
+        self.collapsed = collapsed
+        self.detail = detail
+    }
+
+    /// The list member as it stands in the field: `larder; fwd=uri-miss; fwd-status=200; stored`.
+    ///
+    /// - Parameter name: the cache's name, a token.
+    package func member(named name: String) -> String {
+        var text = name
+        if self.hit { text += "; hit" }
+        if let forward = self.forward { text += "; fwd=\(forward.rawValue)" }
+        if let status = self.forwardStatus { text += "; fwd-status=\(status)" }
+        if let ttl = self.ttl { text += "; ttl=\(ttl)" }
+        if self.stored { text += "; stored" }
+        if self.collapsed { text += "; collapsed" }
+        if let detail = self.detail { text += "; detail=\(detail)" }
+        return text
+    }
+}

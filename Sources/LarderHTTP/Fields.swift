@@ -1,0 +1,217 @@
+/// The bytes of a field value: white space around it removed, otherwise as received.
+package typealias FieldValue = ArraySlice<UInt8>
+
+/// A field section: the header or trailer fields of one message, in order, byte for byte.
+///
+/// The lines lie in one buffer as they go over the wire (`Name: value` CRLF), each described by a
+/// small record. So a section costs two allocations whatever the number of fields, keeps unknown
+/// names with their case and repeats, and is written out by copying.
+package struct Fields: Sendable {
+    /// One field line: where its name and its value lie in the buffer.
+    package struct Line: Sendable {
+        package let known: KnownField
+        package let nameLength: UInt16
+        package let nameStart: UInt32
+        package let valueStart: UInt32
+        package let valueLength: UInt32
+
+        package init(
+            known: KnownField, nameStart: UInt32, nameLength: UInt16, valueStart: UInt32,
+            valueLength: UInt32
+        ) {
+            self.known = known
+            self.nameStart = nameStart
+            self.nameLength = nameLength
+            self.valueStart = valueStart
+            self.valueLength = valueLength
+        }
+    }
+
+    /// Name, colon, value and line end of every line, perhaps with bytes between them that belong
+    /// to no line.
+    package private(set) var bytes: [UInt8]
+    package private(set) var lines: [Line]
+
+    package init() {
+        self.bytes = []
+        self.lines = []
+    }
+
+    /// A section whose lines were found by a parser in `bytes`.
+    ///
+    /// Every range must lie inside `bytes`, names must be tokens and values field values.
+    package init(parsed bytes: [UInt8], lines: [Line]) {
+        self.bytes = bytes
+        self.lines = lines
+    }
+
+    package var isEmpty: Bool { self.lines.isEmpty }
+    package var count: Int { self.lines.count }
+
+    // MARK: Reading
+
+    /// The name of a line in the case in which it was received.
+    package func name(of line: Line) -> FieldValue {
+        let start = Int(line.nameStart)
+        return self.bytes[start..<start + Int(line.nameLength)]
+    }
+
+    package func value(of line: Line) -> FieldValue {
+        let start = Int(line.valueStart)
+        return self.bytes[start..<start + Int(line.valueLength)]
+    }
+
+    /// Whether `line` has this name, case set aside.
+    package func matches(_ line: Line, _ name: FieldName) -> Bool {
+        if line.known != name.known { return false }
+        if line.known != .other { return true }
+        let other = name.lowercased.utf8
+        guard other.count == Int(line.nameLength) else { return false }
+        return self.name(of: line).elementsEqual(other) { ASCII.lowercased($0) == $1 }
+    }
+
+    package func contains(_ name: FieldName) -> Bool {
+        self.lines.contains { self.matches($0, name) }
+    }
+
+    /// The value of the first line of this name.
+    package func first(_ name: FieldName) -> FieldValue? {
+        for line in self.lines where self.matches(line, name) {
+            return self.value(of: line)
+        }
+        return nil
+    }
+
+    /// The values of all lines of this name, in order, one element a line.
+    package func values(_ name: FieldName) -> [FieldValue] {
+        var found: [FieldValue] = []
+        for line in self.lines where self.matches(line, name) {
+            found.append(self.value(of: line))
+        }
+        return found
+    }
+
+    /// All lines of this name joined with `, ` (RFC 9110 §5.3) as text; nil where there is none.
+    ///
+    /// Bytes that are not UTF-8 are replaced: for people and for fields that are ASCII.
+    package func string(_ name: FieldName) -> String? {
+        let values = self.values(name)
+        guard !values.isEmpty else { return nil }
+        return values.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ", ")
+    }
+
+    /// Name (case as received) and value of every line, as text, in order.
+    package var pairs: [(name: String, value: String)] {
+        self.lines.map {
+            (
+                String(decoding: self.name(of: $0), as: UTF8.self),
+                String(decoding: self.value(of: $0), as: UTF8.self)
+            )
+        }
+    }
+
+    // MARK: Changing
+
+    /// Adds a line at the end.
+    ///
+    /// Bytes that a name or a value may not hold (RFC 9110 §5.1, §5.5) are replaced, a name's by
+    /// `-` and a value's by a space, so that no caller can split a message in two.
+    package mutating func append(_ name: String, _ value: some Collection<UInt8>) {
+        let nameStart = self.bytes.count
+        for byte in name.utf8 {
+            self.bytes.append(ASCII.isToken(byte) ? byte : UInt8(ascii: "-"))
+        }
+        let nameLength = self.bytes.count - nameStart
+        self.bytes.append(ASCII.colon)
+        self.bytes.append(ASCII.space)
+        let valueStart = self.bytes.count
+        for byte in value {
+            self.bytes.append(ASCII.isFieldValue(byte) ? byte : ASCII.space)
+        }
+        let valueLength = self.bytes.count - valueStart
+        self.bytes.append(ASCII.cr)
+        self.bytes.append(ASCII.lf)
+        let known = KnownField(matching: self.bytes[nameStart..<nameStart + nameLength].span)
+        self.lines.append(
+            Line(
+                known: known, nameStart: UInt32(clamping: nameStart),
+                nameLength: UInt16(clamping: nameLength),
+                valueStart: UInt32(clamping: valueStart),
+                valueLength: UInt32(clamping: valueLength)))
+    }
+
+    package mutating func append(_ name: String, _ value: String) {
+        self.append(name, value.utf8)
+    }
+
+    /// Adds another section's line at the end, name in its own case.
+    package mutating func append(_ line: Line, of other: Fields) {
+        self.append(
+            String(decoding: other.name(of: line), as: UTF8.self), other.value(of: line))
+    }
+
+    package mutating func append(contentsOf other: Fields) {
+        for line in other.lines { self.append(line, of: other) }
+    }
+
+    /// Replaces all lines of this name by one at the end.
+    package mutating func set(_ name: String, _ value: String) {
+        self.remove(FieldName(name))
+        self.append(name, value)
+    }
+
+    package mutating func remove(_ name: FieldName) {
+        self.lines.removeAll { [bytes = self.bytes] line in
+            Fields(parsed: bytes, lines: []).matches(line, name)
+        }
+    }
+
+    /// Keeps the lines for which `isIncluded` says so.
+    package mutating func keep(where isIncluded: (Fields, Line) -> Bool) {
+        let copy = self
+        self.lines = copy.lines.filter { isIncluded(copy, $0) }
+    }
+
+    // MARK: Writing
+
+    /// The section as it goes over the wire, without the empty line that ends it.
+    package func serialized() -> [UInt8] {
+        var out: [UInt8] = []
+        self.serialize(into: &out)
+        return out
+    }
+
+    /// Appends the section as it goes over the wire, without the empty line that ends it.
+    package func serialize(into out: inout [UInt8]) {
+        out.reserveCapacity(out.count + self.bytes.count + self.lines.count)
+        for line in self.lines {
+            out.append(contentsOf: self.name(of: line))
+            out.append(ASCII.colon)
+            out.append(ASCII.space)
+            out.append(contentsOf: self.value(of: line))
+            out.append(ASCII.cr)
+            out.append(ASCII.lf)
+        }
+    }
+}
+
+extension Fields: Equatable {
+    /// Same names (case set aside) and same values in the same order.
+    package static func == (a: Fields, b: Fields) -> Bool {
+        guard a.lines.count == b.lines.count else { return false }
+        return zip(a.lines, b.lines).allSatisfy { x, y in
+            x.known == y.known
+                && a.name(of: x).elementsEqual(b.name(of: y)) {
+                    ASCII.lowercased($0) == ASCII.lowercased($1)
+                }
+                && a.value(of: x) == b.value(of: y)
+        }
+    }
+}
+
+extension Fields: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, String)...) {
+        self.init()
+        for (name, value) in elements { self.append(name, value) }
+    }
+}

@@ -1,0 +1,36 @@
+/// A request method: a case-sensitive token (RFC 9110 §9).
+package struct Method: Hashable, Sendable, RawRepresentable, Codable {
+    package let rawValue: String
+
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    package static let get = Method(rawValue: "GET")
+    package static let head = Method(rawValue: "HEAD")
+    package static let post = Method(rawValue: "POST")
+    package static let put = Method(rawValue: "PUT")
+    package static let delete = Method(rawValue: "DELETE")
+    package static let options = Method(rawValue: "OPTIONS")
+    package static let trace = Method(rawValue: "TRACE")
+    package static let connect = Method(rawValue: "CONNECT")
+    package static let patch = Method(rawValue: "PATCH")
+
+    /// Whether the method asks for no change of state (RFC 9110 §9.2.1, and PROPFIND, REPORT and
+    /// SEARCH of the WebDAV family). An unknown method is taken to be unsafe.
+    package var isSafe: Bool {
+        switch self.rawValue {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH": true
+        default: false
+        }
+    }
+
+    /// Whether doing it twice has the effect of doing it once (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool {
+        self.isSafe || self == .put || self == .delete
+    }
+}
+
+extension Method: CustomStringConvertible {
+    package var description: String { self.rawValue }
+}

@@ -1,0 +1,51 @@
+/// How much content a message announces.
+package enum BodyLength: Hashable, Sendable {
+    case none
+    /// That many bytes, known beforehand (`Content-Length`).
+    case known(UInt64)
+    /// Known when it has ended (chunked, or the close of the connection).
+    case unknown
+}
+
+/// A request as a session and an upstream see it: the message, without its framing.
+///
+/// `fields` holds end-to-end fields only: no hop-by-hop field, nothing that `Connection` names, no
+/// `Host` (the authority is the URI's), no `Content-Length`, `Transfer-Encoding` or `Expect`.
+package struct Request: Sendable {
+    package var method: Method
+    package var uri: TargetURI
+    package var fields: Fields
+    package var bodyLength: BodyLength
+    /// The client sent `Expect: 100-continue`: it waits for leave to send the content.
+    package var expectsContinue: Bool
+
+    package init(
+        method: Method = .get, uri: TargetURI, fields: Fields = Fields(),
+        bodyLength: BodyLength = .none, expectsContinue: Bool = false
+    ) {
+        self.method = method
+        self.uri = uri
+        self.fields = fields
+        self.bodyLength = bodyLength
+        self.expectsContinue = expectsContinue
+    }
+}
+
+/// The head of a response: status and fields, as received from an origin or to be sent on.
+package struct ResponseHead: Sendable, Equatable {
+    package var status: StatusCode
+    /// Empty where the protocol has none (HTTP/2) or the origin sent none.
+    package var reason: String
+    package var version: HTTPVersion
+    package var fields: Fields
+
+    package init(
+        status: StatusCode, reason: String = "", version: HTTPVersion = .http11,
+        fields: Fields = Fields()
+    ) {
+        self.status = status
+        self.reason = reason
+        self.version = version
+        self.fields = fields
+    }
+}

@@ -1,0 +1,113 @@
+package import NIOCore
+
+/// A way to origins: a request in; a head and body pieces out, or a failure.
+///
+/// The session engine knows origins only through this port; libcurl is behind one implementation,
+/// scripted answers behind another.
+package protocol Upstream: Sendable {
+    /// Begins a fetch and returns at once.
+    ///
+    /// The receiver's methods are called on the upstream's own threads, for one fetch one after the
+    /// other, possibly before `fetch` returns. The request goes to the origin as it stands, but
+    /// for framing, `Host` and connection fields, which are the upstream's.
+    ///
+    /// - Parameter body: the content, where `request.bodyLength` is not `.none`.
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch
+}
+
+/// A fetch under way. Its methods may be called from any thread, at any time, also after its end.
+package protocol UpstreamFetch: AnyObject, Sendable {
+    /// Takes back a `.pause`.
+    func resume()
+    /// Ends the fetch; the receiver hears nothing more, except for a call that is already under way.
+    func cancel()
+}
+
+/// Whether more of a body is wanted now.
+package enum UpstreamDemand: Sendable {
+    case more
+    /// Deliver nothing further until `resume`. What was delivered counts as taken.
+    case pause
+}
+
+/// What happened at the connection that carried a response.
+package struct UpstreamConnectionFacts: Sendable, Equatable {
+    /// The origin's (or parent's) address and port as text; empty where unknown.
+    package var remoteAddress: String
+    package var reused: Bool
+    package var version: HTTPVersion
+
+    package init(
+        remoteAddress: String = "", reused: Bool = false, version: HTTPVersion = .http11
+    ) {
+        self.remoteAddress = remoteAddress
+        self.reused = reused
+        self.version = version
+    }
+}
+
+/// Hears what comes of one fetch.
+///
+/// `informational* · head · piece* · (finished | failed)`, or `failed` at any point before.
+/// `finished` and `failed` are the last call, and exactly one of them comes unless cancelled.
+package protocol UpstreamReceiver: AnyObject, Sendable {
+    /// A 1xx response other than 100 and 101.
+    func upstream(informational head: ResponseHead)
+    /// The final response's head. `bodyLength` is what its framing announces.
+    ///
+    /// `fields` come as the origin sent them, hop-by-hop fields included, without `Content-Length`
+    /// and `Transfer-Encoding` changed: whoever stores or relays them removes what must not travel.
+    func upstream(
+        head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+    ) -> UpstreamDemand
+    /// Bytes of the body exactly as the origin coded them (transfer coding removed).
+    func upstream(piece: ByteBuffer) -> UpstreamDemand
+    /// The body is whole, by its own framing.
+    func upstream(finished trailers: Fields)
+    func upstream(failed failure: UpstreamFailure)
+}
+
+/// Why a fetch failed, in the words of RFC 9209 §2.3 where they exist.
+package struct UpstreamFailure: Error, Hashable, Sendable {
+    /// The proxy error types of RFC 9209 §2.3 that an upstream can produce.
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
+        case dnsTimeout = "dns_timeout"
+        case dnsError = "dns_error"
+        case destinationNotFound = "destination_not_found"
+        case destinationUnavailable = "destination_unavailable"
+        case destinationIPUnroutable = "destination_ip_unroutable"
+        case connectionRefused = "connection_refused"
+        case connectionTerminated = "connection_terminated"
+        case connectionTimeout = "connection_timeout"
+        case connectionReadTimeout = "connection_read_timeout"
+        case connectionWriteTimeout = "connection_write_timeout"
+        case connectionLimitReached = "connection_limit_reached"
+        case tlsProtocolError = "tls_protocol_error"
+        case tlsCertificateError = "tls_certificate_error"
+        case httpResponseIncomplete = "http_response_incomplete"
+        case httpResponseHeaderSectionSize = "http_response_header_section_size"
+        case httpResponseBodySize = "http_response_body_size"
+        case httpResponseTimeout = "http_response_timeout"
+        case httpProtocolError = "http_protocol_error"
+        case proxyInternalError = "proxy_internal_error"
+        case proxyConfigurationError = "proxy_configuration_error"
+        /// The request's own content failed on its way in: the client's fault.
+        case requestBodyFailed = "http_request_error"
+    }
+
+    /// Who must change something for the request to succeed.
+    package enum Party: String, Hashable, Sendable { case client, origin, larder }
+
+    package var kind: Kind
+    package var party: Party
+    /// For people and logs: one line, no secrets, no line breaks.
+    package var detail: String
+
+    package init(_ kind: Kind, party: Party = .origin, detail: String) {
+        self.kind = kind
+        self.party = party
+        self.detail = detail
+    }
+}

@@ -1,0 +1,71 @@
+package import LarderHTTP
+
+/// The primary key of stored responses (RFC 9111 §2): session partition, method, target URI.
+///
+/// Two requests have the same key exactly when these bytes are the same; hashes of them only find
+/// the place. `HEAD` shares the key of `GET`, whose stored response answers it too.
+package struct CacheKey: Hashable, Sendable {
+    /// `partition SP method SP URI`, each as text; the partition is empty in a shared cache.
+    package let bytes: [UInt8]
+
+    package init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// The key under which a response to `method` on `uri` is stored and looked up.
+    ///
+    /// - Parameter partition: the principal that owns the entry, where a session is split by
+    ///   principal; must not hold a space.
+    package init(method: Method, uri: TargetURI, partition: String = "") {
+        let method = method == .head ? Method.get : method
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(uri.pathAndQuery.utf8.count + uri.host.utf8.count + 24)
+        bytes.append(contentsOf: partition.utf8)
+        bytes.append(ASCII.space)
+        bytes.append(contentsOf: method.rawValue.utf8)
+        bytes.append(ASCII.space)
+        bytes.append(contentsOf: uri.scheme.rawValue.utf8)
+        bytes.append(contentsOf: "://".utf8)
+        if let user = uri.userInfo {
+            bytes.append(contentsOf: user.utf8)
+            bytes.append(UInt8(ascii: "@"))
+        }
+        bytes.append(contentsOf: uri.host.utf8)
+        if uri.port != uri.scheme.defaultPort {
+            bytes.append(ASCII.colon)
+            bytes.append(contentsOf: String(uri.port).utf8)
+        }
+        bytes.append(contentsOf: uri.pathAndQuery.utf8)
+        self.bytes = bytes
+    }
+
+    /// Partition, method and URI as text, for people; an ftp password is left out.
+    package var parts: (partition: String, method: String, uri: String) {
+        let text = String(decoding: self.bytes, as: UTF8.self)
+        let pieces = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard pieces.count == 3 else { return ("", "", text) }
+        return (String(pieces[0]), String(pieces[1]), Self.withoutUserInfo(String(pieces[2])))
+    }
+
+    private static func withoutUserInfo(_ uri: String) -> String {
+        guard let schemeEnd = uri.range(of: "://"),
+            let at = uri[schemeEnd.upperBound...].firstIndex(of: "@"),
+            !uri[schemeEnd.upperBound..<at].contains("/")
+        else { return uri }
+        return String(uri[..<schemeEnd.upperBound] + uri[uri.index(after: at)...])
+    }
+}
+
+extension String {
+    /// The first place of `needle`, without Foundation.
+    fileprivate func range(of needle: String) -> Range<String.Index>? {
+        var start = self.startIndex
+        while start < self.endIndex {
+            if self[start...].hasPrefix(needle) {
+                return start..<self.index(start, offsetBy: needle.count)
+            }
+            start = self.index(after: start)
+        }
+        return nil
+    }
+}

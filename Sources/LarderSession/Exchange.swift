@@ -1,0 +1,97 @@
+package import LarderHTTP
+package import NIOCore
+
+/// Performs exchanges: a session, seen by one of its doors.
+///
+/// `Session` is the implementation; the proxy's own tests script another.
+package protocol ExchangeSession: AnyObject, Sendable {
+    /// Begins an exchange and returns at once; never blocks. Any thread.
+    ///
+    /// The client may hear its answer before `perform` returns: that is what a hit from memory does.
+    ///
+    /// - Parameters:
+    ///   - request: the client's request, hop-by-hop fields removed and `Via` added.
+    ///   - body: its content, where `request.bodyLength` is not `.none`. Its first `next` means that
+    ///     the content is wanted (the moment for `100 Continue`); it is never asked for when the
+    ///     answer needs none of it.
+    func perform(
+        _ request: Request, body: (any BodySource)?, client: any ExchangeClient
+    ) -> any Exchange
+}
+
+/// An exchange under way, as its client holds it.
+package protocol Exchange: AnyObject, Sendable {
+    /// The client has gone, or wants no more. Any thread, at any time, also twice.
+    func cancel()
+}
+
+/// Whoever wants the answer: a connection of the proxy, a task of the library.
+///
+/// `informational* · (answered | failed)`; called on any thread, possibly inside `perform`; must not
+/// block.
+package protocol ExchangeClient: AnyObject, Sendable {
+    /// A 1xx response (never 100 or 101) to be relayed.
+    func exchange(informational head: ResponseHead)
+    func exchange(answered answer: Answer)
+    func exchange(failed failure: ExchangeFailure)
+}
+
+/// The answer to a request.
+package struct Answer: Sendable {
+    /// The content that follows the head.
+    package enum Body: Sendable {
+        /// No content is sent (HEAD, 204, 304), whatever `bodyLength` announces.
+        case none
+        /// The whole content, in memory.
+        case resident(ByteBuffer)
+        /// The content, pulled. Whoever holds the answer must attach and read it, or cancel it.
+        case source(any BodySource)
+    }
+
+    /// Status and end-to-end fields, with `Age`, `Date` and `Cache-Status` as they should be sent;
+    /// without `Content-Length`, `Transfer-Encoding`, `Connection` and `Via`.
+    package var head: ResponseHead
+    /// What to announce: for an answer to HEAD, what a GET would have got.
+    package var bodyLength: BodyLength
+    package var body: Body
+    package var cacheStatus: CacheStatus
+    /// Address of the origin that was asked, for the log; empty where none was.
+    package var origin: String
+
+    package init(
+        head: ResponseHead, bodyLength: BodyLength, body: Body, cacheStatus: CacheStatus,
+        origin: String = ""
+    ) {
+        self.head = head
+        self.bodyLength = bodyLength
+        self.body = body
+        self.cacheStatus = cacheStatus
+        self.origin = origin
+    }
+}
+
+/// Why an exchange has no answer from an origin or a store.
+///
+/// The door turns it into its own form: the proxy into a response with `Proxy-Status` and a problem
+/// document, the library into a `URLError`.
+package struct ExchangeFailure: Error, Sendable, Equatable {
+    /// The status with which HTTP says it: 502, 503, 504 …
+    package var status: StatusCode
+    /// The proxy error type (RFC 9209 §2.3), where one fits.
+    package var error: String?
+    /// For people: one line, no secrets.
+    package var detail: String
+    package var party: UpstreamFailure.Party
+    package var cacheStatus: CacheStatus
+
+    package init(
+        status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,
+        cacheStatus: CacheStatus
+    ) {
+        self.status = status
+        self.error = error
+        self.detail = detail
+        self.party = party
+        self.cacheStatus = cacheStatus
+    }
+}
