@@ -30,6 +30,15 @@ package enum ASCII {
         return false
     }
 
+    /// The value of a hexadecimal digit (RFC 5234 `HEXDIG`, either case).
+    @inline(__always)
+    package static func hexDigit(_ byte: UInt8) -> UInt8? {
+        let digit = byte &- 0x30
+        if digit < 10 { return digit }
+        let letter = (byte | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
     /// Optional white space: a space or a tab (RFC 9110 §5.6.3).
     @inline(__always)
     package static func isOWS(_ byte: UInt8) -> Bool { byte == space || byte == tab }
@@ -38,5 +47,13 @@ package enum ASCII {
     @inline(__always)
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == tab
+    }
+
+    /// The bytes without the optional white space around them.
+    package static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var part = bytes
+        while let first = part.first, self.isOWS(first) { part.removeFirst() }
+        while let last = part.last, self.isOWS(last) { part.removeLast() }
+        return part
     }
 }

@@ -1,0 +1,69 @@
+/// What a request is about, in the form in which its request line says it (RFC 9112 §3.2).
+package enum RequestTarget: Hashable, Sendable {
+    /// `http://host/path`: what a proxy is asked for.
+    case absolute(TargetURI)
+    /// `/path?query`, as received: asked of the proxy itself, as if it were an origin.
+    case origin(String)
+    /// `host:port`, only with CONNECT. The host is in lower case, an IPv6 address in brackets.
+    case authority(host: String, port: UInt16)
+    /// `*`, only with OPTIONS: the proxy itself as a whole.
+    case asterisk
+}
+
+/// The head of a request as its client sent it.
+///
+/// One that came from `RequestHeadParser` keeps every rule of RFC 9112 that a recipient must
+/// enforce: its framing is certain and its `Host` is valid and agrees with its target.
+package struct RequestHead: Sendable, Equatable {
+    package var method: Method
+    package var target: RequestTarget
+    package var version: HTTPVersion
+    /// All fields as received, hop-by-hop fields included.
+    package var fields: Fields
+    /// How much content follows, by `MessageFraming`.
+    package var bodyLength: BodyLength
+
+    package init(
+        method: Method, target: RequestTarget, version: HTTPVersion = .http11,
+        fields: Fields = Fields(), bodyLength: BodyLength = .none
+    ) {
+        self.method = method
+        self.target = target
+        self.version = version
+        self.fields = fields
+        self.bodyLength = bodyLength
+    }
+}
+
+extension RequestHead {
+    /// Checks `Host` (RFC 9112 §3.2): one valid line, absent only in HTTP/1.0, the same authority
+    /// as the target's where that has one.
+    ///
+    /// RFC 9112 §3.2.2 lets a proxy ignore a `Host` that differs. We refuse: no honest client
+    /// sends it, and whoever reads the other of the two sees another request.
+    func validateHost() throws(HeadError) {
+        let hosts = self.fields.values(FieldName(.host))
+        guard let value = hosts.first else {
+            guard self.version < .http11 else {
+                throw HeadError(.missingHost, "no Host in an HTTP/1.1 request")
+            }
+            return
+        }
+        guard hosts.count == 1 else {
+            throw HeadError(.repeatedHost, "more than one Host")
+        }
+        let host = try Authority(parsing: value.span)
+        let agrees: Bool =
+            switch self.target {
+            case .absolute(let uri):
+                host.host == uri.host && (host.port ?? uri.scheme.defaultPort) == uri.port
+            case .authority(let name, let port):
+                host.host == name && (host.port ?? port) == port
+            case .origin, .asterisk:
+                true
+            }
+        guard agrees else {
+            throw HeadError(.hostMismatch, "Host and the request target name different servers")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/// Reading text and numbers out of lent bytes. Every range must lie inside the span.
+extension Span<UInt8> {
+    /// A copy of a range.
+    func copy(_ range: Range<Int>) -> [UInt8] {
+        let part = self.extracting(range)
+        return unsafe part.withUnsafeBufferPointer { unsafe [UInt8]($0) }
+    }
+
+    /// A range as text; bytes that are not UTF-8 are replaced.
+    func text(_ range: Range<Int>) -> String {
+        let part = self.extracting(range)
+        return unsafe part.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A range of ASCII as text in lower case.
+    func lowercasedText(_ range: Range<Int>) -> String {
+        for i in range where ASCII.lowercased(self[i]) != self[i] {
+            return String(decoding: range.map { ASCII.lowercased(self[$0]) }, as: UTF8.self)
+        }
+        return self.text(range)
+    }
+
+    /// Where `byte` stands first in a range.
+    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+        for i in range where self[i] == byte {
+            return i
+        }
+        return nil
+    }
+
+    /// Whether the bytes are this lower-case ASCII text, case set aside.
+    func equalsIgnoringCase(_ lowercased: StaticString) -> Bool {
+        guard self.count == lowercased.utf8CodeUnitCount else { return false }
+        return lowercased.withUTF8Buffer { text in
+            for i in self.indices where unsafe ASCII.lowercased(self[i]) != text[i] {
+                return false
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,121 @@
+/// The rules for path and query of a target.
+///
+/// Every visible ASCII character but `#` may stand there, also those that RFC 3986 wants encoded
+/// (`"`, `<`, `>`, `\`, `^`, `` ` ``, `{`, `|`, `}`): browsers send them, other proxies pass them on,
+/// and nothing here gives them a meaning. Bytes beyond ASCII are refused. A `%` in the path must
+/// begin an encoded byte, since origins decode paths; a query is opaque, and a stray `%` in it is
+/// common and harmless.
+enum PathAndQuery {
+    static func check(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HeadError) {
+        var inQuery = false
+        for i in range {
+            let byte = bytes[i]
+            guard byte > ASCII.space, byte < 0x7F else {
+                throw HeadError(.badTarget, "the target holds a byte that is not visible ASCII")
+            }
+            if byte == UInt8(ascii: "?") {
+                inQuery = true
+            } else if byte == UInt8(ascii: "#") {
+                throw HeadError(.fragment, "the target has a fragment")
+            } else if byte == UInt8(ascii: "%"), !inQuery {
+                guard i + 2 < range.upperBound, ASCII.hexDigit(bytes[i + 1]) != nil,
+                    ASCII.hexDigit(bytes[i + 2]) != nil
+                else {
+                    throw HeadError(.badPercentEncoding, "a % in the path begins no encoded byte")
+                }
+            }
+        }
+    }
+}
+
+extension TargetURI {
+    /// Reads a URI in absolute form (RFC 9112 §3.2.2).
+    ///
+    /// `http`, `https` and `ftp` are known. User information is refused but for ftp (RFC 9110
+    /// §4.2.4), a fragment always (§7.1). Scheme and host come out in lower case, an empty port as
+    /// the scheme's own, an empty path as `/`.
+    package init(absolute bytes: Span<UInt8>) throws(HeadError) {
+        try self.init(absolute: bytes, emptyPath: "/")
+    }
+
+    /// The same from text; nil where it is no such URI. For settings and the command line.
+    package init?(text: String) {
+        do throws(HeadError) {
+            try self.init(absolute: Array(text.utf8).span)
+        } catch {
+            return nil
+        }
+    }
+
+    /// - Parameter emptyPath: what the lack of both path and query means: `*` for OPTIONS (RFC 9112
+    ///   §3.2.4), else `/`.
+    init(absolute bytes: Span<UInt8>, emptyPath: String) throws(HeadError) {
+        guard let colon = bytes.firstIndex(of: ASCII.colon, in: 0..<bytes.count), colon > 0 else {
+            throw HeadError(.targetForm, "the target is neither a path nor an absolute URI")
+        }
+        let scheme = try Scheme(parsing: bytes.extracting(0..<colon))
+        let slash = UInt8(ascii: "/")
+        guard colon + 2 < bytes.count, bytes[colon + 1] == slash, bytes[colon + 2] == slash else {
+            throw HeadError(.badTarget, "no // after the scheme, or nothing after it")
+        }
+        let start = colon + 3
+        var end = start
+        while end < bytes.count, !Self.endsAuthority(bytes[end]) { end &+= 1 }
+        var hostStart = start
+        var userInfo: String?
+        if let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: start..<end) {
+            userInfo = try Self.userInfo(bytes, start..<at, of: scheme)
+            hostStart = at + 1
+        }
+        let authority = try Authority(parsing: bytes.extracting(hostStart..<end))
+        try PathAndQuery.check(bytes, end..<bytes.count)
+        let rest = bytes.text(end..<bytes.count)
+        self.init(
+            scheme: scheme, userInfo: userInfo, host: authority.host, port: authority.port,
+            pathAndQuery: rest.isEmpty ? emptyPath : rest.hasPrefix("/") ? rest : "/" + rest)
+    }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
+
+    /// `*( unreserved / pct-encoded / sub-delims / ":" )` (RFC 3986 §3.2.1), kept encoded.
+    private static func userInfo(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, of scheme: Scheme
+    ) throws(HeadError) -> String {
+        guard scheme == .ftp else {
+            throw HeadError(.userInfo, "user information in an http or https target")
+        }
+        let marks = "-._~!$&'()*+,;=:%".utf8
+        for i in range {
+            let byte = bytes[i]
+            let isLetter = ASCII.lowercased(byte) &- UInt8(ascii: "a") < 26
+            guard isLetter || ASCII.isDigit(byte) || marks.contains(byte) else {
+                throw HeadError(.userInfo, "the user information holds a forbidden character")
+            }
+            if byte == UInt8(ascii: "%") {
+                guard i + 2 < range.upperBound, ASCII.hexDigit(bytes[i + 1]) != nil,
+                    ASCII.hexDigit(bytes[i + 2]) != nil
+                else {
+                    throw HeadError(.badPercentEncoding, "a stray % in the user information")
+                }
+            }
+        }
+        return bytes.text(range)
+    }
+}
+
+extension Scheme {
+    /// Reads a scheme, case set aside (RFC 3986 §3.1).
+    init(parsing bytes: Span<UInt8>) throws(HeadError) {
+        if bytes.equalsIgnoringCase("http") {
+            self = .http
+        } else if bytes.equalsIgnoringCase("https") {
+            self = .https
+        } else if bytes.equalsIgnoringCase("ftp") {
+            self = .ftp
+        } else {
+            throw HeadError(.unknownScheme, "the target's scheme is none of http, https, ftp")
+        }
+    }
+}
