@@ -93,11 +93,13 @@ final class ClientExchange: Exchange {
 
     // MARK: Fetching
 
-    /// Whether another client's request for the same key is the same request.
+    /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
     private func isCollapsible(_ forward: CacheStatus.Forward) -> Bool {
         guard self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
+        let asked = CacheControl(request: self.request.fields)
+        if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
         let own: [KnownField] = [
             .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
         ]

@@ -288,9 +288,6 @@ extension Fetch: UpstreamReceiver {
             self.cancel()
             return .pause
         }
-        if case .pause = demand, let written = self.filling.heldUpBySinkAt {
-            self.waitForSink(at: written)
-        }
         return demand
     }
 
@@ -341,23 +338,6 @@ extension Fetch: ObjectSinkObserver {
         }
         if isOver { self.leaveTable() }
     }
-
-    /// The store alone holds up the clients: it gets a while to make progress.
-    private func waitForSink(at written: UInt64) {
-        let token = self.session.timers.schedule(
-            after: self.session.configuration.storePatience
-        ) { [weak self] in
-            guard let self, let now = self.filling.heldUpBySinkAt else { return }
-            if now > written { return self.waitForSink(at: now) }
-            self.session.live.storesTooSlow.add()
-            self.filling.giveUpSink()
-        }
-        self.state.withLock { state in
-            let old = state.patience
-            state.patience = token
-            return old
-        }?.cancel()
-    }
 }
 
 // MARK: - What the clients do
@@ -387,5 +367,22 @@ extension Fetch: FillingControl {
         }
         if isStored, remaining <= self.session.configuration.finishAfterClientLeft.bytes { return }
         self.cancel()
+    }
+
+    /// The store gets a while to make progress before the storing is given up.
+    func heldUpBySink(at written: UInt64) {
+        let token = self.session.timers.schedule(
+            after: self.session.configuration.storePatience
+        ) { [weak self] in
+            guard let self, let now = self.filling.patienceOver() else { return }
+            if now > written { return self.heldUpBySink(at: now) }
+            self.session.live.storesTooSlow.add()
+            self.filling.giveUpSink()
+        }
+        self.state.withLock { state in
+            let old = state.patience
+            state.patience = token
+            return old
+        }?.cancel()
     }
 }

@@ -78,9 +78,10 @@ struct FetchMachine: ~Copyable {
 
     /// The body is whole. Returns whether that concerns anybody.
     mutating func finished() -> Bool {
-        defer { self.state = .done }
         switch self.state {
-        case .relaying: return true
+        case .relaying:
+            self.state = .done
+            return true
         case .requested, .done: return false
         }
     }

@@ -49,6 +49,22 @@ final class Filling: Sendable {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
+        /// The store's patience is being measured.
+        var isTimed = false
+
+        /// How far the sink is, the first time it alone is found to keep the origin waiting.
+        mutating func heldUp() -> UInt64? {
+            guard !self.isTimed, self.body.isHeldUpBySink else { return nil }
+            self.isTimed = true
+            return self.body.sinkWritten
+        }
+
+        func resumption(_ resumes: Bool) -> Action? { resumes ? .resume(self.control) : nil }
+
+        mutating func afterReading(resumes: Bool) -> Action? {
+            if resumes { return .resume(self.control) }
+            return self.heldUp().map { .heldUp(self.control, at: $0) }
+        }
 
         /// Notes that no client is left, once.
         mutating func desertion() -> Action? {
@@ -110,7 +126,7 @@ final class Filling: Sendable {
     func readerLeft(_ id: UInt64) {
         self.act { state in
             let resumes = state.body.removeReader(id)
-            return state.desertion() ?? (resumes ? .resume(state.control) : nil)
+            return state.desertion() ?? state.afterReading(resumes: resumes)
         }
     }
 
@@ -119,18 +135,16 @@ final class Filling: Sendable {
     }
 
     func next(_ id: UInt64) -> FillingState.Step {
-        let (step, control) = self.state.withLock { state in
+        let (step, action) = self.state.withLock { state in
             let (step, resumes) = state.body.next(id)
-            return (step, resumes ? state.control : nil)
+            return (step, state.afterReading(resumes: resumes))
         }
-        control?.resume()
+        self.perform(action)
         return step
     }
 
     func advance(_ id: UInt64, by count: Int) {
-        self.act { state in
-            state.body.advance(id, by: count) ? .resume(state.control) : nil
-        }
+        self.act { $0.afterReading(resumes: $0.body.advance(id, by: count)) }
     }
 
     // MARK: The fetch
@@ -169,7 +183,12 @@ final class Filling: Sendable {
         }
         sink?.write(piece)
         for wake in wakes { wake() }
-        return self.state.withLock { $0.body.demand() }
+        let (demand, action) = self.state.withLock { state in
+            let demand = state.body.demand()
+            return (demand, state.afterReading(resumes: false))
+        }
+        self.perform(action)
+        return demand
     }
 
     /// The body has ended, well or badly. The sink, still to be committed or abandoned, comes back.
@@ -184,7 +203,7 @@ final class Filling: Sendable {
     }
 
     func sinkWritten(_ offset: UInt64) {
-        self.act { $0.body.sinkWritten(offset) ? .resume($0.control) : nil }
+        self.act { $0.resumption($0.body.sinkWritten(offset)) }
     }
 
     /// Gives the sink up because it is too slow: nothing more is written, what was is dropped.
@@ -196,12 +215,16 @@ final class Filling: Sendable {
 
     /// The sink has ended: it takes nothing more.
     func stopSink() {
-        self.act { $0.body.stopSink() ? .resume($0.control) : nil }
+        self.act { $0.resumption($0.body.stopSink()) }
     }
 
-    /// How far the sink is, while it alone keeps the origin waiting.
-    var heldUpBySinkAt: UInt64? {
-        self.state.withLock { $0.body.isHeldUpBySink ? $0.body.sinkWritten : nil }
+    /// The store's patience is over: how far the sink is now, if it alone still keeps the origin
+    /// waiting.
+    func patienceOver() -> UInt64? {
+        self.state.withLock { state in
+            state.isTimed = false
+            return state.heldUp()
+        }
     }
 
     /// How many bytes came in since the last client left; nil while there is one.
@@ -218,12 +241,18 @@ final class Filling: Sendable {
     private enum Action {
         case resume((any FillingControl)?)
         case deserted((any FillingControl)?)
+        case heldUp((any FillingControl)?, at: UInt64)
     }
 
     private func act(_ change: (inout State) -> Action?) {
-        switch self.state.withLock({ change(&$0) }) {
+        self.perform(self.state.withLock { change(&$0) })
+    }
+
+    private func perform(_ action: Action?) {
+        switch action {
         case .resume(let control)?: control?.resume()
         case .deserted(let control)?: control?.deserted()
+        case .heldUp(let control, let written)?: control?.heldUpBySink(at: written)
         case nil: break
         }
     }
@@ -244,4 +273,6 @@ protocol FillingControl: AnyObject, Sendable {
     func resume()
     /// The last client has left.
     func deserted()
+    /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
+    func heldUpBySink(at written: UInt64)
 }

@@ -40,7 +40,7 @@ final class ScriptedUpstream: Upstream {
 
         @discardableResult
         func piece(_ text: String) -> UpstreamDemand {
-            self.receiver.upstream(piece: ByteBuffer(string: text))
+            self.isCancelled ? .pause : self.receiver.upstream(piece: ByteBuffer(string: text))
         }
 
         @discardableResult
@@ -49,7 +49,7 @@ final class ScriptedUpstream: Upstream {
         }
 
         func finish(_ trailers: Fields = Fields()) {
-            self.receiver.upstream(finished: trailers)
+            if !self.isCancelled { self.receiver.upstream(finished: trailers) }
         }
 
         func fail(_ kind: UpstreamFailure.Kind = .connectionTerminated) {
