@@ -41,16 +41,16 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// The list member as it stands in the field: `larder; fwd=uri-miss; fwd-status=200; stored`.
     ///
-    /// - Parameter name: the cache's name, a token.
+    /// - Parameter name: the cache's name; what is no token is written as a string.
     package func member(named name: String) -> String {
-        var text = name
+        var text = StructuredField.tokenOrString(name)
         if self.hit { text += "; hit" }
         if let forward = self.forward { text += "; fwd=\(forward.rawValue)" }
         if let status = self.forwardStatus { text += "; fwd-status=\(status)" }
         if let ttl = self.ttl { text += "; ttl=\(ttl)" }
         if self.stored { text += "; stored" }
         if self.collapsed { text += "; collapsed" }
-        if let detail = self.detail { text += "; detail=\(detail)" }
+        if let detail = self.detail { text += "; detail=\(StructuredField.tokenOrString(detail))" }
         return text
     }
 }

@@ -8,7 +8,10 @@ package struct FieldName: Hashable, Sendable, ExpressibleByStringLiteral {
     package let known: KnownField
 
     package init(_ name: String) {
-        let lower = name.lowercased()
+        // Not `lowercased()`: it takes the Kelvin sign for a K, which is no token's letter.
+        let isLower = name.utf8.allSatisfy { ASCII.lowercased($0) == $0 }
+        let lower =
+            isLower ? name : String(decoding: name.utf8.map(ASCII.lowercased), as: UTF8.self)
         self.lowercased = lower
         self.known = KnownField(lowercased: lower)
     }

@@ -63,11 +63,18 @@ package struct Fields: Sendable {
 
     /// Whether `line` has this name, case set aside.
     package func matches(_ line: Line, _ name: FieldName) -> Bool {
+        Self.matches(line, of: self.bytes, name)
+    }
+
+    private static func matches(_ line: Line, of bytes: [UInt8], _ name: FieldName) -> Bool {
         if line.known != name.known { return false }
         if line.known != .other { return true }
         let other = name.lowercased.utf8
         guard other.count == Int(line.nameLength) else { return false }
-        return self.name(of: line).elementsEqual(other) { ASCII.lowercased($0) == $1 }
+        let start = Int(line.nameStart)
+        return bytes[start..<start + other.count].elementsEqual(other) {
+            ASCII.lowercased($0) == $1
+        }
     }
 
     package func contains(_ name: FieldName) -> Bool {
@@ -115,18 +122,25 @@ package struct Fields: Sendable {
     /// Adds a line at the end.
     ///
     /// Bytes that a name or a value may not hold (RFC 9110 §5.1, §5.5) are replaced, a name's by
-    /// `-` and a value's by a space, so that no caller can split a message in two.
+    /// `-` and a value's by a space, so that no caller can split a message in two. An empty name
+    /// becomes `-`; white space around the value is left out, as a recipient would.
     package mutating func append(_ name: String, _ value: some Collection<UInt8>) {
         let nameStart = self.bytes.count
         for byte in name.utf8 {
             self.bytes.append(ASCII.isToken(byte) ? byte : UInt8(ascii: "-"))
         }
+        if name.isEmpty { self.bytes.append(UInt8(ascii: "-")) }
         let nameLength = self.bytes.count - nameStart
         self.bytes.append(ASCII.colon)
         self.bytes.append(ASCII.space)
         let valueStart = self.bytes.count
         for byte in value {
-            self.bytes.append(ASCII.isFieldValue(byte) ? byte : ASCII.space)
+            let safe = ASCII.isFieldValue(byte) ? byte : ASCII.space
+            if self.bytes.count == valueStart, ASCII.isOWS(safe) { continue }
+            self.bytes.append(safe)
+        }
+        while self.bytes.count > valueStart, let last = self.bytes.last, ASCII.isOWS(last) {
+            self.bytes.removeLast()
         }
         let valueLength = self.bytes.count - valueStart
         self.bytes.append(ASCII.cr)
@@ -146,8 +160,19 @@ package struct Fields: Sendable {
 
     /// Adds another section's line at the end, name in its own case.
     package mutating func append(_ line: Line, of other: Fields) {
-        self.append(
-            String(decoding: other.name(of: line), as: UTF8.self), other.value(of: line))
+        let nameStart = self.bytes.count
+        self.bytes.append(contentsOf: other.name(of: line))
+        self.bytes.append(ASCII.colon)
+        self.bytes.append(ASCII.space)
+        let valueStart = self.bytes.count
+        self.bytes.append(contentsOf: other.value(of: line))
+        self.bytes.append(ASCII.cr)
+        self.bytes.append(ASCII.lf)
+        self.lines.append(
+            Line(
+                known: line.known, nameStart: UInt32(clamping: nameStart),
+                nameLength: line.nameLength, valueStart: UInt32(clamping: valueStart),
+                valueLength: line.valueLength))
     }
 
     package mutating func append(contentsOf other: Fields) {
@@ -161,14 +186,16 @@ package struct Fields: Sendable {
     }
 
     package mutating func remove(_ name: FieldName) {
-        self.lines.removeAll { [bytes = self.bytes] line in
-            Fields(parsed: bytes, lines: []).matches(line, name)
-        }
+        // Most sections lack most names: then nothing is written, thus nothing copied.
+        guard self.contains(name) else { return }
+        let bytes = self.bytes
+        self.lines.removeAll { Self.matches($0, of: bytes, name) }
     }
 
     /// Keeps the lines for which `isIncluded` says so.
     package mutating func keep(where isIncluded: (Fields, Line) -> Bool) {
         let copy = self
+        guard !copy.lines.allSatisfy({ isIncluded(copy, $0) }) else { return }
         self.lines = copy.lines.filter { isIncluded(copy, $0) }
     }
 

@@ -15,12 +15,12 @@ package struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
     private var scanner = HeadScanner()
     private var requestLine: RequestLine?
-    private var fieldsStart = 0
-    private var lines: [Fields.Line] = []
+    private var section: FieldSectionParser
     private var emptyLines = 0
 
     package init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits.bounded
+        self.section = FieldSectionParser(start: 0, limit: 0, fieldCount: 0)
     }
 
     /// Whether a head has begun but is not whole: what tells a client that left in the middle of a
@@ -47,8 +47,6 @@ package struct RequestHeadParser: Sendable {
     private mutating func reset() {
         self.scanner = HeadScanner()
         self.requestLine = nil
-        self.fieldsStart = 0
-        self.lines = []
         self.emptyLines = 0
         self.isMidHead = false
     }
@@ -82,10 +80,13 @@ package struct RequestHeadParser: Sendable {
             guard let parsed = try self.parseRequestLine(bytes) else { return nil }
             requestLine = parsed
             self.requestLine = parsed
-            self.fieldsStart = self.scanner.lineStart
-            self.lines.reserveCapacity(Swift.min(16, self.limits.fieldCount))
+            self.section = FieldSectionParser(
+                start: self.scanner.lineStart, limit: self.limits.head,
+                fieldCount: self.limits.fieldCount)
         }
-        guard let fields = try self.parseFields(bytes) else { return nil }
+        guard let fields = try self.section.parse(bytes, scanner: &self.scanner) else {
+            return nil
+        }
         var head = RequestHead(
             method: requestLine.method, target: requestLine.target, version: requestLine.version,
             fields: fields)
@@ -110,27 +111,5 @@ package struct RequestHeadParser: Sendable {
             return nil
         }
         return try RequestLine(parsing: bytes.extracting(line))
-    }
-
-    private mutating func parseFields(_ bytes: Span<UInt8>) throws(HeadError) -> Fields? {
-        let seen = bytes.extracting(first: self.limits.head)
-        while let line = try self.scanner.nextLine(in: seen) {
-            if line.isEmpty {
-                return Fields(
-                    parsed: bytes.copy(self.fieldsStart..<line.lowerBound), lines: self.lines)
-            }
-            guard self.lines.count < self.limits.fieldCount else {
-                throw HeadError(.tooManyFields, "too many field lines")
-            }
-            guard !ASCII.isOWS(bytes[line.lowerBound]) else {
-                throw HeadError(.foldedLine, "a field line that begins with white space")
-            }
-            self.lines.append(
-                try FieldLineParser.parse(bytes, line, base: self.fieldsStart))
-        }
-        guard bytes.count < self.limits.head else {
-            throw HeadError(.headTooLarge, "the header section is too large")
-        }
-        return nil
     }
 }

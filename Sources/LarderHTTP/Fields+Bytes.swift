@@ -1,0 +1,36 @@
+package import NIOCore
+
+extension Fields {
+    /// A section read back from where its bytes may have been damaged; nil where they were.
+    ///
+    /// Checks what `init(parsed:lines:)` takes on trust: every range lies inside `bytes`, names are
+    /// tokens and their identities right, values hold no control characters.
+    package init?(checking bytes: [UInt8], lines: [Line]) {
+        for line in lines {
+            let nameEnd = UInt64(line.nameStart) + UInt64(line.nameLength)
+            let valueEnd = UInt64(line.valueStart) + UInt64(line.valueLength)
+            guard line.nameLength > 0, nameEnd <= UInt64(bytes.count),
+                valueEnd <= UInt64(bytes.count)
+            else { return nil }
+            let name = bytes[Int(line.nameStart)..<Int(nameEnd)]
+            let value = bytes[Int(line.valueStart)..<Int(valueEnd)]
+            guard name.allSatisfy(ASCII.isToken), value.allSatisfy(ASCII.isFieldValue),
+                KnownField(matching: name.span) == line.known
+            else { return nil }
+        }
+        self.init(parsed: bytes, lines: lines)
+    }
+
+    /// Writes the section as it goes over the wire, without the empty line that ends it.
+    package func write(into buffer: inout ByteBuffer) {
+        buffer.reserveCapacity(minimumWritableBytes: self.bytes.count + 2 * self.lines.count)
+        for line in self.lines {
+            buffer.writeBytes(self.name(of: line))
+            buffer.writeInteger(ASCII.colon)
+            buffer.writeInteger(ASCII.space)
+            buffer.writeBytes(self.value(of: line))
+            buffer.writeInteger(ASCII.cr)
+            buffer.writeInteger(ASCII.lf)
+        }
+    }
+}

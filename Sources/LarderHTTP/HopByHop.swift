@@ -1,0 +1,80 @@
+/// Fields that are for one connection only (RFC 9110 §7.6.1).
+package enum HopByHop {
+    /// Removes what must not travel on: every field that `Connection` names, the connection fields
+    /// themselves, and the authentication fields between a client and its proxy (§11.7).
+    ///
+    /// `Via` stays though `Connection` may name it: a request could else hide that it runs in a
+    /// circle.
+    package static func strip(_ fields: inout Fields) {
+        let named = self.connectionOptions(fields).map { FieldName($0) }
+        fields.keep { fields, line in
+            if self.isConnectionField(line.known) { return false }
+            return line.known == .via || !named.contains { fields.matches(line, $0) }
+        }
+    }
+
+    /// Whether a field is always for one connection only.
+    package static func isConnectionField(_ field: KnownField) -> Bool {
+        switch field {
+        case .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade,
+            .http2Settings, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo:
+            true
+        default:
+            false
+        }
+    }
+
+    /// The connection options that `Connection` lists, in lower case; what is no token is left out.
+    package static func connectionOptions(_ fields: Fields) -> [String] {
+        self.options(fields, .connection)
+    }
+
+    /// Whether the connection that a message came over may be used again after it (RFC 9112 §9.3).
+    ///
+    /// A request in HTTP/1.0 ends its connection even where it says `keep-alive`: a proxy must not
+    /// believe that option, which an older proxy between may have passed on unread. The obsolete
+    /// `Proxy-Connection` is believed when it says `close`.
+    ///
+    /// - Parameter isResponse: the message is an answer to us, so that the option may be believed.
+    package static func keepsAlive(
+        _ fields: Fields, version: HTTPVersion, isResponse: Bool = false
+    ) -> Bool {
+        let options = self.connectionOptions(fields)
+        if options.contains("close") || self.options(fields, .proxyConnection).contains("close") {
+            return false
+        }
+        if version >= .http11 { return true }
+        return isResponse && options.contains("keep-alive")
+    }
+
+    private static func options(_ fields: Fields, _ name: KnownField) -> [String] {
+        guard fields.contains(FieldName(name)) else { return [] }
+        return fields.elements(FieldName(name)).compactMap { element in
+            guard element.allSatisfy(ASCII.isToken) else { return nil }
+            return String(decoding: element.map(ASCII.lowercased), as: UTF8.self)
+        }
+    }
+}
+
+/// Trailer sections (RFC 9110 §6.5).
+package enum Trailers {
+    /// Removes fields that mean nothing or harm when they come after the content (§6.5.1): framing,
+    /// routing, request modifiers, authentication, content format, response control.
+    package static func strip(_ fields: inout Fields) {
+        HopByHop.strip(&fields)
+        fields.keep { _, line in !self.isForbidden(line.known) }
+    }
+
+    private static func isForbidden(_ field: KnownField) -> Bool {
+        switch field {
+        case .contentLength, .host, .cacheControl, .cdnCacheControl, .expect, .maxForwards,
+            .pragma, .range, .te, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
+            .ifRange, .authorization, .setCookie, .cookie, .wwwAuthenticate, .age, .expires,
+            .date, .location, .retryAfter, .vary, .warning, .contentEncoding, .contentType,
+            .contentRange, .contentLocation, .noVarySearch, .via, .forwarded, .cacheStatus:
+            true
+        default:
+            HopByHop.isConnectionField(field)
+        }
+    }
+}

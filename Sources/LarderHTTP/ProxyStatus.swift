@@ -1,0 +1,70 @@
+/// Bare items of structured fields (RFC 9651 §3.3), written.
+package enum StructuredField {
+    /// Whether a text is an `sf-token` (§3.3.4).
+    package static func isToken(_ text: String) -> Bool {
+        guard let first = text.utf8.first else { return false }
+        let isLetter = ASCII.lowercased(first) &- UInt8(ascii: "a") < 26
+        guard isLetter || first == UInt8(ascii: "*") else { return false }
+        return text.utf8.allSatisfy {
+            ASCII.isToken($0) || $0 == ASCII.colon || $0 == UInt8(ascii: "/")
+        }
+    }
+
+    /// The text as an `sf-string` (§3.3.3): quoted, `"` and `\` escaped. What is not printable ASCII
+    /// is replaced, a character by a `?`.
+    package static func string(_ text: String) -> String {
+        var out = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { out.unicodeScalars.append("\\") }
+            let isPrintable = scalar.value >= 0x20 && scalar.value < 0x7F
+            out.unicodeScalars.append(isPrintable ? scalar : "?")
+        }
+        return out + "\""
+    }
+
+    /// The text as a token where it is one, else as a string.
+    package static func tokenOrString(_ text: String) -> String {
+        self.isToken(text) ? text : self.string(text)
+    }
+}
+
+/// What a proxy says of its dealings with the next hop: the member that Larder adds to `Proxy-Status`
+/// (RFC 9209).
+package struct ProxyStatus: Sendable, Equatable {
+    /// A proxy error type (§2.3), a token; what is none is left out.
+    package var error: String?
+    /// The host or address that was asked (§2.1.2).
+    package var nextHop: String?
+    /// The ALPN name of the protocol spoken there (§2.1.3).
+    package var nextProtocol: String?
+    /// The status that came from there (§2.1.4).
+    package var receivedStatus: StatusCode?
+    /// For people (§2.1.5): no secrets.
+    package var detail: String?
+
+    package init(
+        error: String? = nil, nextHop: String? = nil, nextProtocol: String? = nil,
+        receivedStatus: StatusCode? = nil, detail: String? = nil
+    ) {
+        self.error = error
+        self.nextHop = nextHop
+        self.nextProtocol = nextProtocol
+        self.receivedStatus = receivedStatus
+        self.detail = detail
+    }
+
+    /// The list member as it stands in the field: `larder; error=dns_timeout; next-hop="a.example"`.
+    ///
+    /// - Parameter name: the proxy's name; what is no token is written as a string.
+    package func member(named name: String) -> String {
+        var text = StructuredField.tokenOrString(name)
+        if let error = self.error, StructuredField.isToken(error) { text += "; error=\(error)" }
+        if let hop = self.nextHop { text += "; next-hop=\(StructuredField.string(hop))" }
+        if let next = self.nextProtocol, StructuredField.isToken(next) {
+            text += "; next-protocol=\(next)"
+        }
+        if let status = self.receivedStatus { text += "; received-status=\(status)" }
+        if let detail = self.detail { text += "; detail=\(StructuredField.string(detail))" }
+        return text
+    }
+}

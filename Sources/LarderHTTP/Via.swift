@@ -1,0 +1,35 @@
+/// The `Via` field (RFC 9110 §7.6.3).
+package enum Via {
+    /// Adds this proxy to the path that a message has taken.
+    ///
+    /// - Parameters:
+    ///   - version: the protocol in which the message was received.
+    ///   - pseudonym: what stands for this proxy's host, a token.
+    package static func append(
+        to fields: inout Fields, version: HTTPVersion, pseudonym: String
+    ) {
+        let safe = pseudonym.utf8.map { self.isReceivedByte($0) ? $0 : UInt8(ascii: "-") }
+        let name = String(decoding: safe, as: UTF8.self)
+        fields.append("Via", "\(version.viaName) \(name.isEmpty ? "-" : name)")
+    }
+
+    /// Whether the message has passed a proxy of this pseudonym: it runs in a circle.
+    ///
+    /// Names are compared without regard to case; what a comment says does not count.
+    package static func contains(pseudonym: String, in fields: Fields) -> Bool {
+        guard fields.contains(FieldName(.via)) else { return false }
+        return fields.elements(FieldName(.via), comments: true).contains { element in
+            let received = element.drop { !ASCII.isOWS($0) }.drop(while: ASCII.isOWS)
+                .prefix { !ASCII.isOWS($0) && $0 != UInt8(ascii: "(") }
+            return received.elementsEqual(pseudonym.utf8) {
+                ASCII.lowercased($0) == ASCII.lowercased($1)
+            }
+        }
+    }
+
+    /// Bytes of `received-by`: a token, or a host with a port.
+    private static func isReceivedByte(_ byte: UInt8) -> Bool {
+        ASCII.isToken(byte) || byte == ASCII.colon || byte == UInt8(ascii: "[")
+            || byte == UInt8(ascii: "]")
+    }
+}
