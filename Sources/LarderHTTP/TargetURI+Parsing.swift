@@ -56,7 +56,7 @@ extension TargetURI {
         let scheme = try Scheme(parsing: bytes.extracting(0..<colon))
         let slash = UInt8(ascii: "/")
         guard colon + 2 < bytes.count, bytes[colon + 1] == slash, bytes[colon + 2] == slash else {
-            throw HeadError(.badTarget, "no // after the scheme, or nothing after it")
+            throw HeadError(.badTarget, "no // after the scheme")
         }
         let start = colon + 3
         var end = start
