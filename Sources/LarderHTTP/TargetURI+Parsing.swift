@@ -38,7 +38,9 @@ extension TargetURI {
         try self.init(absolute: bytes, emptyPath: "/")
     }
 
-    /// The same from text; nil where it is no such URI. For settings and the command line.
+    /// The same from text; nil where it is no such URI.
+    ///
+    /// For settings and the command line.
     package init?(text: String) {
         do throws(HeadError) {
             try self.init(absolute: Array(text.utf8).span)

@@ -42,14 +42,18 @@ struct Decoding: Equatable {
 
 @Suite("The chunked transfer coding (RFC 9112 §7.1)")
 struct ChunkedTests {
-    @Test("is decoded whole, split at every byte, and glued", arguments: [
-        ("0\n\n", "", [:]), ("5\nhello\n0\n\n", "hello", [:]),
-        ("0005\nhello\n1;a=\"b;c\"\n!\n000\n\n", "hello!", [:]),
-        ("A\n0123456789\na \t;x\n0123456789\n0;last\n\n", "01234567890123456789", [:]),
-        ("1\n\u{0}\n0\nX: y\nEtag: \"1\"\n\n", "\u{0}", ["X": "y", "Etag": "\"1\""]),
-        ("2\nab\n0\nContent-Length: 4\nHost: x\nA: b\nTransfer-Encoding: chunked\n\n", "ab",
-            ["A": "b"]),
-    ] as [(String, String, Fields)])
+    @Test(
+        "is decoded whole, split at every byte, and glued",
+        arguments: [
+            ("0\n\n", "", [:]), ("5\nhello\n0\n\n", "hello", [:]),
+            ("0005\nhello\n1;a=\"b;c\"\n!\n000\n\n", "hello!", [:]),
+            ("A\n0123456789\na \t;x\n0123456789\n0;last\n\n", "01234567890123456789", [:]),
+            ("1\n\u{0}\n0\nX: y\nEtag: \"1\"\n\n", "\u{0}", ["X": "y", "Etag": "\"1\""]),
+            (
+                "2\nab\n0\nContent-Length: 4\nHost: x\nA: b\nTransfer-Encoding: chunked\n\n", "ab",
+                ["A": "b"]
+            ),
+        ] as [(String, String, Fields)])
     func valid(_ text: String, _ content: String, _ trailers: Fields) {
         let bytes = wire(text)
         let expected = Decoding(content: Array(content.utf8), trailers: trailers)
@@ -64,17 +68,20 @@ struct ChunkedTests {
         }
     }
 
-    @Test("is refused", arguments: [
-        ("\n", .badChunkSize), ("x\n", .badChunkSize), ("-1\n", .badChunkSize),
-        ("+1\n", .badChunkSize), (" 1\n", .badChunkSize), ("0x1\na\n", .badChunkSize),
-        ("1 \na\n", .badChunkSize), ("1 2\n", .badChunkSize), (";a\n", .badChunkSize),
-        ("1;\u{0}\n", .badChunkSize), ("1g\n", .badChunkSize),
-        ("8000000000000000\n", .chunkSizeOverflow), ("fffffffffffffffff\n", .chunkSizeOverflow),
-        ("1\na0\n\n", .badChunkEnd), ("1\nab\n0\n\n", .badChunkEnd), ("1\na\u{D}0", .badChunkEnd),
-        ("1\u{D}a", .bareCR), ("1;x\u{D}y\n", .bareCR), ("0\n\u{D}x", .bareCR),
-        ("0\nA : b\n\n", .spaceBeforeColon), ("0\nA: b\n c\n\n", .foldedLine),
-        ("0\nA\n\n", .missingColon),
-    ] as [(String, HeadError.Reason)])
+    @Test(
+        "is refused",
+        arguments: [
+            ("\n", .badChunkSize), ("x\n", .badChunkSize), ("-1\n", .badChunkSize),
+            ("+1\n", .badChunkSize), (" 1\n", .badChunkSize), ("0x1\na\n", .badChunkSize),
+            ("1 \na\n", .badChunkSize), ("1 2\n", .badChunkSize), (";a\n", .badChunkSize),
+            ("1;\u{0}\n", .badChunkSize), ("1g\n", .badChunkSize),
+            ("8000000000000000\n", .chunkSizeOverflow), ("fffffffffffffffff\n", .chunkSizeOverflow),
+            ("1\na0\n\n", .badChunkEnd), ("1\nab\n0\n\n", .badChunkEnd),
+            ("1\na\u{D}0", .badChunkEnd),
+            ("1\u{D}a", .bareCR), ("1;x\u{D}y\n", .bareCR), ("0\n\u{D}x", .bareCR),
+            ("0\nA : b\n\n", .spaceBeforeColon), ("0\nA: b\n c\n\n", .foldedLine),
+            ("0\nA\n\n", .missingColon),
+        ] as [(String, HeadError.Reason)])
     func bad(_ text: String, _ reason: HeadError.Reason) {
         let bytes = wire(text)
         let whole = Decoding.of([bytes[...]])
@@ -82,10 +89,12 @@ struct ChunkedTests {
         for pieces in splits(bytes) { #expect(Decoding.of(pieces) == whole) }
     }
 
-    @Test("has no line end but CRLF", arguments: [
-        "1\na\r\n0\r\n\r\n", "1;x\na\r\n0\r\n\r\n", "1\r\na\n0\r\n\r\n", "1\r\na\r\n0\n\r\n",
-        "1\r\na\r\n0\r\n\n", "1\r\na\r\n0\r\nA: b\n\r\n",
-    ])
+    @Test(
+        "has no line end but CRLF",
+        arguments: [
+            "1\na\r\n0\r\n\r\n", "1;x\na\r\n0\r\n\r\n", "1\r\na\n0\r\n\r\n", "1\r\na\r\n0\n\r\n",
+            "1\r\na\r\n0\r\n\n", "1\r\na\r\n0\r\nA: b\n\r\n",
+        ])
     func bareLF(_ text: String) {
         let error = Decoding.of([Array(text.utf8)[...]]).error
         #expect(error == .bareLF || error == .badChunkEnd)

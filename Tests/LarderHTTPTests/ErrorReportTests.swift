@@ -3,17 +3,20 @@ import Testing
 
 @Suite("Proxy-Status and Cache-Status (RFC 9209, RFC 9211)")
 struct StatusMemberTests {
-    @Test("Proxy-Status holds what is known", arguments: [
-        (ProxyStatus(), "larder"), (ProxyStatus(error: "dns_timeout"), "larder; error=dns_timeout"),
-        (ProxyStatus(error: "a b; x"), "larder"),
-        (
-            ProxyStatus(
-                error: "connection_refused", nextHop: "a.example:80", nextProtocol: "http/1.1",
-                receivedStatus: .badGateway, detail: "say \"no\" \\ é\r\nX: y"),
-            "larder; error=connection_refused; next-hop=\"a.example:80\"; next-protocol=http/1.1;"
-                + " received-status=502; detail=\"say \\\"no\\\" \\\\ ???X: y\""
-        ),
-    ])
+    @Test(
+        "Proxy-Status holds what is known",
+        arguments: [
+            (ProxyStatus(), "larder"),
+            (ProxyStatus(error: "dns_timeout"), "larder; error=dns_timeout"),
+            (ProxyStatus(error: "a b; x"), "larder"),
+            (
+                ProxyStatus(
+                    error: "connection_refused", nextHop: "a.example:80", nextProtocol: "http/1.1",
+                    receivedStatus: .badGateway, detail: "say \"no\" \\ é\r\nX: y"),
+                "larder; error=connection_refused; next-hop=\"a.example:80\"; next-protocol=http/1.1;"
+                    + " received-status=502; detail=\"say \\\"no\\\" \\\\ ???X: y\""
+            ),
+        ])
     func proxyStatus(_ status: ProxyStatus, _ expected: String) {
         #expect(status.member(named: "larder") == expected)
     }
@@ -35,7 +38,8 @@ struct StatusMemberTests {
             status.member(named: "larder")
                 == "larder; fwd=uri-miss; fwd-status=200; ttl=-5; stored; collapsed;"
                 + " detail=\"no good\"")
-        #expect(CacheStatus(hit: true, detail: "fresh").member(named: "c") == "c; hit; detail=fresh")
+        #expect(
+            CacheStatus(hit: true, detail: "fresh").member(named: "c") == "c; hit; detail=fresh")
     }
 }
 
@@ -52,7 +56,8 @@ struct ProblemDocumentTests {
         #expect(
             full.json()
                 == "{\"type\":\"t\",\"title\":\"a\\\"b\",\"status\":400,\"detail\":"
-                + "\"\\\\ \\n\\u0001\\u003c/script\\u003e\\u0026\\u2028é\",\"instance\":\"urn:x\"}\n")
+                + "\"\\\\ \\n\\u0001\\u003c/script\\u003e\\u0026\\u2028é\",\"instance\":\"urn:x\"}\n"
+        )
         #expect(full.rendered(as: .json) == Array(full.json().utf8))
     }
 
@@ -68,17 +73,19 @@ struct ProblemDocumentTests {
         #expect(!ProblemDocument(status: .ok).html().contains("<p>"))
     }
 
-    @Test("in the form that the client prefers (RFC 9110 §12.5.1)", arguments: [
-        ("*/*", .json), ("", .json), ("text/html", .html), ("TEXT/HTML;q=0.1", .html),
-        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", .html),
-        ("application/json", .json), ("application/problem+json, text/html;q=0.9", .json),
-        ("text/html;q=0.9, application/json", .json), ("text/html, */*", .html),
-        ("text/*, application/json", .json), ("text/*", .html), ("text/html;q=0", .json),
-        ("text/html;q=0, */*", .json), ("text/html;q=0.5, application/*;q=0.4", .html),
-        ("text/html; q=0.30, application/*;q=0.4", .json), ("text/html;q=2", .json),
-        ("text/html;q=x", .json), ("text/html;q=", .json), ("text/html;q=1.000", .html),
-        ("text/html;level=1;q=0.5, */*;q=0.6", .json), (";,q=1;,", .json),
-    ] as [(String, ProblemDocument.Format)])
+    @Test(
+        "in the form that the client prefers (RFC 9110 §12.5.1)",
+        arguments: [
+            ("*/*", .json), ("", .json), ("text/html", .html), ("TEXT/HTML;q=0.1", .html),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", .html),
+            ("application/json", .json), ("application/problem+json, text/html;q=0.9", .json),
+            ("text/html;q=0.9, application/json", .json), ("text/html, */*", .html),
+            ("text/*, application/json", .json), ("text/*", .html), ("text/html;q=0", .json),
+            ("text/html;q=0, */*", .json), ("text/html;q=0.5, application/*;q=0.4", .html),
+            ("text/html; q=0.30, application/*;q=0.4", .json), ("text/html;q=2", .json),
+            ("text/html;q=x", .json), ("text/html;q=", .json), ("text/html;q=1.000", .html),
+            ("text/html;level=1;q=0.5, */*;q=0.6", .json), (";,q=1;,", .json),
+        ] as [(String, ProblemDocument.Format)])
     func format(_ accept: String, _ expected: ProblemDocument.Format) {
         #expect(ProblemDocument.Format(acceptedBy: ["Accept": accept]) == expected)
     }

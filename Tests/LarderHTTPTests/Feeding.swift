@@ -53,7 +53,9 @@ extension String {
     }
 }
 
-/// One head from a block. A function, because `#expect` cannot hold a `Span`.
+/// One head from a block.
+///
+/// A function, because `#expect` cannot hold a `Span`.
 func responseHead(_ block: [UInt8]) throws(HeadError) -> ResponseHead {
     try ResponseHeadParser.parse(block: block.span)
 }

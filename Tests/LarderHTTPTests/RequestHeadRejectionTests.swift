@@ -2,7 +2,9 @@ import LarderHTTP
 import NIOCore
 import Testing
 
-/// A request that must be refused. `\n` in the text stands for CRLF.
+/// A request that must be refused.
+///
+/// `\n` in the text stands for CRLF.
 struct BadRequest: Sendable, CustomTestStringConvertible {
     var bytes: [UInt8]
     var reason: HeadError.Reason
@@ -105,48 +107,57 @@ struct BadRequest: Sendable, CustomTestStringConvertible {
         BadRequest("GET / HTTP/1.1\n Host: h\n\n", .foldedLine),
     ]
 
-    static let hosts: [BadRequest] = [
-        BadRequest("GET / HTTP/1.1\n\n", .missingHost),
-        BadRequest("GET http://h/ HTTP/1.1\n\n", .missingHost),
-        fields("Host: h", .repeatedHost), fields("hOST: other", .repeatedHost),
-        BadRequest("GET / HTTP/1.0\nHost: h\nHost: h\n\n", .repeatedHost),
-        BadRequest("GET http://h/ HTTP/1.1\nHost: i\n\n", .hostMismatch),
-        BadRequest("GET http://h/ HTTP/1.1\nHost: h:81\n\n", .hostMismatch),
-        BadRequest("GET https://h/ HTTP/1.1\nHost: h:80\n\n", .hostMismatch),
-        BadRequest("GET http://h:81/ HTTP/1.1\nHost: h\n\n", .hostMismatch),
-        BadRequest("CONNECT h:443 HTTP/1.1\nHost: i:443\n\n", .hostMismatch),
-        BadRequest("CONNECT h:443 HTTP/1.1\nHost: h:80\n\n", .hostMismatch),
-    ] + [
-        "", "a b", "a,b", "h/", "u@h", "h?x", "h%41", "h!", "é", "[::1", "[::1]x",
-        "[]", "[1]", "[fe80::1%25eth0]", "[v1.x]", "1", "1.2.3", "127.1", "0x7f.1", "1.2.3.4.5",
-        "256.1.1.1", "01.2.3.4", "1.2.3.4.", "a.0x", "a\\b", "<h>", String(repeating: "a", count: 256),
-    ].map { BadRequest("GET / HTTP/1.1\nHost: \($0)\n\n", .badHost) } + [
-        "h:65536", "h:0", "h:-1", "h:+1", "h:8 0", "h:8x", "h:80:80", "h:99999999999999999999", "[::1]:0",
-    ].map { BadRequest("GET / HTTP/1.1\nHost: \($0)\n\n", .badPort) }
+    static let hosts: [BadRequest] =
+        [
+            BadRequest("GET / HTTP/1.1\n\n", .missingHost),
+            BadRequest("GET http://h/ HTTP/1.1\n\n", .missingHost),
+            fields("Host: h", .repeatedHost), fields("hOST: other", .repeatedHost),
+            BadRequest("GET / HTTP/1.0\nHost: h\nHost: h\n\n", .repeatedHost),
+            BadRequest("GET http://h/ HTTP/1.1\nHost: i\n\n", .hostMismatch),
+            BadRequest("GET http://h/ HTTP/1.1\nHost: h:81\n\n", .hostMismatch),
+            BadRequest("GET https://h/ HTTP/1.1\nHost: h:80\n\n", .hostMismatch),
+            BadRequest("GET http://h:81/ HTTP/1.1\nHost: h\n\n", .hostMismatch),
+            BadRequest("CONNECT h:443 HTTP/1.1\nHost: i:443\n\n", .hostMismatch),
+            BadRequest("CONNECT h:443 HTTP/1.1\nHost: h:80\n\n", .hostMismatch),
+        ]
+        + [
+            "", "a b", "a,b", "h/", "u@h", "h?x", "h%41", "h!", "é", "[::1", "[::1]x",
+            "[]", "[1]", "[fe80::1%25eth0]", "[v1.x]", "1", "1.2.3", "127.1", "0x7f.1", "1.2.3.4.5",
+            "256.1.1.1", "01.2.3.4", "1.2.3.4.", "a.0x", "a\\b", "<h>",
+            String(repeating: "a", count: 256),
+        ].map { BadRequest("GET / HTTP/1.1\nHost: \($0)\n\n", .badHost) }
+        + [
+            "h:65536", "h:0", "h:-1", "h:+1", "h:8 0", "h:8x", "h:80:80", "h:99999999999999999999",
+            "[::1]:0",
+        ].map { BadRequest("GET / HTTP/1.1\nHost: \($0)\n\n", .badPort) }
 
-    static let framing: [BadRequest] = [
-        fields("Content-Length: 1\nTransfer-Encoding: chunked", .bothLengths),
-        fields("Transfer-Encoding: chunked\nContent-Length: 1", .bothLengths),
-        fields("Content-Length: 1\nContent-Length: 1", .repeatedContentLength),
-        fields("Content-Length: 1\nContent-Length: 2", .repeatedContentLength),
-        fields("Transfer-Encoding: gzip", .chunkedNotLast),
-        fields("Transfer-Encoding: identity", .chunkedNotLast),
-        fields("Transfer-Encoding: chunked, gzip", .chunkedNotLast),
-        fields("Transfer-Encoding: chunked, chunked", .chunkedNotLast),
-        fields("Transfer-Encoding: chunked\nTransfer-Encoding: chunked", .chunkedNotLast),
-        fields("Transfer-Encoding: gzip, chunked", .unknownTransferCoding, 501),
-        fields("Transfer-Encoding: x;q=\"1\"\nTransfer-Encoding: CHUNKED", .unknownTransferCoding, 501),
-        fields("Transfer-Encoding:", .badTransferEncoding),
-        fields("Transfer-Encoding: ,chunked", .badTransferEncoding),
-        fields("Transfer-Encoding: chunked,", .chunkedNotLast).with(.badTransferEncoding),
-        fields("Transfer-Encoding: chunked;a=b", .badTransferEncoding),
-        fields("Transfer-Encoding: chunked x", .badTransferEncoding),
-        fields("Transfer-Encoding: \"chunked\"", .badTransferEncoding),
-        BadRequest("POST / HTTP/1.0\nTransfer-Encoding: chunked\n\n", .transferEncodingVersion),
-    ] + [
-        "", "+1", "-1", "1, 1", "1,1", "0x1", "1 1", "1.0", "a", "1a", "\"1\"",
-        "9223372036854775808", "18446744073709551616", "99999999999999999999999",
-    ].map { fields("Content-Length: \($0)", .badContentLength) }
+    static let framing: [BadRequest] =
+        [
+            fields("Content-Length: 1\nTransfer-Encoding: chunked", .bothLengths),
+            fields("Transfer-Encoding: chunked\nContent-Length: 1", .bothLengths),
+            fields("Content-Length: 1\nContent-Length: 1", .repeatedContentLength),
+            fields("Content-Length: 1\nContent-Length: 2", .repeatedContentLength),
+            fields("Transfer-Encoding: gzip", .chunkedNotLast),
+            fields("Transfer-Encoding: identity", .chunkedNotLast),
+            fields("Transfer-Encoding: chunked, gzip", .chunkedNotLast),
+            fields("Transfer-Encoding: chunked, chunked", .chunkedNotLast),
+            fields("Transfer-Encoding: chunked\nTransfer-Encoding: chunked", .chunkedNotLast),
+            fields("Transfer-Encoding: gzip, chunked", .unknownTransferCoding, 501),
+            fields(
+                "Transfer-Encoding: x;q=\"1\"\nTransfer-Encoding: CHUNKED", .unknownTransferCoding,
+                501),
+            fields("Transfer-Encoding:", .badTransferEncoding),
+            fields("Transfer-Encoding: ,chunked", .badTransferEncoding),
+            fields("Transfer-Encoding: chunked,", .chunkedNotLast).with(.badTransferEncoding),
+            fields("Transfer-Encoding: chunked;a=b", .badTransferEncoding),
+            fields("Transfer-Encoding: chunked x", .badTransferEncoding),
+            fields("Transfer-Encoding: \"chunked\"", .badTransferEncoding),
+            BadRequest("POST / HTTP/1.0\nTransfer-Encoding: chunked\n\n", .transferEncodingVersion),
+        ]
+        + [
+            "", "+1", "-1", "1, 1", "1,1", "0x1", "1 1", "1.0", "a", "1a", "\"1\"",
+            "9223372036854775808", "18446744073709551616", "99999999999999999999999",
+        ].map { fields("Content-Length: \($0)", .badContentLength) }
 
     private func with(_ reason: HeadError.Reason) -> BadRequest {
         var copy = self

@@ -39,17 +39,22 @@ struct ResponseHeadParserTests {
         }
     }
 
-    @Test("are read whole, split at every byte, and glued", arguments: [
-        Valid("HTTP/1.1 200 OK\n\n", 200, "OK"), Valid("HTTP/1.1 200 \n\n", 200),
-        Valid("HTTP/1.1 200\n\n", 200), Valid("HTTP/2 204 \n\n", 204, "", .http2),
-        Valid("HTTP/3 204\n\n", 204, "", .http3), Valid("HTTP/1.0 999 a  b\t\n\n", 999, "a  b\t", .http10),
-        Valid("HTTP/1.1 100 Über\n\n", 100, "Über"),
-        Valid("HTTP/1.1 200 OK\nA: 1\na:2\nB:\n\n", 200, "OK", .http11,
-            ["A": "1", "a": "2", "B": ""]),
-        Valid("HTTP/1.1 200 OK\nA: 1\n 2\n\t3\nB:\n  x\n\n", 200, "OK", .http11,
-            ["A": "1   2  \t3", "B": "x"]),
-        Valid("HTTP/1.1 200 OK\nA: 1\n  \n\n", 200, "OK", .http11, ["A": "1"]),
-    ])
+    @Test(
+        "are read whole, split at every byte, and glued",
+        arguments: [
+            Valid("HTTP/1.1 200 OK\n\n", 200, "OK"), Valid("HTTP/1.1 200 \n\n", 200),
+            Valid("HTTP/1.1 200\n\n", 200), Valid("HTTP/2 204 \n\n", 204, "", .http2),
+            Valid("HTTP/3 204\n\n", 204, "", .http3),
+            Valid("HTTP/1.0 999 a  b\t\n\n", 999, "a  b\t", .http10),
+            Valid("HTTP/1.1 100 Über\n\n", 100, "Über"),
+            Valid(
+                "HTTP/1.1 200 OK\nA: 1\na:2\nB:\n\n", 200, "OK", .http11,
+                ["A": "1", "a": "2", "B": ""]),
+            Valid(
+                "HTTP/1.1 200 OK\nA: 1\n 2\n\t3\nB:\n  x\n\n", 200, "OK", .http11,
+                ["A": "1   2  \t3", "B": "x"]),
+            Valid("HTTP/1.1 200 OK\nA: 1\n  \n\n", 200, "OK", .http11, ["A": "1"]),
+        ])
     func valid(_ sample: Valid) throws {
         let bytes = wire(sample.text)
         let expected = Reading(messages: [sample.head])
@@ -72,21 +77,26 @@ struct ResponseHeadParserTests {
         }
     }
 
-    @Test("that are bad are the origin's fault: 502", arguments: [
-        ("HTTP/1.1 99 x\n\n", .badStatusLine), ("HTTP/1.1 1000 x\n\n", .badStatusLine),
-        ("HTTP/1.1 099 x\n\n", .badStatusLine), ("HTTP/1.1  200 x\n\n", .badStatusLine),
-        ("HTTP/1.1 20x\n\n", .badStatusLine), ("HTTP/1.1\n\n", .badStatusLine),
-        ("HTTP/1.1 \n\n", .badStatusLine), ("HTTP/1.1 200x\n\n", .badStatusLine),
-        ("HTTP/1.1 +20 x\n\n", .badStatusLine), ("HTTP/1.1 200 \u{1}\n\n", .badStatusLine),
-        ("ICY 200 OK\n\n", .badVersion), ("HTTP/1 200 OK\n\n", .badVersion),
-        ("http/1.1 200 OK\n\n", .badVersion), ("HTTP/1.11 200 OK\n\n", .badVersion),
-        ("HTTP/9 200 OK\n\n", .unsupportedVersion), ("HTTP/0.9 200 OK\n\n", .unsupportedVersion),
-        ("HTTP/1.1 200 OK\n A: 1\n\n", .foldedLine), ("HTTP/1.1 200 OK\nA : 1\n\n", .spaceBeforeColon),
-        ("HTTP/1.1 200 OK\nA\n\n", .missingColon), ("HTTP/1.1 200 OK\n: x\n\n", .emptyFieldName),
-        ("HTTP/1.1 200 OK\nA: \u{0}\n\n", .badFieldValue),
-        ("HTTP/1.1 200 OK\nA: 1\n \u{1}\n\n", .badFieldValue),
-        ("HTTP/1.1 200 OK\nA: a\u{D}b\n\n", .bareCR),
-    ] as [(String, HeadError.Reason)])
+    @Test(
+        "that are bad are the origin's fault: 502",
+        arguments: [
+            ("HTTP/1.1 99 x\n\n", .badStatusLine), ("HTTP/1.1 1000 x\n\n", .badStatusLine),
+            ("HTTP/1.1 099 x\n\n", .badStatusLine), ("HTTP/1.1  200 x\n\n", .badStatusLine),
+            ("HTTP/1.1 20x\n\n", .badStatusLine), ("HTTP/1.1\n\n", .badStatusLine),
+            ("HTTP/1.1 \n\n", .badStatusLine), ("HTTP/1.1 200x\n\n", .badStatusLine),
+            ("HTTP/1.1 +20 x\n\n", .badStatusLine), ("HTTP/1.1 200 \u{1}\n\n", .badStatusLine),
+            ("ICY 200 OK\n\n", .badVersion), ("HTTP/1 200 OK\n\n", .badVersion),
+            ("http/1.1 200 OK\n\n", .badVersion), ("HTTP/1.11 200 OK\n\n", .badVersion),
+            ("HTTP/9 200 OK\n\n", .unsupportedVersion),
+            ("HTTP/0.9 200 OK\n\n", .unsupportedVersion),
+            ("HTTP/1.1 200 OK\n A: 1\n\n", .foldedLine),
+            ("HTTP/1.1 200 OK\nA : 1\n\n", .spaceBeforeColon),
+            ("HTTP/1.1 200 OK\nA\n\n", .missingColon),
+            ("HTTP/1.1 200 OK\n: x\n\n", .emptyFieldName),
+            ("HTTP/1.1 200 OK\nA: \u{0}\n\n", .badFieldValue),
+            ("HTTP/1.1 200 OK\nA: 1\n \u{1}\n\n", .badFieldValue),
+            ("HTTP/1.1 200 OK\nA: a\u{D}b\n\n", .bareCR),
+        ] as [(String, HeadError.Reason)])
     func bad(_ text: String, _ reason: HeadError.Reason) {
         let bytes = wire(text)
         for lenient in [false, true] {
@@ -150,36 +160,45 @@ struct ResponseFramingTests {
         var expected: BodyLength
     }
 
-    @Test("the length is what the rules say, in their order", arguments: [
-        Case(method: .head, fields: ["Content-Length": "5"], expected: .none),
-        Case(method: .head, fields: ["Transfer-Encoding": "chunked"], expected: .none),
-        Case(status: 204, fields: ["Content-Length": "5"], expected: .none),
-        Case(status: 304, fields: ["Content-Length": "5"], expected: .none),
-        Case(status: 103, fields: [:], expected: .none),
-        Case(method: .connect, fields: ["Content-Length": "5"], expected: .none),
-        Case(method: .connect, status: 403, fields: ["Content-Length": "5"], expected: .known(5)),
-        Case(fields: ["Content-Length": "0"], expected: .known(0)),
-        Case(fields: ["Content-Length": "5", "content-length": "5"], expected: .known(5)),
-        Case(fields: ["Content-Length": "9223372036854775807"], expected: .known(UInt64(Int64.max))),
-        Case(fields: ["Transfer-Encoding": "chunked"], expected: .unknown),
-        Case(fields: ["Transfer-Encoding": "gzip"], expected: .unknown),
-        Case(fields: [:], expected: .unknown), Case(version: .http10, fields: [:], expected: .unknown),
-        Case(version: .http2, fields: ["Content-Length": "7"], expected: .known(7)),
-    ])
+    @Test(
+        "the length is what the rules say, in their order",
+        arguments: [
+            Case(method: .head, fields: ["Content-Length": "5"], expected: .none),
+            Case(method: .head, fields: ["Transfer-Encoding": "chunked"], expected: .none),
+            Case(status: 204, fields: ["Content-Length": "5"], expected: .none),
+            Case(status: 304, fields: ["Content-Length": "5"], expected: .none),
+            Case(status: 103, fields: [:], expected: .none),
+            Case(method: .connect, fields: ["Content-Length": "5"], expected: .none),
+            Case(
+                method: .connect, status: 403, fields: ["Content-Length": "5"], expected: .known(5)),
+            Case(fields: ["Content-Length": "0"], expected: .known(0)),
+            Case(fields: ["Content-Length": "5", "content-length": "5"], expected: .known(5)),
+            Case(
+                fields: ["Content-Length": "9223372036854775807"],
+                expected: .known(UInt64(Int64.max))),
+            Case(fields: ["Transfer-Encoding": "chunked"], expected: .unknown),
+            Case(fields: ["Transfer-Encoding": "gzip"], expected: .unknown),
+            Case(fields: [:], expected: .unknown),
+            Case(version: .http10, fields: [:], expected: .unknown),
+            Case(version: .http2, fields: ["Content-Length": "7"], expected: .known(7)),
+        ])
     func length(_ c: Case) throws {
         let head = ResponseHead(status: StatusCode(c.status), version: c.version, fields: c.fields)
         #expect(try MessageFraming.responseBody(of: head, to: c.method) == c.expected)
     }
 
-    @Test("faulty framing is the origin's fault", arguments: [
-        (["Content-Length": "5", "content-length": "6"], .repeatedContentLength),
-        (["Content-Length": "5, 5"], .badContentLength), (["Content-Length": ""], .badContentLength),
-        (["Content-Length": "-1"], .badContentLength),
-        (["Content-Length": "1", "Transfer-Encoding": "chunked"], .bothLengths),
-        (["Transfer-Encoding": "chunked, gzip"], .chunkedNotLast),
-        (["Transfer-Encoding": "gzip, chunked"], .unknownTransferCoding),
-        (["Transfer-Encoding": "chunked;x"], .badTransferEncoding),
-    ] as [(Fields, HeadError.Reason)])
+    @Test(
+        "faulty framing is the origin's fault",
+        arguments: [
+            (["Content-Length": "5", "content-length": "6"], .repeatedContentLength),
+            (["Content-Length": "5, 5"], .badContentLength),
+            (["Content-Length": ""], .badContentLength),
+            (["Content-Length": "-1"], .badContentLength),
+            (["Content-Length": "1", "Transfer-Encoding": "chunked"], .bothLengths),
+            (["Transfer-Encoding": "chunked, gzip"], .chunkedNotLast),
+            (["Transfer-Encoding": "gzip, chunked"], .unknownTransferCoding),
+            (["Transfer-Encoding": "chunked;x"], .badTransferEncoding),
+        ] as [(Fields, HeadError.Reason)])
     func faulty(_ fields: Fields, _ reason: HeadError.Reason) {
         let error = #expect(throws: HeadError.self) {
             try MessageFraming.responseBody(

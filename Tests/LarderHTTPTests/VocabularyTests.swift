@@ -18,7 +18,8 @@ struct ASCIITests {
         for byte in UInt8.min...UInt8.max {
             let scalar = Unicode.Scalar(byte)
             #expect(ASCII.isFieldValue(byte) == (byte == 9 || (byte >= 32 && byte != 127)))
-            #expect(ASCII.isDigit(byte) == ("0"..."9" as ClosedRange<Unicode.Scalar>).contains(scalar))
+            #expect(
+                ASCII.isDigit(byte) == ("0"..."9" as ClosedRange<Unicode.Scalar>).contains(scalar))
             #expect(ASCII.isOWS(byte) == (byte == 32 || byte == 9))
             let isUpper = (65...90).contains(byte)
             #expect(ASCII.lowercased(byte) == (isUpper ? byte + 32 : byte))
@@ -167,10 +168,12 @@ struct UnitTests {
         #expect(Duration.milliseconds(-1500).inSeconds == -1)
     }
 
-    @Test("sizes are readable", arguments: [
-        (0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (10 << 30, "10 GiB"),
-        (UInt64.max, "16 EiB"),
-    ] as [(UInt64, String)])
+    @Test(
+        "sizes are readable",
+        arguments: [
+            (0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (10 << 30, "10 GiB"),
+            (UInt64.max, "16 EiB"),
+        ] as [(UInt64, String)])
     func byteCounts(_ bytes: UInt64, _ text: String) {
         #expect(ByteCount(bytes).description == text)
     }
