@@ -232,6 +232,10 @@ struct RequestHeadLimitTests {
         let error = self.read(start + String(repeating: "x", count: 29) + "\n\n").error
         #expect(error?.reason == .headTooLarge)
         #expect(error?.status == StatusCode(431))
+        // Refused as soon as it is certain: with the byte that reaches the limit.
+        let open = start + String(repeating: "x", count: 32)
+        #expect(self.read(open).error?.reason == .headTooLarge)
+        #expect(self.read(String(open.dropLast())).error == nil)
     }
 
     @Test("so many field lines, not more")

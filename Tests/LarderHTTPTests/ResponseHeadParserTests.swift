@@ -136,7 +136,9 @@ struct ResponseHeadParserTests {
         #expect(reason("HTTP/1.1 200 12345678\n\n") == .startLineTooLong)
         #expect(reason("HTTP/1.1 200 \nA:\nB:\n x\n\n") == nil)
         #expect(reason("HTTP/1.1 200 \nA:\nB:\nC:\n\n") == .tooManyFields)
-        #expect(reason("HTTP/1.1 200 \nA: " + String(repeating: "x", count: 60)) == .headTooLarge)
+        let open = "HTTP/1.1 200 \nA: " + String(repeating: "x", count: 42)  // 60 bytes
+        #expect(reason(open) == .headTooLarge)
+        #expect(reason(String(open.dropLast())) == nil)
     }
 
     @Test("a block of trailer fields is read by the same rules")
