@@ -5,7 +5,9 @@ package import NIOCore
 /// A chunk is `writeHead`, its data, `writeDataEnd`; the message ends with `writeEnd`. The data
 /// itself is written by the caller, so that it is not copied.
 package enum ChunkedEncoder {
-    /// Writes the size line of a chunk. Zero writes nothing: an empty chunk would end the message.
+    /// Writes the size line of a chunk.
+    ///
+    /// Zero writes nothing: an empty chunk would end the message.
     package static func writeHead(of length: Int, into buffer: inout ByteBuffer) {
         guard length > 0 else { return }
         let digits = (64 - UInt64(length).leadingZeroBitCount + 3) / 4

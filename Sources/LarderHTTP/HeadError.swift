@@ -58,7 +58,9 @@ package struct HeadError: Error, Hashable, Sendable {
 }
 
 extension HeadError {
-    /// The rule that was broken. The raw value is a stable token for logs and counters.
+    /// The rule that was broken.
+    ///
+    /// The raw value is a stable token for logs and counters.
     package enum Reason: String, Hashable, Sendable, CaseIterable {
         // Lines (RFC 9112 §2.2)
         case bareCR = "bare-cr"

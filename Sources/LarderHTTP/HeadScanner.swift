@@ -8,8 +8,9 @@ struct HeadScanner: Sendable {
     private var position = 0
     /// The first byte of the line under way: when a line was returned, the byte after its end.
     private(set) var lineStart = 0
-    /// Accepts LF alone as a line end (RFC 9112 §2.2 "MAY recognize"). A request never may: what
-    /// one party reads as two lines and another as one is how requests are smuggled.
+    /// Accepts LF alone as a line end (RFC 9112 §2.2 "MAY recognize").
+    ///
+    /// A request never may: what one party reads as two lines and another as one is how requests are smuggled.
     private let acceptsBareLF: Bool
 
     init(acceptsBareLF: Bool = false) {

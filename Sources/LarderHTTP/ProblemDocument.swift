@@ -56,7 +56,9 @@ package struct ProblemDocument: Sendable, Equatable {
         return "{\(members.joined(separator: ","))}\n"
     }
 
-    /// The document as a short page for people. Every value is escaped; there is no script.
+    /// The document as a short page for people.
+    ///
+    /// Every value is escaped; there is no script.
     package func html() -> String {
         let heading = "\(self.status) \(Self.htmlText(self.title))"
         var page = "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
@@ -68,7 +70,9 @@ package struct ProblemDocument: Sendable, Equatable {
         return page + "</html>\n"
     }
 
-    /// A JSON string. `<`, `>` and `&` are escaped too, for those who paste it into a page.
+    /// A JSON string.
+    ///
+    /// `<`, `>` and `&` are escaped too, for those who paste it into a page.
     private static func jsonString(_ text: String) -> String {
         var out = "\""
         for scalar in text.unicodeScalars {

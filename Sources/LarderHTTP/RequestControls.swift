@@ -9,7 +9,9 @@ package enum MaxForwards {
         case forward(remaining: UInt64)
     }
 
-    /// Reads the field. One that is repeated or no number is ignored; one too large to count is
+    /// Reads the field.
+    ///
+    /// One that is repeated or no number is ignored; one too large to count is
     /// taken for the largest that can be.
     package static func judge(method: Method, fields: Fields) -> Verdict {
         guard method == .trace || method == .options else { return .unlimited }
@@ -38,7 +40,7 @@ package enum MaxForwards {
 }
 
 /// `Expect` (RFC 9110 §10.1.1).
-package enum Expectation: Hashable, Sendable {
+package enum Expect: Hashable, Sendable {
     case none
     /// The client waits for `100 Continue` before it sends its content.
     case `continue`
@@ -74,7 +76,8 @@ package enum Upgrade {
             // `protocol-name ["/" protocol-version]`, both tokens.
             let parts = element.split(
                 separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            guard parts.count <= 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(ASCII.isToken) })
+            guard parts.count <= 2,
+                parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(ASCII.isToken) })
             else { return nil }
             return String(decoding: element, as: UTF8.self)
         }

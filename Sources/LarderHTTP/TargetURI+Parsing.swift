@@ -38,7 +38,9 @@ extension TargetURI {
         try self.init(absolute: bytes, emptyPath: "/")
     }
 
-    /// The same from text; nil where it is no such URI. For settings and the command line.
+    /// The same from text; nil where it is no such URI.
+    ///
+    /// For settings and the command line.
     package init?(text: String) {
         do throws(HeadError) {
             try self.init(absolute: Array(text.utf8).span)
@@ -56,7 +58,7 @@ extension TargetURI {
         let scheme = try Scheme(parsing: bytes.extracting(0..<colon))
         let slash = UInt8(ascii: "/")
         guard colon + 2 < bytes.count, bytes[colon + 1] == slash, bytes[colon + 2] == slash else {
-            throw HeadError(.badTarget, "no // after the scheme, or nothing after it")
+            throw HeadError(.badTarget, "no // after the scheme")
         }
         let start = colon + 3
         var end = start

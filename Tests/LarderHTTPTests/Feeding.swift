@@ -52,3 +52,14 @@ extension String {
         self.map { $0 == old ? new : String($0) }.joined()
     }
 }
+
+/// One head from a block.
+///
+/// A function, because `#expect` cannot hold a `Span`.
+func responseHead(_ block: [UInt8]) throws(HeadError) -> ResponseHead {
+    try ResponseHeadParser.parse(block: block.span)
+}
+
+func trailerFields(_ block: [UInt8]) throws(HeadError) -> Fields {
+    try Fields(parsing: block.span)
+}

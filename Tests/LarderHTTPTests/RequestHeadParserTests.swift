@@ -60,7 +60,9 @@ struct ValidRequest: Sendable, CustomTestStringConvertible {
 
 @Suite("Request heads (RFC 9112 §2–§6)")
 struct RequestHeadParserTests {
-    @Test("that are valid are read whole, split at every byte, and glued", arguments: ValidRequest.all)
+    @Test(
+        "that are valid are read whole, split at every byte, and glued", arguments: ValidRequest.all
+    )
     func valid(_ sample: ValidRequest) throws {
         let bytes = wire(sample.text)
         let whole = Reading.requests([bytes[...]])
