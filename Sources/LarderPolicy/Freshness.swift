@@ -97,11 +97,10 @@ package struct Freshness: Sendable, Equatable {
         else { return (.zero, .none) }
         let unchanged = Double((date - modified).inMicroseconds)
         let bound = Double(configuration.heuristicMaximum.inMicroseconds)
-        let lifetime = min(bound, unchanged * configuration.heuristicFraction)
+        let part = unchanged * configuration.heuristicFraction
         // A fraction from the settings may be absurd; the conversion must not trap on it.
-        guard let whole = Int64(exactly: max(0, lifetime).rounded(.down)) else {
-            return (.zero, .none)
-        }
+        guard !part.isNaN, let whole = Int64(exactly: max(0, min(bound, part)).rounded(.down))
+        else { return (.zero, .none) }
         return (.microseconds(whole), .heuristic)
     }
 

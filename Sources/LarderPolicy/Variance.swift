@@ -23,9 +23,15 @@ package enum Variance {
     package static func matches(
         _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
     ) -> Bool {
-        self.matches(
-            self.varies(head.fields), head.varyingFields, request.fields,
-            semantic: configuration.semanticVary)
+        let semantic = configuration.semanticVary
+        return self.varies(head.fields).allSatisfy { member in
+            guard case .field(let name) = member else { return false }
+            if VaryingValue.equal(name, head.varyingFields, request.fields, semantic: semantic) {
+                return true
+            }
+            return semantic && name.known == .acceptLanguage
+                && VaryingValue.prefersLanguage(of: head.fields, request.fields)
+        }
     }
 
     private static func matches(
