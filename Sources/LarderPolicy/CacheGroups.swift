@@ -24,7 +24,8 @@ package enum CacheGroups {
 
     /// The strings of a list; what is no string makes the field invalid, and it is ignored.
     private static func names(in fields: Fields, _ name: KnownField) -> [String] {
-        guard fields.has(name), let members = StructuredField.list(in: fields, name: FieldName(name))
+        guard fields.has(name),
+            let members = StructuredField.list(in: fields, name: FieldName(name))
         else { return [] }
         var names: [String] = []
         for member in members.prefix(self.limit) {

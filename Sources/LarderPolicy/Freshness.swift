@@ -76,8 +76,10 @@ package struct Freshness: Sendable, Equatable {
         return self.heuristic(head, date: date, configuration: configuration)
     }
 
-    /// `Expires` less `Date`. Anything that is no date means "already expired" (§5.3); of several
-    /// lines the earliest counts, as conflicts go to the more restrictive (§4.2.1).
+    /// `Expires` less `Date`.
+    ///
+    /// Anything that is no date means "already expired" (§5.3); of several lines the earliest
+    /// counts, as conflicts go to the more restrictive (§4.2.1).
     private static func untilExpires(_ head: StoredHead, date: Timestamp) -> Duration {
         var earliest: Timestamp?
         for line in head.fields.lines where line.known == .expires {

@@ -44,7 +44,8 @@ struct ByteRangeTests {
         #expect(range.resolve(length: length) == expected)
     }
 
-    @Test("leaves out what cannot be satisfied, and is unsatisfiable when nothing is left (§15.5.17)")
+    @Test(
+        "leaves out what cannot be satisfied, and is unsatisfiable when nothing is left (§15.5.17)")
     func sets() {
         let set = RangeSet([.from(20, through: 30), .from(0, through: 1), .suffix(1)])
         #expect(set.resolve(length: 10) == [0..<2, 9..<10])

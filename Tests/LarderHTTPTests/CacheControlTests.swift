@@ -37,11 +37,21 @@ struct CacheControlTests {
         Case("no-transform") { $0.noTransform = true },
         Case("immutable") { $0.immutable = true },
         Case("only-if-cached") { $0.onlyIfCached = true },
-        Case("public, no-store") { $0.isPublic = true; $0.noStore = true },
-        Case("public,no-store") { $0.isPublic = true; $0.noStore = true },
-        Case("public\t,\t no-store") { $0.isPublic = true; $0.noStore = true },
-        Case(",, public ,, ,no-store,") { $0.isPublic = true; $0.noStore = true },
-        Case("public", "no-store") { $0.isPublic = true; $0.noStore = true },
+        Case("public, no-store") {
+            $0.isPublic = true; $0.noStore = true
+        },
+        Case("public,no-store") {
+            $0.isPublic = true; $0.noStore = true
+        },
+        Case("public\t,\t no-store") {
+            $0.isPublic = true; $0.noStore = true
+        },
+        Case(",, public ,, ,no-store,") {
+            $0.isPublic = true; $0.noStore = true
+        },
+        Case("public", "no-store") {
+            $0.isPublic = true; $0.noStore = true
+        },
         // What grants must be written as the RFC writes it.
         Case("public=yes") { _ in },
         Case("immutable=1") { _ in },
@@ -75,27 +85,61 @@ struct CacheControlTests {
         Case("max-age=2147483649") { $0.maxAge = .seconds(2_147_483_648) },
         Case("max-age=99999999999999999999999999") { $0.maxAge = .seconds(2_147_483_648) },
         // §4.2.1: invalid freshness information makes the response stale.
-        Case("max-age") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=\"\"") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=-1") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=+60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=60.0") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=60s") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=a60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age='60'") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=\"60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=60\"") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age =60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age= 60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age=60 70") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("max-age:60") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
-        Case("s-maxage=x") { $0.sMaxage = .zero; $0.hasInvalidLifetime = true },
+        Case("max-age") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=\"\"") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=-1") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=+60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=60.0") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=60s") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=a60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age='60'") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=\"60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=60\"") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age =60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age= 60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age=60 70") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("max-age:60") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("s-maxage=x") {
+            $0.sMaxage = .zero; $0.hasInvalidLifetime = true
+        },
         // §4.2.1: of several the most restrictive.
         Case("max-age=60, max-age=10") { $0.maxAge = .seconds(10) },
         Case("max-age=10, max-age=60") { $0.maxAge = .seconds(10) },
         Case("max-age=60", "max-age=10") { $0.maxAge = .seconds(10) },
-        Case("max-age=60, max-age=x") { $0.maxAge = .zero; $0.hasInvalidLifetime = true },
+        Case("max-age=60, max-age=x") {
+            $0.maxAge = .zero; $0.hasInvalidLifetime = true
+        },
         Case("ext=\"max-age=60\", max-age=1") { $0.maxAge = .seconds(1) },
         Case("max-age=1, ext=\"max-age=60\"") { $0.maxAge = .seconds(1) },
         // Windows: what cannot be read allows nothing, of several the narrowest counts.
@@ -117,7 +161,9 @@ struct CacheControlTests {
         Case("no-cache=\"a, B ,c\"") { $0.noCacheFields = ["a", "b", "c"] },
         Case("no-cache=Set-Cookie") { $0.noCacheFields = ["set-cookie"] },
         Case("no-cache=\"a\", no-cache=\"b\"") { $0.noCacheFields = ["a", "b"] },
-        Case("no-cache=\"a\", no-cache") { $0.noCacheFields = ["a"]; $0.noCache = true },
+        Case("no-cache=\"a\", no-cache") {
+            $0.noCacheFields = ["a"]; $0.noCache = true
+        },
         Case("private=\"X-User\"") { $0.privateFields = ["x-user"] },
         Case("private=\"X-User\", private") {
             $0.privateFields = ["x-user"]
@@ -201,8 +247,12 @@ struct TargetedCacheControlTests {
         "is a dictionary of structured fields",
         arguments: [
             Case("max-age=60") { $0.maxAge = .seconds(60) },
-            Case("max-age=60, no-store") { $0.maxAge = .seconds(60); $0.noStore = true },
-            Case("max-age=60", "no-store") { $0.maxAge = .seconds(60); $0.noStore = true },
+            Case("max-age=60, no-store") {
+                $0.maxAge = .seconds(60); $0.noStore = true
+            },
+            Case("max-age=60", "no-store") {
+                $0.maxAge = .seconds(60); $0.noStore = true
+            },
             Case("no-store=?0") { _ in },
             Case("no-store=?1") { $0.noStore = true },
             Case("max-age=60;ext=1") { $0.maxAge = .seconds(60) },

@@ -11,7 +11,8 @@ struct ReferenceTests {
         arguments: [
             ("http://a.example/x", "http://a.example/x"), ("g", "http://a.example/b/c/g"),
             ("./g", "http://a.example/b/c/g"), ("g/", "http://a.example/b/c/g/"),
-            ("/g", "http://a.example/g"), ("//g", "http://g/"), ("?y", "http://a.example/b/c/d;p?y"),
+            ("/g", "http://a.example/g"), ("//g", "http://g/"),
+            ("?y", "http://a.example/b/c/d;p?y"),
             ("g?y", "http://a.example/b/c/g?y"), ("#s", "http://a.example/b/c/d;p?q"),
             ("g#s", "http://a.example/b/c/g"), (";x", "http://a.example/b/c/;x"),
             ("", "http://a.example/b/c/d;p?q"), (".", "http://a.example/b/c/"),

@@ -24,7 +24,8 @@ struct ClientConditionTests {
 
         func check() {
             let outcome = ClientCondition.evaluate(
-                request(self.asked, method: self.method), against: stored(self.held, status: self.status),
+                request(self.asked, method: self.method),
+                against: stored(self.held, status: self.status),
                 bodyLength: 10)
             #expect(outcome == self.outcome)
         }
@@ -50,9 +51,12 @@ struct ClientConditionTests {
         Case("If-None-Match: \"a\"", held: "ETag: \"a\"", status: 404, .full),
         Case("If-None-Match: *", held: "", status: 301, .full),
         // §13.2.2: If-None-Match silences If-Modified-Since.
-        Case("If-None-Match: \"b\" | If-Modified-Since: @0", held: "ETag: \"a\" | Last-Modified: @-9",
+        Case(
+            "If-None-Match: \"b\" | If-Modified-Since: @0",
+            held: "ETag: \"a\" | Last-Modified: @-9",
             .full),
-        Case("If-None-Match: \"a\" | If-Modified-Since: @-99",
+        Case(
+            "If-None-Match: \"a\" | If-Modified-Since: @-99",
             held: "ETag: \"a\" | Last-Modified: @-9", .notModified),
         Case("If-None-Match: | If-Modified-Since: @0", held: "Last-Modified: @-9", .full),
         // Not for a cache.
@@ -66,9 +70,11 @@ struct ClientConditionTests {
         Case("If-Modified-Since: @-10", held: "Last-Modified: @-9", .full),
         Case("If-Modified-Since: @99", held: "Last-Modified: @-9", .notModified),
         Case("If-Modified-Since: @-9", held: "Last-Modified: @-9", method: .head, .notModified),
-        Case("If-Modified-Since: Tuesday, 14-Nov-23 22:13:20 GMT", held: "Last-Modified: @0",
+        Case(
+            "If-Modified-Since: Tuesday, 14-Nov-23 22:13:20 GMT", held: "Last-Modified: @0",
             .notModified),
-        Case("If-Modified-Since: Tue Nov 14 22:13:20 2023", held: "Last-Modified: @0", .notModified),
+        Case(
+            "If-Modified-Since: Tue Nov 14 22:13:20 2023", held: "Last-Modified: @0", .notModified),
         // Without Last-Modified the Date counts, without that the receipt.
         Case("If-Modified-Since: @-5", held: "Date: @-5", .notModified),
         Case("If-Modified-Since: @-6", held: "Date: @-5", .full),
@@ -111,9 +117,11 @@ struct ClientConditionTests {
         Case("Range: bytes=0-4 | If-Range: \"a\"", held: "", .full),
         Case("Range: bytes=0-4 | If-Range: a", held: "ETag: \"a\"", .full),
         Case("Range: bytes=0-4 | If-Range: \"a\" | If-Range: \"a\"", held: "ETag: \"a\"", .full),
-        Case("Range: bytes=0-4 | If-Range: @-9", held: "Date: @0 | Last-Modified: @-9",
+        Case(
+            "Range: bytes=0-4 | If-Range: @-9", held: "Date: @0 | Last-Modified: @-9",
             .partial(0..<5)),
-        Case("Range: bytes=0-4 | If-Range: @-1", held: "Date: @0 | Last-Modified: @-1",
+        Case(
+            "Range: bytes=0-4 | If-Range: @-1", held: "Date: @0 | Last-Modified: @-1",
             .partial(0..<5)),
         Case("Range: bytes=0-4 | If-Range: @0", held: "Date: @0 | Last-Modified: @0", .full),
         Case("Range: bytes=0-4 | If-Range: @-8", held: "Date: @0 | Last-Modified: @-9", .full),
@@ -164,26 +172,33 @@ struct StoredAnswerTests {
             Case("Date: @-9 | A: 1", .full, 200, "Date: @-9 | A: 1 | Age: 7"),
             Case("Date: @-9 | Age: 3 | Age: x", .full, 200, "Date: @-9 | Age: 7"),
             Case("Date: @-9 | Content-Length: 10", .full, 200, "Date: @-9 | Age: 7"),
-            Case("Date: @-9 | a: 1 | A: 2 | Set-Cookie: x", .full, 200,
+            Case(
+                "Date: @-9 | a: 1 | A: 2 | Set-Cookie: x", .full, 200,
                 "Date: @-9 | a: 1 | A: 2 | Set-Cookie: x | Age: 7"),
             Case("A: 1", .full, 200, "A: 1 | Date: @0 | Age: 7"),
             // no-cache="…" (§5.2.2.4)
-            Case("Date: @-9 | Cache-Control: no-cache=\"X-A\" | X-A: 1 | X-B: 2", .full, 200,
+            Case(
+                "Date: @-9 | Cache-Control: no-cache=\"X-A\" | X-A: 1 | X-B: 2", .full, 200,
                 "Date: @-9 | Cache-Control: no-cache=\"X-A\" | X-B: 2 | Age: 7"),
             // 206 (RFC 9110 §15.3.7)
-            Case("Date: @-9 | ETag: \"a\" | Content-Type: a/b | Content-Length: 10", .partial(2..<5),
+            Case(
+                "Date: @-9 | ETag: \"a\" | Content-Type: a/b | Content-Length: 10", .partial(2..<5),
                 206,
-                "Date: @-9 | ETag: \"a\" | Content-Type: a/b | Age: 7 | Content-Range: bytes 2-4/10"),
+                "Date: @-9 | ETag: \"a\" | Content-Type: a/b | Age: 7 | Content-Range: bytes 2-4/10"
+            ),
             // 304 (RFC 9110 §15.4.5)
             Case(
                 "Date: @-9 | ETag: \"a\" | Content-Type: a/b | Content-Encoding: x | Vary: A | Expires: @9"
                     + " | Last-Modified: @-9 | Content-Language: de | Content-Location: /x | B: 1",
                 .notModified, 304,
-                "Date: @-9 | ETag: \"a\" | Vary: A | Expires: @9 | Content-Location: /x | B: 1 | Age: 7"),
-            Case("Date: @-9 | Last-Modified: @-9", .notModified, 304,
+                "Date: @-9 | ETag: \"a\" | Vary: A | Expires: @9 | Content-Location: /x | B: 1 | Age: 7"
+            ),
+            Case(
+                "Date: @-9 | Last-Modified: @-9", .notModified, 304,
                 "Date: @-9 | Last-Modified: @-9 | Age: 7"),
             // Larder's own answers
-            Case("Date: @-9 | ETag: \"a\"", .rangeNotSatisfiable, 416,
+            Case(
+                "Date: @-9 | ETag: \"a\"", .rangeNotSatisfiable, 416,
                 "Date: @100 | Content-Range: bytes */10"),
             Case("Date: @-9 | ETag: \"a\"", .preconditionFailed, 412, "Date: @100"),
         ])
@@ -233,10 +248,12 @@ struct InvalidationTests {
         "follows unsafe methods that succeed, at the target and at locations of its origin",
         arguments: [
             Case(.get), Case(.head), Case(.options), Case(.trace),
-            Case(.post, 200, "", "/t?q"), Case(.put, 204, "", "/t?q"), Case(.delete, 200, "", "/t?q"),
+            Case(.post, 200, "", "/t?q"), Case(.put, 204, "", "/t?q"),
+            Case(.delete, 200, "", "/t?q"),
             Case(.patch, 200, "", "/t?q"), Case(Method(rawValue: "M-SEARCH"), 200, "", "/t?q"),
             Case(Method(rawValue: "post"), 200, "", "/t?q"),
-            Case(.post, 301, "", "/t?q"), Case(.post, 304, "", "/t?q"), Case(.post, 199), Case(.post, 400),
+            Case(.post, 301, "", "/t?q"), Case(.post, 304, "", "/t?q"), Case(.post, 199),
+            Case(.post, 400),
             Case(.post, 404), Case(.post, 500), Case(.post, 599), Case(.get, 200, "Location: /a"),
             Case(.post, 201, "Location: /a", "/t?q", "/a"),
             Case(.post, 200, "Content-Location: b", "/t?q", "/b"),

@@ -97,9 +97,11 @@ struct LifetimeTests {
         Case("Last-Modified: @-1000 | Cache-Control: public", status: 599, 100, .heuristic),
         // Settings, sensible and absurd.
         Case(
-            "Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: 0.5), 500, .heuristic),
+            "Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: 0.5), 500,
+            .heuristic),
         Case("Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: 0), 0, .heuristic),
-        Case("Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: -1), 0, .heuristic),
+        Case(
+            "Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: -1), 0, .heuristic),
         Case(
             "Last-Modified: @-1000", by: PolicyConfiguration(heuristicFraction: .infinity), 86_400,
             .heuristic),
@@ -119,7 +121,8 @@ struct LifetimeTests {
             Case("CDN-Cache-Control: max-age=9 | Cache-Control: s-maxage=60", by: cdn, 9, .maxAge),
             Case("CDN-Cache-Control: max-age=9 | Cache-Control: max-age=60", 60, .maxAge),
             Case(
-                "CDN-Cache-Control: max-age=9 | Larder-Cache-Control: max-age=7", by: cdn, 7, .maxAge),
+                "CDN-Cache-Control: max-age=9 | Larder-Cache-Control: max-age=7", by: cdn, 7,
+                .maxAge),
             Case("CDN-Cache-Control: max-age=9, | Cache-Control: max-age=60", by: cdn, 60, .maxAge),
             Case("CDN-Cache-Control: | Cache-Control: max-age=60", by: cdn, 60, .maxAge),
             Case("CDN-Cache-Control: public | Expires: @10", by: cdn, 0, .none),
@@ -197,7 +200,9 @@ struct AgeTests {
     @Test("counts Date, Age, the delay and the stay", arguments: Self.sums)
     func arithmetic(_ c: Case) { Self.check(c) }
 
-    @Test("takes the first member of Age, and ignores what is no number (§5.1)", arguments: Self.values)
+    @Test(
+        "takes the first member of Age, and ignores what is no number (§5.1)",
+        arguments: Self.values)
     func ageField(_ c: Case) { Self.check(c) }
 
     @Test("is not a second too much because Date has whole seconds")
@@ -215,7 +220,9 @@ struct AgeTests {
         for sent in moments {
             for received in moments {
                 for now in moments {
-                    for text in ["Age: 99999999999", "Date: @0 | Expires: @10", "Last-Modified: @0"] {
+                    for text in [
+                        "Age: 99999999999", "Date: @0 | Expires: @10", "Last-Modified: @0",
+                    ] {
                         let head = StoredHead(
                             status: .ok, fields: fields(text), requestTime: sent,
                             responseTime: received)

@@ -36,7 +36,8 @@ struct ReuseTests {
         Case(held: nil, .fetch(.uriMiss, .nothingStored)),
         Case(held: ten, .serve), Case(held: ten, age: 9, .serve),
         Case(held: ten, age: 10, .validate(.stale, .lifetimeOver)),
-        Case(held: "Cache-Control: s-maxage=5, max-age=10", age: 6,
+        Case(
+            held: "Cache-Control: s-maxage=5, max-age=10", age: 6,
             .validate(.stale, .sharedLifetimeOver)),
         Case(held: "Cache-Control: s-maxage=5, max-age=10", age: 6, by: .private, .serve),
         Case(held: "Expires: @10", age: 9, .serve),
@@ -56,28 +57,38 @@ struct ReuseTests {
         Case(held: "Cache-Control: no-cache=\"X-A\", max-age=10", .serve),
         Case(held: "Cache-Control: no-cache=\"\", max-age=10", .validate(.stale, .responseNoCache)),
         Case(held: "Cache-Control: must-revalidate, max-age=10", age: 9, .serve),
-        Case(held: "Cache-Control: must-revalidate, max-age=10", age: 10,
+        Case(
+            held: "Cache-Control: must-revalidate, max-age=10", age: 10,
             .validate(.stale, .mustRevalidate)),
-        Case(held: "Cache-Control: proxy-revalidate, max-age=10", age: 10,
+        Case(
+            held: "Cache-Control: proxy-revalidate, max-age=10", age: 10,
             .validate(.stale, .proxyRevalidate)),
-        Case(held: "Cache-Control: proxy-revalidate, max-age=10", age: 10, by: .private,
+        Case(
+            held: "Cache-Control: proxy-revalidate, max-age=10", age: 10, by: .private,
             .validate(.stale, .lifetimeOver)),
-        Case(held: "Cache-Control: immutable, max-age=10", age: 10, .validate(.stale, .lifetimeOver)),
+        Case(
+            held: "Cache-Control: immutable, max-age=10", age: 10, .validate(.stale, .lifetimeOver)),
         Case(held: "Pragma: no-cache | Cache-Control: max-age=10", .serve),
         // RFC 5861 §3
-        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 15,
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 15,
             .serveAndRevalidate(.staleWhileRevalidate)),
-        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 16,
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 16,
             .validate(.stale, .lifetimeOver)),
         Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 9, .serve),
-        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5, must-revalidate", age: 12,
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5, must-revalidate", age: 12,
             .validate(.stale, .mustRevalidate)),
-        Case(held: "Cache-Control: s-maxage=10, stale-while-revalidate=5", age: 12,
+        Case(
+            held: "Cache-Control: s-maxage=10, stale-while-revalidate=5", age: 12,
             .validate(.stale, .sharedLifetimeOver)),
-        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 12,
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 12,
             by: PolicyConfiguration(honoursStaleWhileRevalidate: false),
             .validate(.stale, .lifetimeOver)),
-        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=x", age: 12,
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=x", age: 12,
             .validate(.stale, .lifetimeOver)),
     ]
 
@@ -92,45 +103,59 @@ struct ReuseTests {
         Case("Cache-Control: max-age=0", held: ten, .validate(.request, .requestMaxAge)),
         Case("Cache-Control: max-age=5", held: ten, age: 5, .serve),
         Case("Cache-Control: max-age=5", held: ten, age: 6, .validate(.request, .requestMaxAge)),
-        Case("Cache-Control: max-age=600", held: "Cache-Control: max-age=3600 | Age: 1800",
+        Case(
+            "Cache-Control: max-age=600", held: "Cache-Control: max-age=3600 | Age: 1800",
             .validate(.request, .requestMaxAge)),
         Case("Cache-Control: max-age=x", held: ten, .validate(.request, .requestMaxAge)),
         Case("Cache-Control: max-age=60", held: ten, age: 11, .validate(.stale, .lifetimeOver)),
         Case("Cache-Control: min-fresh=5", held: ten, age: 5, .serve),
-        Case("Cache-Control: min-fresh=5", held: ten, age: 6, .validate(.request, .requestMinFresh)),
-        Case("Cache-Control: min-fresh=2000", held: "Cache-Control: max-age=1500",
+        Case(
+            "Cache-Control: min-fresh=5", held: ten, age: 6, .validate(.request, .requestMinFresh)),
+        Case(
+            "Cache-Control: min-fresh=2000", held: "Cache-Control: max-age=1500",
             .validate(.request, .requestMinFresh)),
         Case("Cache-Control: max-stale=5", held: ten, age: 15, .serveStale(.requestMaxStale)),
         Case("Cache-Control: max-stale=5", held: ten, age: 16, .validate(.stale, .lifetimeOver)),
         Case("Cache-Control: max-stale", held: ten, age: 9999, .serveStale(.requestMaxStale)),
-        Case("Cache-Control: max-stale=1000", held: "Cache-Control: max-age=1500 | Age: 2000",
+        Case(
+            "Cache-Control: max-stale=1000", held: "Cache-Control: max-age=1500 | Age: 2000",
             .serveStale(.requestMaxStale)),
         Case("Cache-Control: max-stale=x", held: ten, age: 11, .validate(.stale, .lifetimeOver)),
-        Case("Cache-Control: max-stale", held: "Cache-Control: max-age=1, must-revalidate", age: 2,
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: max-age=1, must-revalidate", age: 2,
             .validate(.stale, .mustRevalidate)),
-        Case("Cache-Control: max-stale", held: "Cache-Control: max-age=1, proxy-revalidate", age: 2,
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: max-age=1, proxy-revalidate", age: 2,
             .validate(.stale, .proxyRevalidate)),
-        Case("Cache-Control: max-stale", held: "Cache-Control: s-maxage=1", age: 2,
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: s-maxage=1", age: 2,
             .validate(.stale, .sharedLifetimeOver)),
-        Case("Cache-Control: max-stale", held: "Cache-Control: no-cache", age: 2,
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: no-cache", age: 2,
             .validate(.stale, .responseNoCache)),
-        Case("Cache-Control: max-stale, max-age=20", held: ten, age: 15,
+        Case(
+            "Cache-Control: max-stale, max-age=20", held: ten, age: 15,
             .serveStale(.requestMaxStale)),
-        Case("Cache-Control: max-stale, max-age=12", held: ten, age: 15,
+        Case(
+            "Cache-Control: max-stale, max-age=12", held: ten, age: 15,
             .validate(.request, .requestMaxAge)),
         // A client that wants it young does not want it stale, whatever the origin offers.
-        Case("Cache-Control: max-age=60", held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+        Case(
+            "Cache-Control: max-age=60",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
             age: 15, .validate(.stale, .lifetimeOver)),
         // only-if-cached (§5.2.1.7)
         Case("Cache-Control: only-if-cached", held: ten, .serve),
         Case("Cache-Control: only-if-cached", held: nil, .refuse(.onlyIfCached)),
         Case("Cache-Control: only-if-cached", held: ten, age: 11, .refuse(.onlyIfCached)),
-        Case("Cache-Control: only-if-cached, max-stale", held: ten, age: 11,
+        Case(
+            "Cache-Control: only-if-cached, max-stale", held: ten, age: 11,
             .serveStale(.requestMaxStale)),
         Case("Cache-Control: only-if-cached, no-cache", held: ten, .refuse(.onlyIfCached)),
         Case("Cache-Control: only-if-cached | If-Match: \"a\"", held: ten, .refuse(.onlyIfCached)),
         // Conditions and ranges do not matter here, but for those that are the origin's.
-        Case("If-None-Match: \"a\"", held: ten, .serve), Case("Range: bytes=0-1", held: ten, .serve),
+        Case("If-None-Match: \"a\"", held: ten, .serve),
+        Case("Range: bytes=0-1", held: ten, .serve),
         Case("If-Modified-Since: @0", held: ten, .serve),
         Case("If-Match: \"a\"", held: ten, .fetch(.request, .conditionForOrigin)),
         Case("If-Unmodified-Since: @0", held: ten, .fetch(.request, .conditionForOrigin)),
@@ -140,7 +165,8 @@ struct ReuseTests {
     @Test("is decided by lifetime and age (§4.2)", arguments: Self.freshness)
     func byFreshness(_ c: Case) { c.check() }
 
-    @Test("obeys the response's directives (§5.2.2, RFC 5861 §3)", arguments: Self.responseDirectives)
+    @Test(
+        "obeys the response's directives (§5.2.2, RFC 5861 §3)", arguments: Self.responseDirectives)
     func byResponse(_ c: Case) { c.check() }
 
     @Test("obeys the request's directives (§5.2.1)", arguments: Self.requestDirectives)

@@ -50,8 +50,11 @@ struct StorabilityTests {
     ]
 
     static let statuses: [Case] =
-        [200, 201, 202, 203, 204, 205, 226, 299, 300, 301, 302, 303, 305, 307, 308, 399, 400, 401,
-            403, 404, 405, 410, 414, 418, 451, 499, 500, 501, 502, 503, 504, 599, 600, 999]
+        [
+            200, 201, 202, 203, 204, 205, 226, 299, 300, 301, 302, 303, 305, 307, 308, 399, 400,
+            401,
+            403, 404, 405, 410, 414, 418, 451, 499, 500, 501, 502, 503, 504, 599, 600, 999,
+        ]
         .map { Case(fresh, status: $0, nil) }
         + [100, 102, 103, 199].map { Case(fresh, status: $0, .interimResponse) }
         + [
@@ -88,7 +91,9 @@ struct StorabilityTests {
         // must-understand (§5.2.2.3)
         Case("Cache-Control: must-understand, no-store, max-age=60", nil),
         Case("Cache-Control: must-understand, no-store, max-age=60", status: 404, nil),
-        Case("Cache-Control: must-understand, no-store, max-age=60", status: 599, .statusNotUnderstood),
+        Case(
+            "Cache-Control: must-understand, no-store, max-age=60", status: 599,
+            .statusNotUnderstood),
         Case("Cache-Control: must-understand, max-age=60", status: 299, .statusNotUnderstood),
         Case("Cache-Control: must-understand=x, no-store, max-age=60", .responseNoStore),
         // The request's own no-store (§5.2.1.5)
@@ -103,7 +108,7 @@ struct StorabilityTests {
             by: PolicyConfiguration(storesSetCookie: false), .setsCookie),
     ]
 
-    /// §3.5
+    /// What a request with credentials needs.
     static let credentials: [Case] = [
         Case("Cache-Control: max-age=60", .requestAuthorization),
         Case("Expires: @60", .requestAuthorization),
@@ -130,8 +135,11 @@ struct StorabilityTests {
         Case("Age: 59 | Cache-Control: max-age=60", nil),
         Case("Cache-Control: max-age=0, stale-while-revalidate=9", nil),
         Case("Cache-Control: max-age=0, stale-if-error=9", nil),
-        Case("Cache-Control: max-age=0, stale-if-error=9, must-revalidate", .noFreshnessNoValidator),
-        Case("Cache-Control: max-age=0", by: PolicyConfiguration(staleIfErrorGrace: .seconds(9)), nil),
+        Case(
+            "Cache-Control: max-age=0, stale-if-error=9, must-revalidate", .noFreshnessNoValidator),
+        Case(
+            "Cache-Control: max-age=0", by: PolicyConfiguration(staleIfErrorGrace: .seconds(9)), nil
+        ),
         // A validator is enough.
         Case("ETag: \"a\"", nil), Case("ETag: W/\"a\"", nil), Case("Last-Modified: @0", nil),
         Case("Cache-Control: no-cache | ETag: \"a\"", nil),
@@ -230,17 +238,21 @@ struct StoredFieldsTests {
             Case("Date: @0 | X-ODD: a,  b", kept: "Date: @0 | X-ODD: a,  b"),
             Case("Date: @0 | Content-Length: 5", kept: "Date: @0 | Content-Length: 5"),
             Case("Date: @0 | Connection: close, X-A | X-A: 1 | X-B: 2", kept: "Date: @0 | X-B: 2"),
-            Case("Date: @0 | Connection: x-a | Connection: x-b | X-A: 1 | X-B: 2", kept: "Date: @0"),
+            Case(
+                "Date: @0 | Connection: x-a | Connection: x-b | X-A: 1 | X-B: 2", kept: "Date: @0"),
             Case("Date: @0 | Keep-Alive: 5 | Proxy-Connection: x | TE: x", kept: "Date: @0"),
             Case("Date: @0 | Transfer-Encoding: chunked | Upgrade: x", kept: "Date: @0"),
             Case("Date: @0 | Proxy-Authenticate: x | Proxy-Authorization: y", kept: "Date: @0"),
             Case("Date: @0 | Proxy-Authentication-Info: x | Trailer: y", kept: "Date: @0"),
             Case("Date: @0 | Warning: 110 - old", kept: "Date: @0"),
-            Case("Date: @0 | Set-Cookie: a=b | Set-Cookie: c=d",
+            Case(
+                "Date: @0 | Set-Cookie: a=b | Set-Cookie: c=d",
                 kept: "Date: @0 | Set-Cookie: a=b | Set-Cookie: c=d"),
-            Case("Date: @0 | Cache-Control: private=\"X-A, X-B\" | X-A: 1 | X-B: 2 | X-C: 3",
+            Case(
+                "Date: @0 | Cache-Control: private=\"X-A, X-B\" | X-A: 1 | X-B: 2 | X-C: 3",
                 kept: "Date: @0 | Cache-Control: private=\"X-A, X-B\" | X-C: 3"),
-            Case("Date: @0 | Cache-Control: private=X-A | X-A: 1", by: .private,
+            Case(
+                "Date: @0 | Cache-Control: private=X-A | X-A: 1", by: .private,
                 kept: "Date: @0 | Cache-Control: private=X-A | X-A: 1"),
             // RFC 9110 §6.6.1: a missing Date is added.
             Case("A: 1", kept: "A: 1 | Date: @0"),

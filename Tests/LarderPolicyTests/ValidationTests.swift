@@ -24,34 +24,45 @@ struct ConditionalRequestTests {
             Case(held: "ETag: W/\"a\"", expected: "If-None-Match: W/\"a\""),
             Case(held: "ETag: \"ü\"", expected: "If-None-Match: \"ü\""),
             Case(held: "Last-Modified: @-9", expected: "If-Modified-Since: @-9"),
-            Case(held: "ETag: \"a\" | Last-Modified: @-9",
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9",
                 expected: "If-None-Match: \"a\" | If-Modified-Since: @-9"),
             // A date is sent as the origin wrote it.
-            Case(held: "Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT",
+            Case(
+                held: "Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT",
                 expected: "If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT"),
             // What is no validator is not sent.
             Case(held: "ETag: a", expected: nil), Case(held: "Last-Modified: then", expected: nil),
             Case(held: "ETag: a | Last-Modified: @-9", expected: "If-Modified-Since: @-9"),
             Case(held: "ETag: \"a\" | ETag: \"b\"", expected: nil),
             // Several stored responses.
-            Case(held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"",
+            Case(
+                held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"",
                 expected: "If-None-Match: \"a\", \"b\""),
-            Case(held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-8",
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-8",
                 expected: "If-None-Match: \"a\", \"b\""),
-            Case(held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-9",
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-9",
                 expected: "If-None-Match: \"a\", \"b\" | If-Modified-Since: @-9"),
-            Case(held: "Date: @-1 | Last-Modified: @-9", "Date: @0 | Last-Modified: @-8",
+            Case(
+                held: "Date: @-1 | Last-Modified: @-9", "Date: @0 | Last-Modified: @-8",
                 expected: "If-Modified-Since: @-8"),
-            Case(held: "Date: @0", "Date: @-1 | Last-Modified: @-9",
+            Case(
+                held: "Date: @0", "Date: @-1 | Last-Modified: @-9",
                 expected: "If-Modified-Since: @-9"),
             // The client's own.
-            Case("A: 1 | If-None-Match: \"z\" | Range: bytes=0-1 | If-Range: \"z\"",
+            Case(
+                "A: 1 | If-None-Match: \"z\" | Range: bytes=0-1 | If-Range: \"z\"",
                 held: "ETag: \"a\"", expected: "A: 1 | If-None-Match: \"a\""),
-            Case("If-Modified-Since: @0 | If-Unmodified-Since: @0 | If-Match: *",
+            Case(
+                "If-Modified-Since: @0 | If-Unmodified-Since: @0 | If-Match: *",
                 held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
             Case("If-None-Match: \"z\"", held: "A: 1", expected: nil),
             // What Vary chose stays in.
-            Case("Foo: 1", held: "Vary: Foo | ETag: \"a\"", expected: "Foo: 1 | If-None-Match: \"a\""),
+            Case(
+                "Foo: 1", held: "Vary: Foo | ETag: \"a\"", expected: "Foo: 1 | If-None-Match: \"a\""
+            ),
         ])
     func conditions(_ c: Case) {
         let conditional = Validation.conditionalRequest(
@@ -97,24 +108,30 @@ struct SelectionTests {
             Case("ETag: \"a\"", held: "ETag: \"a\"", selected: [0]),
             Case("ETag: \"b\"", held: "ETag: \"a\"", selected: []),
             Case("ETag: \"b\"", held: "ETag: \"a\"", "ETag: \"b\"", selected: [1]),
-            Case("ETag: \"a\"", held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"", selected: [0, 2]),
+            Case(
+                "ETag: \"a\"", held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"", selected: [0, 2]),
             Case("ETag: W/\"a\"", held: "ETag: W/\"a\"", selected: [0]),
             Case("ETag: W/\"a\"", held: "ETag: \"a\"", selected: [0]),
             Case("ETag: \"a\"", held: "ETag: W/\"a\"", selected: [0]),
             Case("ETag: W/\"a\"", held: "ETag: W/\"b\"", selected: []),
             // Weak: only the most recent.
-            Case("ETag: W/\"a\"", held: "Date: @-1 | ETag: W/\"a\"", "Date: @-9 | ETag: W/\"a\"",
+            Case(
+                "ETag: W/\"a\"", held: "Date: @-1 | ETag: W/\"a\"", "Date: @-9 | ETag: W/\"a\"",
                 selected: [0]),
             // Last-Modified is strong a second before its Date (RFC 9110 §8.8.2.2).
-            Case("Date: @0 | Last-Modified: @-9", held: "Last-Modified: @-9", "Last-Modified: @-9",
+            Case(
+                "Date: @0 | Last-Modified: @-9", held: "Last-Modified: @-9", "Last-Modified: @-9",
                 selected: [0, 1]),
-            Case("Date: @-9 | Last-Modified: @-9", held: "Date: @-9 | Last-Modified: @-9",
+            Case(
+                "Date: @-9 | Last-Modified: @-9", held: "Date: @-9 | Last-Modified: @-9",
                 "Date: @-8 | Last-Modified: @-9", selected: [1]),
             Case("Date: @0 | Last-Modified: @-8", held: "Last-Modified: @-9", selected: []),
             // One strong validator is enough, the tag speaks first.
-            Case("Date: @0 | ETag: \"b\" | Last-Modified: @-9",
+            Case(
+                "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
                 held: "ETag: \"a\" | Last-Modified: @-9", selected: [0]),
-            Case("Date: @0 | ETag: \"b\" | Last-Modified: @-9",
+            Case(
+                "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
                 held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-9",
                 selected: [1]),
             Case("Date: @0 | ETag: \"a\"", held: "Last-Modified: @-9", selected: []),
@@ -155,28 +172,37 @@ struct FresheningTests {
             Case("A: 1 | Date: @-9", "A: 2 | A: 3 | Date: @0", expected: "A: 2 | A: 3 | Date: @0"),
             Case("Date: @-9", "B: 1 | Date: @0", expected: "B: 1 | Date: @0"),
             Case("A: 1 | Date: @-9", "", expected: "A: 1 | Date: @0"),
-            Case("Cache-Control: max-age=1 | Date: @-9", "Cache-Control: max-age=9 | Date: @0",
+            Case(
+                "Cache-Control: max-age=1 | Date: @-9", "Cache-Control: max-age=9 | Date: @0",
                 expected: "Cache-Control: max-age=9 | Date: @0"),
-            Case("Expires: @1 | Set-Cookie: a | Date: @-9", "Expires: @9 | Set-Cookie: b | Date: @0",
+            Case(
+                "Expires: @1 | Set-Cookie: a | Date: @-9", "Expires: @9 | Set-Cookie: b | Date: @0",
                 expected: "Expires: @9 | Set-Cookie: b | Date: @0"),
-            Case("ETag: \"a\" | Date: @-9", "ETag: \"b\" | Date: @0",
+            Case(
+                "ETag: \"a\" | Date: @-9", "ETag: \"b\" | Date: @0",
                 expected: "ETag: \"b\" | Date: @0"),
-            Case("Content-Type: a/b | Date: @-9", "Content-Type: a/c | Date: @0",
+            Case(
+                "Content-Type: a/b | Date: @-9", "Content-Type: a/c | Date: @0",
                 expected: "Content-Type: a/c | Date: @0"),
-            Case("Content-Length: 5 | Date: @-9", "Content-Length: 0 | Date: @0",
+            Case(
+                "Content-Length: 5 | Date: @-9", "Content-Length: 0 | Date: @0",
                 expected: "Content-Length: 5 | Date: @0"),
-            Case("Content-Encoding: gzip | Date: @-9", "Content-Encoding: br | Date: @0",
+            Case(
+                "Content-Encoding: gzip | Date: @-9", "Content-Encoding: br | Date: @0",
                 expected: "Content-Encoding: gzip | Date: @0"),
             Case("Date: @-9", "Content-Range: bytes 0-1/2 | Date: @0", expected: "Date: @0"),
             Case("Vary: A | Date: @-9", "Vary: B | Date: @0", expected: "Vary: A | Date: @0"),
-            Case("A: 1 | Date: @-9", "Connection: x-b | X-B: 1 | Keep-Alive: 1 | Date: @0",
+            Case(
+                "A: 1 | Date: @-9", "Connection: x-b | X-B: 1 | Keep-Alive: 1 | Date: @0",
                 expected: "A: 1 | Date: @0"),
-            Case("Date: @-9", "Warning: 110 - x | Transfer-Encoding: chunked | Date: @0",
+            Case(
+                "Date: @-9", "Warning: 110 - x | Transfer-Encoding: chunked | Date: @0",
                 expected: "Date: @0"),
             // Another response's age is not this one's.
             Case("Age: 50 | Date: @-9", "Date: @0", expected: "Date: @0"),
             Case("Age: 50 | Date: @-9", "Age: 3 | Date: @0", expected: "Age: 3 | Date: @0"),
-            Case("Date: @-9", "Cache-Control: private=\"X-A\" | X-A: 1 | Date: @0",
+            Case(
+                "Date: @-9", "Cache-Control: private=\"X-A\" | X-A: 1 | Date: @0",
                 expected: "Cache-Control: private=\"X-A\" | Date: @0"),
         ])
     func merging(_ c: Case) {

@@ -11,7 +11,8 @@ struct VarianceTests {
         let semantic: Bool
         let matches: Bool
 
-        init(_ vary: String, _ then: String, _ now: String, semantic: Bool = true, _ matches: Bool) {
+        init(_ vary: String, _ then: String, _ now: String, semantic: Bool = true, _ matches: Bool)
+        {
             self.vary = vary
             self.then = then
             self.now = now
@@ -57,34 +58,44 @@ struct VarianceTests {
         Case("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: eN, De", true),
         Case("Vary: Accept-Language", "Accept-Language: en,de", "Accept-Language:  en ,  de", true),
         Case("Vary: Accept-Language", "Accept-Language: en;q=1.0", "Accept-Language: en", true),
-        Case("Vary: Accept-Language", "Accept-Language: en;q=0.5", "Accept-Language: en; q=0.50", true),
+        Case(
+            "Vary: Accept-Language", "Accept-Language: en;q=0.5", "Accept-Language: en; q=0.50",
+            true),
         Case("Vary: Accept-Language", "Accept-Language: en;q=0.5", "Accept-Language: en", false),
         Case("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: en", false),
         Case("Vary: Accept-Language", "Accept-Language: en, en", "Accept-Language: en", true),
         Case("Vary: Accept-Language", "Accept-Language: en;q=x", "Accept-Language: EN;q=x", false),
         Case("Vary: Accept-Language", "Accept-Language: en;q=2", "Accept-Language: EN;q=2", false),
-        Case("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: de, en",
+        Case(
+            "Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: de, en",
             semantic: false, false),
-        Case("Vary: Accept-Encoding", "Accept-Encoding: gzip, br", "Accept-Encoding: br, gzip", true),
+        Case(
+            "Vary: Accept-Encoding", "Accept-Encoding: gzip, br", "Accept-Encoding: br, gzip", true),
         Case("Vary: Accept-Encoding", "Accept-Encoding: x-gzip", "Accept-Encoding: GZIP", true),
         Case("Vary: Accept-Encoding", "Accept-Encoding: gzip", "Accept-Encoding: br", false),
         Case("Vary: Accept-Encoding", "Accept-Encoding: gzip;q=0", "Accept-Encoding: gzip", false),
         Case("Vary: Accept-Encoding", "Accept-Encoding: ", "", false),
         Case("Vary: Accept", "Accept: a/b, c/d", "Accept: c/d, a/b", false),
         // §4.1: the language that the origin chose is the one that this request prefers.
-        Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
             "Accept-Language: fr;q=0.5, de;q=1.0", true),
         Case("Vary: Accept-Language | Content-Language: DE", "", "Accept-Language: de", true),
-        Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
             "Accept-Language: fr, de;q=0.5", false),
-        Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
             "Accept-Language: fr, de", false),
-        Case("Vary: Accept-Language | Content-Language: de, en", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de, en", "Accept-Language: en, de",
             "Accept-Language: de", false),
         Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de", "", false),
-        Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
             "Accept-Language: de;q=0", false),
-        Case("Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
+        Case(
+            "Vary: Accept-Language | Content-Language: de", "Accept-Language: en, de",
             "Accept-Language: de", semantic: false, false),
     ]
 
@@ -146,11 +157,14 @@ struct VarianceTests {
                 new: ("Vary: A", "A: 1"), old: [("Vary: A", "A: 1"), ("Vary: A", "A: 2")],
                 replaced: [0]),
             Replacement(new: ("Vary: A", "A: 1"), old: [("", "")], replaced: [0]),
-            Replacement(new: ("Vary: A", ""), old: [("Vary: A", ""), ("Vary: A", "A: 1")], replaced: [0]),
             Replacement(
-                new: ("Vary: A, B", "A: 1 | B: 1"), old: [("Vary: A", "A: 1"), ("Vary: A", "A: 2")],
+                new: ("Vary: A", ""), old: [("Vary: A", ""), ("Vary: A", "A: 1")], replaced: [0]),
+            Replacement(
+                new: ("Vary: A, B", "A: 1 | B: 1"),
+                old: [("Vary: A", "A: 1"), ("Vary: A", "A: 2")],
                 replaced: [0]),
-            Replacement(new: ("Vary: A", "A: 1"), old: [("Vary: A, B", "A: 1 | B: 1")], replaced: []),
+            Replacement(
+                new: ("Vary: A", "A: 1"), old: [("Vary: A, B", "A: 1 | B: 1")], replaced: []),
             Replacement(new: ("Vary: A", "A: 1"), old: [("Vary: *", "")], replaced: [0]),
             Replacement(new: ("Vary: A", "A: 1"), old: [], replaced: []),
         ])
