@@ -130,7 +130,9 @@ package enum ContentRange: Sendable, Hashable {
         }
     }
 
-    /// The field value. An empty range has none; it is written as unsatisfied.
+    /// The field value.
+    ///
+    /// An empty range has none; it is written as unsatisfied.
     package var value: String {
         switch self {
         case .bytes(let range, let length):

@@ -1,7 +1,7 @@
 /// An entity tag (RFC 9110 §8.8.3): an opaque validator, weak or strong.
 package struct EntityTag: Sendable, Hashable {
     package let isWeak: Bool
-    /// What stands between the quotes, byte for byte. A backslash in it is a backslash.
+    /// What stands between the quotes, byte for byte: a backslash in it is a backslash.
     package let opaque: FieldValue
 
     package init(weak: Bool = false, _ opaque: String) {
@@ -95,8 +95,10 @@ package enum EntityTagCondition: Sendable, Equatable {
 
     private enum Member { case tag(EntityTag), star, junk }
 
-    /// Takes a member off the front. A list of tags has its own rule for quotes: there is no quoted
-    /// pair, and a comma may stand inside (RFC 9110 §8.8.3).
+    /// Takes a member off the front.
+    ///
+    /// A list of tags has its own rule for quotes: there is no quoted pair, and a comma may stand
+    /// inside (RFC 9110 §8.8.3).
     private static func nextMember(_ rest: inout FieldValue) -> Member? {
         rest = rest.drop { ASCII.isOWS($0) || $0 == ASCII.comma }
         guard let first = rest.first else { return nil }
@@ -112,7 +114,9 @@ package enum EntityTagCondition: Sendable, Equatable {
     }
 
     /// Whether the tag of a current representation is among them, by weak comparison: what
-    /// `If-None-Match` asks (RFC 9110 §13.1.2). `*` matches every representation, tagged or not.
+    /// `If-None-Match` asks (RFC 9110 §13.1.2).
+    ///
+    /// `*` matches every representation, tagged or not.
     package func matchesWeakly(_ tag: EntityTag?) -> Bool {
         switch self {
         case .any: true

@@ -1,12 +1,19 @@
 /// `HTTP-date`: a moment in whole seconds of GMT (RFC 9110 §5.6.7).
 package enum HTTPDate {
-    private static let days = [
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-    ]
-    private static let shortDays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    private static let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    /// What the long names add to the short ones.
+    private static let dayEndings = ["day", "sday", "nesday", "rsday", "day", "urday", "day"]
     private static let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+    private static let packedDays = Self.days.map { Self.packed($0.utf8) }
+    private static let packedMonths = Self.months.map { Self.packed($0.utf8) }
+
+    /// Three letters in lower case as one number: a date is read on every hit, and comparing text
+    /// took most of the time it needed.
+    private static func packed(_ letters: some Collection<UInt8>) -> UInt32 {
+        letters.reduce(0) { $0 << 8 | UInt32(ASCII.lowercased($1)) }
+    }
 
     // MARK: Reading
 
@@ -19,11 +26,9 @@ package enum HTTPDate {
     /// - Parameter now: settles the century of a two-digit year (§5.6.7).
     package static func parse(_ bytes: FieldValue, now: Timestamp) -> Timestamp? {
         var cursor = Cursor(rest: bytes)
-        if let index = cursor.word(in: self.days), index < 7 {
-            return cursor.rfc850(now: now)
-        }
-        guard cursor.word(in: self.shortDays) != nil else { return nil }
-        return cursor.skip(",") ? cursor.fixdate() : cursor.asctime()
+        guard let day = cursor.name(in: self.packedDays) else { return nil }
+        if cursor.skip(",") { return cursor.fixdate() }
+        return cursor.skip(self.dayEndings[day]) ? cursor.rfc850(now: now) : cursor.asctime()
     }
 
     /// The moment that the bytes name; see `parse(_:now:)` over a field value.
@@ -55,14 +60,13 @@ package enum HTTPDate {
 
         /// `SP 06 SP Nov SP 1994 SP 08:49:37 SP GMT`, what follows `Sun,`.
         mutating func fixdate() -> Timestamp? {
-            var parts = Parts()
             guard self.skip(" "), let day = self.digits(2),
-                self.skip(" "), let month = self.word(in: HTTPDate.months),
+                self.skip(" "), let month = self.name(in: HTTPDate.packedMonths),
                 self.skip(" "), let year = self.digits(4),
                 self.skip(" "), let time = self.time(),
                 self.skip(" gmt"), self.rest.isEmpty
             else { return nil }
-            parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
+            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
             return parts.timestamp
         }
 
@@ -72,7 +76,7 @@ package enum HTTPDate {
         /// with the same last two digits.
         mutating func rfc850(now: Timestamp) -> Timestamp? {
             guard self.skip(", "), let day = self.digits(2),
-                self.skip("-"), let month = self.word(in: HTTPDate.months),
+                self.skip("-"), let month = self.name(in: HTTPDate.packedMonths),
                 self.skip("-"), let shortYear = self.digits(2),
                 self.skip(" "), let time = self.time(),
                 self.skip(" gmt"), self.rest.isEmpty
@@ -87,7 +91,7 @@ package enum HTTPDate {
 
         /// `SP Nov SP  6 SP 08:49:37 SP 1994`, what follows `Sun`.
         mutating func asctime() -> Timestamp? {
-            guard self.skip(" "), let month = self.word(in: HTTPDate.months), self.skip(" "),
+            guard self.skip(" "), let month = self.name(in: HTTPDate.packedMonths), self.skip(" "),
                 let day = self.skip(" ") ? self.digits(1) : self.digits(2),
                 self.skip(" "), let time = self.time(),
                 self.skip(" "), let year = self.digits(4), self.rest.isEmpty
@@ -123,11 +127,13 @@ package enum HTTPDate {
             return true
         }
 
-        mutating func word(in words: [String]) -> Int? {
-            for (index, word) in words.enumerated() where self.skip(word) {
-                return index
-            }
-            return nil
+        /// The index of the three-letter name that comes next.
+        mutating func name(in names: [UInt32]) -> Int? {
+            let letters = self.rest.prefix(3)
+            guard letters.count == 3, let index = names.firstIndex(of: HTTPDate.packed(letters))
+            else { return nil }
+            self.rest = self.rest.dropFirst(3)
+            return index
         }
     }
 
@@ -144,15 +150,11 @@ package enum HTTPDate {
         let weekday = ((days + 3) % 7 + 7) % 7
         var text = ""
         text.reserveCapacity(29)
-        text += self.capitalized(self.shortDays[weekday]) + ", " + self.padded(day, 2) + " "
-        text += self.capitalized(self.months[month - 1]) + " " + self.padded(year, 4) + " "
+        text += self.days[weekday] + ", " + self.padded(day, 2) + " "
+        text += self.months[month - 1] + " " + self.padded(year, 4) + " "
         text += self.padded(seconds / 3600, 2) + ":" + self.padded(seconds / 60 % 60, 2) + ":"
         text += self.padded(seconds % 60, 2) + " GMT"
         return text
-    }
-
-    private static func capitalized(_ word: String) -> String {
-        word.prefix(1).uppercased() + word.dropFirst()
     }
 
     private static func padded(_ number: Int, _ width: Int) -> String {

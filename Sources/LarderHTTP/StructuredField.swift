@@ -22,7 +22,9 @@ package enum StructuredField {
     }
 
     /// The dictionary that all lines of this name make up, in order; a repeated key keeps its last
-    /// value (§4.2.2). nil where there is no line, or where it is malformed.
+    /// value (§4.2.2).
+    ///
+    /// nil where there is no line, or where it is malformed.
     package static func dictionary(
         in fields: Fields, name: FieldName
     ) -> [(key: String, value: Member)]? {
@@ -30,19 +32,24 @@ package enum StructuredField {
         return parser.dictionary()
     }
 
-    /// The list that all lines of this name make up (§4.2.1). nil where there is no line, or where it
-    /// is malformed.
+    /// The list that all lines of this name make up (§4.2.1).
+    ///
+    /// nil where there is no line, or where it is malformed.
     package static func list(in fields: Fields, name: FieldName) -> [Member]? {
         guard var parser = StructuredFieldParser(fields, name: name) else { return nil }
         return parser.list()
     }
 }
 
-/// The parser of RFC 9651 §4.2. Each method takes its construct off the front, or yields nil.
+/// The parser of RFC 9651 §4.2.
+///
+/// Each method takes its construct off the front, or yields nil.
 struct StructuredFieldParser {
     private var rest: FieldValue
 
-    /// Nil where there is no line. Lines are joined with a comma first (§4.2).
+    /// Nil where there is no line.
+    ///
+    /// Lines are joined with a comma first (§4.2).
     init?(_ fields: Fields, name: FieldName) {
         let values = fields.values(name)
         guard !values.isEmpty else { return nil }
@@ -186,7 +193,8 @@ struct StructuredFieldParser {
             switch byte {
             case ASCII.quote: return String(decoding: content, as: UTF8.self)
             case ASCII.backslash:
-                guard let next = self.rest.popFirst(), next == ASCII.quote || next == ASCII.backslash
+                guard let next = self.rest.popFirst(),
+                    next == ASCII.quote || next == ASCII.backslash
                 else { return nil }
                 content.append(next)
             case 0x20...0x7E: content.append(byte)

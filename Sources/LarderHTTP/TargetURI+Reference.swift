@@ -6,7 +6,9 @@ extension TargetURI {
     package func resolving(_ reference: FieldValue) -> TargetURI? {
         guard reference.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
         let text = String(decoding: reference.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
-        if let colon = text.firstIndex(of: ":"), !text[..<colon].contains(where: { "/?".contains($0) }) {
+        if let colon = text.firstIndex(of: ":"),
+            !text[..<colon].contains(where: { "/?".contains($0) })
+        {
             guard let scheme = Scheme(rawValue: text[..<colon].lowercased()) else { return nil }
             let rest = text[text.index(after: colon)...]
             guard rest.hasPrefix("//") else { return nil }

@@ -71,7 +71,9 @@ package enum ClientCondition {
     }
 
     /// `If-Range` (RFC 9110 §13.1.5): strong comparison with the tag, or exactly the
-    /// `Last-Modified` where that is a strong validator. Absent, it holds.
+    /// `Last-Modified` where that is a strong validator.
+    ///
+    /// Absent, it holds.
     private static func ifRangeHolds(_ request: Request, _ head: StoredHead) -> Bool {
         let values = request.fields.values(FieldName(.ifRange))
         guard let value = values.first else { return true }

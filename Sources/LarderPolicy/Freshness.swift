@@ -76,8 +76,10 @@ package struct Freshness: Sendable, Equatable {
         return self.heuristic(head, date: date, configuration: configuration)
     }
 
-    /// `Expires` less `Date`. Anything that is no date means "already expired" (§5.3); of several
-    /// lines the earliest counts, as conflicts go to the more restrictive (§4.2.1).
+    /// `Expires` less `Date`.
+    ///
+    /// Anything that is no date means "already expired" (§5.3); of several lines the earliest
+    /// counts, as conflicts go to the more restrictive (§4.2.1).
     private static func untilExpires(_ head: StoredHead, date: Timestamp) -> Duration {
         var earliest: Timestamp?
         for line in head.fields.lines where line.known == .expires {
@@ -97,11 +99,10 @@ package struct Freshness: Sendable, Equatable {
         else { return (.zero, .none) }
         let unchanged = Double((date - modified).inMicroseconds)
         let bound = Double(configuration.heuristicMaximum.inMicroseconds)
-        let lifetime = min(bound, unchanged * configuration.heuristicFraction)
+        let part = unchanged * configuration.heuristicFraction
         // A fraction from the settings may be absurd; the conversion must not trap on it.
-        guard let whole = Int64(exactly: max(0, lifetime).rounded(.down)) else {
-            return (.zero, .none)
-        }
+        guard !part.isNaN, let whole = Int64(exactly: max(0, min(bound, part)).rounded(.down))
+        else { return (.zero, .none) }
         return (.microseconds(whole), .heuristic)
     }
 

@@ -23,7 +23,7 @@ package enum Invalidation {
         return uris.map { CacheKey(method: .get, uri: $0, partition: partition) }
     }
 
-    /// "A non-error response is one with a 2xx or 3xx status code."
+    /// Whether the method is unsafe and the response a success or a redirection: "non-error".
     static func applies(_ request: Request, _ response: ResponseHead) -> Bool {
         !request.method.isSafe && (response.status.isSuccessful || response.status.isRedirection)
     }

@@ -21,7 +21,9 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// How many variants of one URI are kept.
     package var maximumVariants: Int
     /// How long after its freshness a response may stand in for an origin that fails, where neither
-    /// side said so (§4.2.4). Zero: only where `stale-if-error` allows it.
+    /// side said so (§4.2.4).
+    ///
+    /// Zero: only where `stale-if-error` allows it.
     package var staleIfErrorGrace: Duration
     /// Serve within `stale-while-revalidate` and validate behind the client's back (RFC 5861 §3).
     package var honoursStaleWhileRevalidate: Bool
@@ -33,8 +35,10 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Store the answer to a POST for later GETs where it says so explicitly, with a
     /// `Content-Location` that is the target itself (RFC 9110 §9.3.3).
     package var storesPost: Bool
-    /// How long a file fetched by ftp is fresh: the protocol says nothing itself. Zero: the
-    /// heuristic applies where the server told the time of modification, and nothing is stored else.
+    /// How long a file fetched by ftp is fresh: the protocol says nothing itself.
+    ///
+    /// Zero: the heuristic applies where the server told the time of modification, and nothing is
+    /// stored else.
     package var ftpLifetime: Duration
 
     package init(

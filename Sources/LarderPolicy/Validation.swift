@@ -25,7 +25,8 @@ package enum Validation {
         var conditional = self.unconditional(request)
         if !tags.isEmpty {
             conditional.fields.append(
-                "If-None-Match", Array(tags.map(\.bytes).joined(separator: [ASCII.comma, ASCII.space])))
+                "If-None-Match",
+                Array(tags.map(\.bytes).joined(separator: [ASCII.comma, ASCII.space])))
         }
         if let modified { conditional.fields.append("If-Modified-Since", modified) }
         return conditional
@@ -35,7 +36,8 @@ package enum Validation {
     package static func unconditional(_ request: Request) -> Request {
         var whole = request
         for name in [
-            KnownField.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange, .range,
+            KnownField.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange,
+            .range,
         ] where whole.fields.has(name) {
             whole.fields.remove(FieldName(name))
         }
@@ -55,8 +57,10 @@ package enum Validation {
         return value
     }
 
-    /// One `Last-Modified` for several responses would make a 304 speak of the wrong one, unless they
-    /// agree on it. Without entity tags the most recent response's has to do.
+    /// The `Last-Modified` to send for all candidates.
+    ///
+    /// One for several responses would make a 304 speak of the wrong one, unless they agree on it.
+    /// Without entity tags the most recent response's has to do.
     private static func commonLastModified(
         _ candidates: [StoredHead], hasTags: Bool
     ) -> FieldValue? {

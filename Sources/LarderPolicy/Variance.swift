@@ -8,8 +8,9 @@ package enum Variance {
         case field(FieldName)
     }
 
-    /// All members of all `Vary` lines. What is no field name counts as `*`: nobody can say what it
-    /// was meant to vary by.
+    /// All members of all `Vary` lines.
+    ///
+    /// What is no field name counts as `*`: nobody can say what it was meant to vary by.
     static func varies(_ fields: Fields) -> [Member] {
         guard fields.has(.vary) else { return [] }
         return fields.members(FieldName(.vary)).map { member in
@@ -19,13 +20,21 @@ package enum Variance {
     }
 
     /// Whether the request has, in every field that the stored response varies by, what the request
-    /// had that led to it. `*` never matches.
+    /// had that led to it.
+    ///
+    /// `*` never matches.
     package static func matches(
         _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
     ) -> Bool {
-        self.matches(
-            self.varies(head.fields), head.varyingFields, request.fields,
-            semantic: configuration.semanticVary)
+        let semantic = configuration.semanticVary
+        return self.varies(head.fields).allSatisfy { member in
+            guard case .field(let name) = member else { return false }
+            if VaryingValue.equal(name, head.varyingFields, request.fields, semantic: semantic) {
+                return true
+            }
+            return semantic && name.known == .acceptLanguage
+                && VaryingValue.prefersLanguage(of: head.fields, request.fields)
+        }
     }
 
     private static func matches(

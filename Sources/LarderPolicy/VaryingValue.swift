@@ -23,6 +23,21 @@ enum VaryingValue {
         return leftSet == rightSet
     }
 
+    /// Whether the stored response is in the one language that the request likes best: the ranking
+    /// that §4.1 lets a cache use.
+    ///
+    /// The origin has shown that it has this language, so it would choose it again.
+    static func prefersLanguage(of stored: Fields, _ presented: Fields) -> Bool {
+        let name = FieldName(.acceptLanguage)
+        let languages = stored.members(FieldName(.contentLanguage))
+        guard languages.count == 1, presented.contains(name),
+            let preferences = Preference.list(self.members(presented.values(name)), of: name),
+            let best = preferences.max(by: { $0.weight < $1.weight }), best.weight > 0,
+            preferences.count(where: { $0.weight == best.weight }) == 1
+        else { return false }
+        return languages[0].spells(best.name)
+    }
+
     /// Fields whose value is one thing: a comma in it separates nothing, so they are compared as
     /// they stand.
     private static func isSingleton(_ name: FieldName) -> Bool {

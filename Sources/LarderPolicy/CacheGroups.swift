@@ -1,0 +1,37 @@
+package import LarderHTTP
+
+/// Groups of stored responses that are invalidated together (RFC 9875).
+///
+/// A group belongs to one origin: the same name at another origin is another group. Names are
+/// compared byte for byte.
+package enum CacheGroups {
+    /// How many groups of one field are looked at; the RFC asks for 32 at least (§2).
+    package static let limit = 64
+
+    /// The groups that a stored response belongs to (`Cache-Groups`, §2).
+    package static func of(_ head: StoredHead) -> [String] {
+        self.names(in: head.fields, .cacheGroups)
+    }
+
+    /// The groups that a response asks to be invalidated (`Cache-Group-Invalidation`, §3), at the
+    /// origin of the request.
+    ///
+    /// Empty for a safe method, where the field "MUST be ignored", and for an error.
+    package static func invalidated(by response: ResponseHead, to request: Request) -> [String] {
+        guard Invalidation.applies(request, response) else { return [] }
+        return self.names(in: response.fields, .cacheGroupInvalidation)
+    }
+
+    /// The strings of a list; what is no string makes the field invalid, and it is ignored.
+    private static func names(in fields: Fields, _ name: KnownField) -> [String] {
+        guard fields.has(name),
+            let members = StructuredField.list(in: fields, name: FieldName(name))
+        else { return [] }
+        var names: [String] = []
+        for member in members.prefix(self.limit) {
+            guard case .item(.string(let group)) = member else { return [] }
+            if !names.contains(group) { names.append(group) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,297 @@
+import LarderHTTP
+import LarderPolicy
+import Testing
+
+@Suite("Reuse of a stored response (RFC 9111 §4)")
+struct ReuseTests {
+    struct Case: Sendable {
+        let asked: String
+        let held: String?
+        let age: Int64
+        let configuration: PolicyConfiguration
+        let said: Said
+
+        init(
+            _ asked: String = "", held: String?, age: Int64 = 0,
+            by configuration: PolicyConfiguration = .shared, _ said: Said
+        ) {
+            self.asked = asked
+            self.held = held
+            self.age = age
+            self.configuration = configuration
+            self.said = said
+        }
+
+        func check() {
+            let verdict = Reuse.decide(
+                request: request(self.asked), candidates: self.held.map { [stored($0)] } ?? [],
+                now: t0 + .seconds(self.age), configuration: self.configuration)
+            #expect(Said(verdict) == self.said)
+        }
+    }
+
+    static let ten = "Cache-Control: max-age=10"
+
+    static let freshness: [Case] = [
+        Case(held: nil, .fetch(.uriMiss, .nothingStored)),
+        Case(held: ten, .serve), Case(held: ten, age: 9, .serve),
+        Case(held: ten, age: 10, .validate(.stale, .lifetimeOver)),
+        Case(
+            held: "Cache-Control: s-maxage=5, max-age=10", age: 6,
+            .validate(.stale, .sharedLifetimeOver)),
+        Case(held: "Cache-Control: s-maxage=5, max-age=10", age: 6, by: .private, .serve),
+        Case(held: "Expires: @10", age: 9, .serve),
+        Case(held: "Expires: @10", age: 10, .validate(.stale, .expired)),
+        Case(held: "Expires: 0", .validate(.stale, .expired)),
+        Case(held: "Last-Modified: @-1000", age: 99, .serve),
+        Case(held: "Last-Modified: @-1000", age: 100, .validate(.stale, .heuristicOver)),
+        Case(held: "ETag: \"a\"", .validate(.stale, .noLifetime)),
+        Case(held: "Age: 8 | Cache-Control: max-age=10", age: 1, .serve),
+        Case(held: "Age: 8 | Cache-Control: max-age=10", age: 2, .validate(.stale, .lifetimeOver)),
+        Case(held: "Date: @-10 | Cache-Control: max-age=10", .validate(.stale, .lifetimeOver)),
+    ]
+
+    static let responseDirectives: [Case] = [
+        Case(held: "Cache-Control: no-cache, max-age=10", .validate(.stale, .responseNoCache)),
+        Case(held: "Cache-Control: No-Cache | Expires: @10", .validate(.stale, .responseNoCache)),
+        Case(held: "Cache-Control: no-cache=\"X-A\", max-age=10", .serve),
+        Case(held: "Cache-Control: no-cache=\"\", max-age=10", .validate(.stale, .responseNoCache)),
+        Case(held: "Cache-Control: must-revalidate, max-age=10", age: 9, .serve),
+        Case(
+            held: "Cache-Control: must-revalidate, max-age=10", age: 10,
+            .validate(.stale, .mustRevalidate)),
+        Case(
+            held: "Cache-Control: proxy-revalidate, max-age=10", age: 10,
+            .validate(.stale, .proxyRevalidate)),
+        Case(
+            held: "Cache-Control: proxy-revalidate, max-age=10", age: 10, by: .private,
+            .validate(.stale, .lifetimeOver)),
+        Case(
+            held: "Cache-Control: immutable, max-age=10", age: 10, .validate(.stale, .lifetimeOver)),
+        Case(held: "Pragma: no-cache | Cache-Control: max-age=10", .serve),
+        // RFC 5861 §3
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 15,
+            .serveAndRevalidate(.staleWhileRevalidate)),
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 16,
+            .validate(.stale, .lifetimeOver)),
+        Case(held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 9, .serve),
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5, must-revalidate", age: 12,
+            .validate(.stale, .mustRevalidate)),
+        Case(
+            held: "Cache-Control: s-maxage=10, stale-while-revalidate=5", age: 12,
+            .validate(.stale, .sharedLifetimeOver)),
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=5", age: 12,
+            by: PolicyConfiguration(honoursStaleWhileRevalidate: false),
+            .validate(.stale, .lifetimeOver)),
+        Case(
+            held: "Cache-Control: max-age=10, stale-while-revalidate=x", age: 12,
+            .validate(.stale, .lifetimeOver)),
+    ]
+
+    static let requestDirectives: [Case] = [
+        Case("Cache-Control: no-cache", held: ten, .validate(.request, .requestNoCache)),
+        Case("Cache-Control: NO-CACHE", held: ten, .validate(.request, .requestNoCache)),
+        Case("Cache-Control: no-cache", held: nil, .fetch(.uriMiss, .nothingStored)),
+        Case("Pragma: no-cache", held: ten, .validate(.request, .requestNoCache)),
+        Case("Pragma: foo", held: ten, .serve),
+        Case("Pragma: no-cache | Cache-Control: x", held: ten, .serve),
+        Case("Cache-Control: no-store", held: ten, .fetch(.request, .requestNoStore)),
+        Case("Cache-Control: max-age=0", held: ten, .validate(.request, .requestMaxAge)),
+        Case("Cache-Control: max-age=5", held: ten, age: 5, .serve),
+        Case("Cache-Control: max-age=5", held: ten, age: 6, .validate(.request, .requestMaxAge)),
+        Case(
+            "Cache-Control: max-age=600", held: "Cache-Control: max-age=3600 | Age: 1800",
+            .validate(.request, .requestMaxAge)),
+        Case("Cache-Control: max-age=x", held: ten, .validate(.request, .requestMaxAge)),
+        Case("Cache-Control: max-age=60", held: ten, age: 11, .validate(.stale, .lifetimeOver)),
+        Case("Cache-Control: min-fresh=5", held: ten, age: 5, .serve),
+        Case(
+            "Cache-Control: min-fresh=5", held: ten, age: 6, .validate(.request, .requestMinFresh)),
+        Case(
+            "Cache-Control: min-fresh=2000", held: "Cache-Control: max-age=1500",
+            .validate(.request, .requestMinFresh)),
+        Case("Cache-Control: max-stale=5", held: ten, age: 15, .serveStale(.requestMaxStale)),
+        Case("Cache-Control: max-stale=5", held: ten, age: 16, .validate(.stale, .lifetimeOver)),
+        Case("Cache-Control: max-stale", held: ten, age: 9999, .serveStale(.requestMaxStale)),
+        Case(
+            "Cache-Control: max-stale=1000", held: "Cache-Control: max-age=1500 | Age: 2000",
+            .serveStale(.requestMaxStale)),
+        Case("Cache-Control: max-stale=x", held: ten, age: 11, .validate(.stale, .lifetimeOver)),
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: max-age=1, must-revalidate", age: 2,
+            .validate(.stale, .mustRevalidate)),
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: max-age=1, proxy-revalidate", age: 2,
+            .validate(.stale, .proxyRevalidate)),
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: s-maxage=1", age: 2,
+            .validate(.stale, .sharedLifetimeOver)),
+        Case(
+            "Cache-Control: max-stale", held: "Cache-Control: no-cache", age: 2,
+            .validate(.stale, .responseNoCache)),
+        Case(
+            "Cache-Control: max-stale, max-age=20", held: ten, age: 15,
+            .serveStale(.requestMaxStale)),
+        Case(
+            "Cache-Control: max-stale, max-age=12", held: ten, age: 15,
+            .validate(.request, .requestMaxAge)),
+        // A client that wants it young does not want it stale, whatever the origin offers.
+        Case(
+            "Cache-Control: max-age=60",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+            age: 15, .validate(.stale, .lifetimeOver)),
+        // only-if-cached (§5.2.1.7)
+        Case("Cache-Control: only-if-cached", held: ten, .serve),
+        Case("Cache-Control: only-if-cached", held: nil, .refuse(.onlyIfCached)),
+        Case("Cache-Control: only-if-cached", held: ten, age: 11, .refuse(.onlyIfCached)),
+        Case(
+            "Cache-Control: only-if-cached, max-stale", held: ten, age: 11,
+            .serveStale(.requestMaxStale)),
+        Case("Cache-Control: only-if-cached, no-cache", held: ten, .refuse(.onlyIfCached)),
+        Case("Cache-Control: only-if-cached | If-Match: \"a\"", held: ten, .refuse(.onlyIfCached)),
+        // Conditions and ranges do not matter here, but for those that are the origin's.
+        Case("If-None-Match: \"a\"", held: ten, .serve),
+        Case("Range: bytes=0-1", held: ten, .serve),
+        Case("If-Modified-Since: @0", held: ten, .serve),
+        Case("If-Match: \"a\"", held: ten, .fetch(.request, .conditionForOrigin)),
+        Case("If-Unmodified-Since: @0", held: ten, .fetch(.request, .conditionForOrigin)),
+        Case("Authorization: x | Cookie: y", held: ten, .serve),
+    ]
+
+    @Test("is decided by lifetime and age (§4.2)", arguments: Self.freshness)
+    func byFreshness(_ c: Case) { c.check() }
+
+    @Test(
+        "obeys the response's directives (§5.2.2, RFC 5861 §3)", arguments: Self.responseDirectives)
+    func byResponse(_ c: Case) { c.check() }
+
+    @Test("obeys the request's directives (§5.2.1)", arguments: Self.requestDirectives)
+    func byRequest(_ c: Case) { c.check() }
+
+    @Test(
+        "is for GET and HEAD without content",
+        arguments: [
+            (.get, .none, .serve), (.head, .none, .serve),
+            (.post, .none, .fetch(.method, .methodNotCacheable)),
+            (.options, .none, .fetch(.method, .methodNotCacheable)),
+            (.delete, .known(3), .fetch(.method, .methodNotCacheable)),
+            (Method(rawValue: "FOO"), .none, .fetch(.method, .methodNotCacheable)),
+            (.get, .known(0), .fetch(.bypass, .requestContent)),
+            (.get, .known(3), .fetch(.bypass, .requestContent)),
+            (.head, .unknown, .fetch(.bypass, .requestContent)),
+        ] as [(Method, BodyLength, Said)])
+    func byMethod(_ method: Method, _ body: BodyLength, _ said: Said) {
+        let verdict = Reuse.decide(
+            request: request(method: method, bodyLength: body), candidates: [stored(Self.ten)],
+            now: t0, configuration: .shared)
+        #expect(Said(verdict) == said)
+    }
+
+    @Test("of an invalidated response needs validation (§4.4)")
+    func invalidated() {
+        for asked in ["", "Cache-Control: max-stale"] {
+            let verdict = Reuse.decide(
+                request: request(asked), candidates: [stored(Self.ten, invalidated: true)], now: t0,
+                configuration: .shared)
+            #expect(verdict == .validate(index: 0, forward: .stale, because: .invalidated))
+        }
+    }
+
+    @Test("tells the numbers")
+    func numbers() {
+        let verdict = Reuse.decide(
+            request: request(), candidates: [stored(Self.ten)], now: t0 + .seconds(4),
+            configuration: .shared)
+        let freshness = Freshness(
+            lifetime: .seconds(10), source: .maxAge, currentAge: .seconds(4))
+        #expect(
+            verdict
+                == .serve(
+                    index: 0, freshness: freshness, stale: nil, revalidateInBackground: false))
+    }
+
+    @Test("takes no 206 and no HEAD from the store")
+    func unusable() {
+        var head = stored(Self.ten)
+        head.method = .head
+        let verdict = Reuse.decide(
+            request: request(), candidates: [stored(Self.ten, status: 206), head], now: t0,
+            configuration: .shared)
+        #expect(Said(verdict) == .fetch(.uriMiss, .nothingStored))
+    }
+}
+
+@Suite("A stale response when the origin fails (RFC 9111 §4.2.4, RFC 5861 §4)")
+struct StaleOnErrorTests {
+    struct Case: Sendable {
+        let held: String
+        let asked: String
+        let age: Int64
+        let configuration: PolicyConfiguration
+        let reason: PolicyReason?
+
+        init(
+            _ held: String, asked: String = "", age: Int64 = 12,
+            by configuration: PolicyConfiguration = .shared, _ reason: PolicyReason?
+        ) {
+            self.held = "Cache-Control: max-age=10" + held
+            self.asked = asked
+            self.age = age
+            self.configuration = configuration
+            self.reason = reason
+        }
+    }
+
+    static let grace = PolicyConfiguration(staleIfErrorGrace: .seconds(60))
+
+    @Test(
+        "is used within the window, unless somebody forbids it",
+        arguments: [
+            Case("", nil), Case(", stale-if-error=2", .staleIfError),
+            Case(", stale-if-error=1", nil), Case(", stale-if-error=x", nil),
+            Case("", asked: "Cache-Control: stale-if-error=2", .staleIfError),
+            Case("", asked: "Cache-Control: stale-if-error=1", nil),
+            Case(", stale-if-error=1", asked: "Cache-Control: stale-if-error=2", .staleIfError),
+            Case("", by: grace, .graceOnError), Case("", age: 70, by: grace, .graceOnError),
+            Case("", age: 71, by: grace, nil), Case(", stale-if-error=5", by: grace, .staleIfError),
+            Case(", stale-if-error=1", by: grace, .graceOnError),
+            Case(", must-revalidate, stale-if-error=5", by: grace, nil),
+            Case(", proxy-revalidate, stale-if-error=5", by: grace, nil),
+            Case(", s-maxage=10, stale-if-error=5", by: grace, nil),
+            Case(", no-cache, stale-if-error=5", by: grace, nil),
+            Case(", no-cache=\"x\", stale-if-error=5", by: grace, .staleIfError),
+            Case(", proxy-revalidate, stale-if-error=5", by: .private, .staleIfError),
+            Case(", s-maxage=10, stale-if-error=5", by: .private, .staleIfError),
+            Case(", stale-if-error=5", asked: "Cache-Control: no-cache", by: grace, nil),
+            Case(", stale-if-error=5", asked: "Pragma: no-cache", by: grace, nil),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-age=60", by: grace, nil),
+            Case(", stale-if-error=5", asked: "Cache-Control: min-fresh=1", by: grace, nil),
+            Case(
+                ", stale-if-error=5", asked: "Cache-Control: max-age=60, max-stale=60",
+                .staleIfError),
+        ])
+    func window(_ c: Case) {
+        let reason = StaleOnError.permits(
+            stored(c.held), request: request(c.asked), now: t0 + .seconds(c.age),
+            configuration: c.configuration)
+        #expect(reason == c.reason)
+    }
+
+    @Test("is never one that was invalidated")
+    func invalidated() {
+        let head = stored("Cache-Control: max-age=10, stale-if-error=5", invalidated: true)
+        let reason = StaleOnError.permits(
+            head, request: request(), now: t0, configuration: Self.grace)
+        #expect(reason == nil)
+    }
+
+    @Test("is asked for after 500, 502, 503 and 504")
+    func failures() {
+        let failing = (200...599).filter { StaleOnError.isFailure(StatusCode(UInt16($0))) }
+        #expect(failing == [500, 502, 503, 504])
+    }
+}

@@ -1,0 +1,253 @@
+import LarderHTTP
+import LarderPolicy
+import Testing
+
+@Suite("Sending a validation request (RFC 9111 §4.3.1)")
+struct ConditionalRequestTests {
+    struct Case: Sendable {
+        let asked: String
+        let held: [String]
+        let expected: String?
+
+        init(_ asked: String = "", held: String..., expected: String?) {
+            self.asked = asked
+            self.held = held
+            self.expected = expected
+        }
+    }
+
+    @Test(
+        "has all validators, and none of the client's conditions",
+        arguments: [
+            Case(held: "", expected: nil), Case(expected: nil),
+            Case(held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
+            Case(held: "ETag: W/\"a\"", expected: "If-None-Match: W/\"a\""),
+            Case(held: "ETag: \"ü\"", expected: "If-None-Match: \"ü\""),
+            Case(held: "Last-Modified: @-9", expected: "If-Modified-Since: @-9"),
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9",
+                expected: "If-None-Match: \"a\" | If-Modified-Since: @-9"),
+            // A date is sent as the origin wrote it.
+            Case(
+                held: "Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT",
+                expected: "If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT"),
+            // What is no validator is not sent.
+            Case(held: "ETag: a", expected: nil), Case(held: "Last-Modified: then", expected: nil),
+            Case(held: "ETag: a | Last-Modified: @-9", expected: "If-Modified-Since: @-9"),
+            Case(held: "ETag: \"a\" | ETag: \"b\"", expected: nil),
+            // Several stored responses.
+            Case(
+                held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"",
+                expected: "If-None-Match: \"a\", \"b\""),
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-8",
+                expected: "If-None-Match: \"a\", \"b\""),
+            Case(
+                held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-9",
+                expected: "If-None-Match: \"a\", \"b\" | If-Modified-Since: @-9"),
+            Case(
+                held: "Date: @-1 | Last-Modified: @-9", "Date: @0 | Last-Modified: @-8",
+                expected: "If-Modified-Since: @-8"),
+            Case(
+                held: "Date: @0", "Date: @-1 | Last-Modified: @-9",
+                expected: "If-Modified-Since: @-9"),
+            // The client's own.
+            Case(
+                "A: 1 | If-None-Match: \"z\" | Range: bytes=0-1 | If-Range: \"z\"",
+                held: "ETag: \"a\"", expected: "A: 1 | If-None-Match: \"a\""),
+            Case(
+                "If-Modified-Since: @0 | If-Unmodified-Since: @0 | If-Match: *",
+                held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
+            Case("If-None-Match: \"z\"", held: "A: 1", expected: nil),
+            // What Vary chose stays in.
+            Case(
+                "Foo: 1", held: "Vary: Foo | ETag: \"a\"", expected: "Foo: 1 | If-None-Match: \"a\""
+            ),
+        ])
+    func conditions(_ c: Case) {
+        let conditional = Validation.conditionalRequest(
+            request(c.asked), validating: c.held.map { stored($0) })
+        #expect(conditional?.fields == c.expected.map { fields($0) })
+    }
+
+    @Test("keeps method and URI, and is not for ftp")
+    func target() {
+        let held = stored("ETag: \"a\"")
+        let asked = request(method: .head, uri: uri("/x?y"))
+        let conditional = Validation.conditionalRequest(asked, validating: [held])
+        #expect(conditional?.method == .head && conditional?.uri == asked.uri)
+        let ftp = request(uri: uri("/x", scheme: .ftp))
+        #expect(Validation.conditionalRequest(ftp, validating: [held]) == nil)
+    }
+
+    @Test("without a condition asks for the whole")
+    func unconditional() {
+        let whole = Validation.unconditional(
+            request("A: 1 | Range: bytes=0-1 | If-None-Match: \"a\" | If-Range: \"a\" | B: 2"))
+        #expect(whole.fields == fields("A: 1 | B: 2"))
+    }
+}
+
+@Suite("The stored responses a 304 selects (RFC 9111 §4.3.4)")
+struct SelectionTests {
+    struct Case: Sendable {
+        let notModified: String
+        let held: [String]
+        let selected: [Int]
+
+        init(_ notModified: String, held: String..., selected: [Int]) {
+            self.notModified = notModified
+            self.held = held
+            self.selected = selected
+        }
+    }
+
+    @Test(
+        "have its strong validator, else its weak one",
+        arguments: [
+            Case("ETag: \"a\"", held: "ETag: \"a\"", selected: [0]),
+            Case("ETag: \"b\"", held: "ETag: \"a\"", selected: []),
+            Case("ETag: \"b\"", held: "ETag: \"a\"", "ETag: \"b\"", selected: [1]),
+            Case(
+                "ETag: \"a\"", held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"", selected: [0, 2]),
+            Case("ETag: W/\"a\"", held: "ETag: W/\"a\"", selected: [0]),
+            Case("ETag: W/\"a\"", held: "ETag: \"a\"", selected: [0]),
+            Case("ETag: \"a\"", held: "ETag: W/\"a\"", selected: [0]),
+            Case("ETag: W/\"a\"", held: "ETag: W/\"b\"", selected: []),
+            // Weak: only the most recent.
+            Case(
+                "ETag: W/\"a\"", held: "Date: @-1 | ETag: W/\"a\"", "Date: @-9 | ETag: W/\"a\"",
+                selected: [0]),
+            // Last-Modified is strong a second before its Date (RFC 9110 §8.8.2.2).
+            Case(
+                "Date: @0 | Last-Modified: @-9", held: "Last-Modified: @-9", "Last-Modified: @-9",
+                selected: [0, 1]),
+            Case(
+                "Date: @-9 | Last-Modified: @-9", held: "Date: @-9 | Last-Modified: @-9",
+                "Date: @-8 | Last-Modified: @-9", selected: [1]),
+            Case("Date: @0 | Last-Modified: @-8", held: "Last-Modified: @-9", selected: []),
+            // One strong validator is enough, the tag speaks first.
+            Case(
+                "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
+                held: "ETag: \"a\" | Last-Modified: @-9", selected: [0]),
+            Case(
+                "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
+                held: "ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-9",
+                selected: [1]),
+            Case("Date: @0 | ETag: \"a\"", held: "Last-Modified: @-9", selected: []),
+            // No validator at all: what was asked about, if it was one.
+            Case("", held: "ETag: \"a\"", selected: [0]),
+            Case("", held: "Last-Modified: @-9", selected: [0]),
+            Case("", held: "ETag: \"a\"", "ETag: \"b\"", selected: []),
+            Case("ETag: junk", held: "ETag: \"a\"", selected: [0]),
+            Case("", selected: []), Case("ETag: \"a\"", selected: []),
+        ])
+    func selection(_ c: Case) {
+        let selected = Validation.selected(
+            by: response(c.notModified, status: 304), among: c.held.map { stored($0) })
+        #expect(selected == c.selected)
+    }
+}
+
+@Suite("Freshening a stored response (RFC 9111 §3.2)")
+struct FresheningTests {
+    struct Case: Sendable {
+        let held: String
+        let news: String
+        let expected: String
+
+        init(_ held: String, _ news: String, expected: String) {
+            self.held = held
+            self.news = news
+            self.expected = expected
+        }
+    }
+
+    @Test(
+        "replaces fields by name, but for those that describe the stored content",
+        arguments: [
+            Case("A: 1 | Date: @-9", "Date: @0", expected: "A: 1 | Date: @0"),
+            Case("A: 1 | Date: @-9", "A: 2 | Date: @0", expected: "A: 2 | Date: @0"),
+            Case("A: 1 | A: 2 | Date: @-9", "a: 3 | Date: @0", expected: "a: 3 | Date: @0"),
+            Case("A: 1 | Date: @-9", "A: 2 | A: 3 | Date: @0", expected: "A: 2 | A: 3 | Date: @0"),
+            Case("Date: @-9", "B: 1 | Date: @0", expected: "B: 1 | Date: @0"),
+            Case("A: 1 | Date: @-9", "", expected: "A: 1 | Date: @0"),
+            Case(
+                "Cache-Control: max-age=1 | Date: @-9", "Cache-Control: max-age=9 | Date: @0",
+                expected: "Cache-Control: max-age=9 | Date: @0"),
+            Case(
+                "Expires: @1 | Set-Cookie: a | Date: @-9", "Expires: @9 | Set-Cookie: b | Date: @0",
+                expected: "Expires: @9 | Set-Cookie: b | Date: @0"),
+            Case(
+                "ETag: \"a\" | Date: @-9", "ETag: \"b\" | Date: @0",
+                expected: "ETag: \"b\" | Date: @0"),
+            Case(
+                "Content-Type: a/b | Date: @-9", "Content-Type: a/c | Date: @0",
+                expected: "Content-Type: a/c | Date: @0"),
+            Case(
+                "Content-Length: 5 | Date: @-9", "Content-Length: 0 | Date: @0",
+                expected: "Content-Length: 5 | Date: @0"),
+            Case(
+                "Content-Encoding: gzip | Date: @-9", "Content-Encoding: br | Date: @0",
+                expected: "Content-Encoding: gzip | Date: @0"),
+            Case("Date: @-9", "Content-Range: bytes 0-1/2 | Date: @0", expected: "Date: @0"),
+            Case("Vary: A | Date: @-9", "Vary: B | Date: @0", expected: "Vary: A | Date: @0"),
+            Case(
+                "A: 1 | Date: @-9", "Connection: x-b | X-B: 1 | Keep-Alive: 1 | Date: @0",
+                expected: "A: 1 | Date: @0"),
+            Case(
+                "Date: @-9", "Warning: 110 - x | Transfer-Encoding: chunked | Date: @0",
+                expected: "Date: @0"),
+            // Another response's age is not this one's.
+            Case("Age: 50 | Date: @-9", "Date: @0", expected: "Date: @0"),
+            Case("Age: 50 | Date: @-9", "Age: 3 | Date: @0", expected: "Age: 3 | Date: @0"),
+            Case(
+                "Date: @-9", "Cache-Control: private=\"X-A\" | X-A: 1 | Date: @0",
+                expected: "Cache-Control: private=\"X-A\" | Date: @0"),
+        ])
+    func merging(_ c: Case) {
+        let held = stored(c.held, varying: "A: 1", received: -9, invalidated: true)
+        let freshened = Validation.freshen(
+            held, with: response(c.news, status: 304), requestTime: t0 - .seconds(1),
+            responseTime: t0)
+        #expect(freshened.fields == fields(c.expected))
+        #expect(freshened.status == .ok)
+        #expect(freshened.requestTime == t0 - .seconds(1))
+        #expect(freshened.responseTime == t0)
+        #expect(freshened.storedTime == held.storedTime)
+        #expect(freshened.varyingFields == held.varyingFields)
+        #expect(!freshened.isInvalidated)
+    }
+
+    @Test("makes a stale response fresh again")
+    func freshness() {
+        let held = stored("Cache-Control: max-age=10 | Age: 5 | Date: @-100", received: -100)
+        let freshened = Validation.freshen(
+            held, with: response("", status: 304), requestTime: t0, responseTime: t0)
+        let freshness = Freshness.of(freshened, at: t0 + .seconds(9), configuration: .shared)
+        #expect(freshness.isFresh && freshness.currentAge == .seconds(9))
+    }
+}
+
+@Suite("What a HEAD says about a stored response (RFC 9111 §4.3.5)")
+struct HeadEffectTests {
+    @Test(
+        "depends on validators and length",
+        arguments: [
+            ("", "", 200, .freshens), ("ETag: \"a\"", "ETag: \"a\"", 200, .freshens),
+            ("ETag: \"b\"", "ETag: \"a\"", 200, .invalidates),
+            ("ETag: \"b\"", "", 200, .invalidates),
+            ("Last-Modified: @-9", "Last-Modified: @-9", 200, .freshens),
+            ("Last-Modified: @-8", "Last-Modified: @-9", 200, .invalidates),
+            ("Content-Length: 3", "", 200, .freshens),
+            ("Content-Length: 4", "", 200, .invalidates),
+            ("Content-Length: x", "", 200, .invalidates),
+            ("", "", 404, .invalidates), ("", "", 301, .invalidates), ("", "", 500, .none),
+            ("", "", 503, .none),
+        ] as [(String, String, UInt16, Validation.HeadEffect)])
+    func effect(_ news: String, _ held: String, _ status: UInt16, _ effect: Validation.HeadEffect) {
+        #expect(
+            Validation.effect(
+                ofHead: response(news, status: status), on: stored(held), bodyLength: 3) == effect)
+    }
+}
