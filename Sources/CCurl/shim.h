@@ -21,6 +21,7 @@ typedef int (*ccurl_trailer_callback)(struct curl_slist **, void *);
 typedef curl_socket_t (*ccurl_opensocket_callback)(
     void *, curlsocktype, struct curl_sockaddr *);
 typedef int (*ccurl_closesocket_callback)(void *, curl_socket_t);
+typedef int (*ccurl_debug_callback)(CURL *, curl_infotype, char *, size_t, void *);
 typedef int (*ccurl_socket_callback)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*ccurl_timer_callback)(CURLM *, long, void *);
 
@@ -39,6 +40,7 @@ CCURL_SETOPT(resolver_start_callback, ccurl_resolver_start_callback)
 CCURL_SETOPT(trailer_callback, ccurl_trailer_callback)
 CCURL_SETOPT(opensocket_callback, ccurl_opensocket_callback)
 CCURL_SETOPT(closesocket_callback, ccurl_closesocket_callback)
+CCURL_SETOPT(debug_callback, ccurl_debug_callback)
 #undef CCURL_SETOPT
 
 #define CCURL_MULTI_SETOPT(name, type)                                                \

@@ -16,9 +16,11 @@ extension EasyHandle {
         unsafe self.set(CURLOPT_PREREQDATA, pointer: context)
         unsafe self.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
         unsafe self.set(CURLOPT_OPENSOCKETDATA, pointer: context)
-        // A socket outlives the transfer that opened it.
-        let counters = unsafe Unmanaged.passUnretained(transfer.loop.counters).toOpaque()
-        unsafe self.set(CURLOPT_CLOSESOCKETDATA, pointer: counters)
+        // A socket outlives the transfer that opened it, but not the multi handle, which holds the
+        // poller.
+        let poller = unsafe Unmanaged.passUnretained(transfer.loop.poller).toOpaque()
+        unsafe self.set(CURLOPT_CLOSESOCKETDATA, pointer: poller)
+        unsafe self.set(CURLOPT_DEBUGDATA, pointer: context)
         for code in [
             unsafe ccurl_set_transfer_callback(
                 self.pointer, CURLOPT_HEADERFUNCTION, Self.headerCallback),
@@ -32,6 +34,8 @@ extension EasyHandle {
                 self.pointer, CURLOPT_OPENSOCKETFUNCTION, Self.openSocketCallback),
             unsafe ccurl_set_closesocket_callback(
                 self.pointer, CURLOPT_CLOSESOCKETFUNCTION, Self.closeSocketCallback),
+            unsafe ccurl_set_debug_callback(
+                self.pointer, CURLOPT_DEBUGFUNCTION, Self.debugCallback),
         ] {
             self.note(code)
         }
@@ -102,21 +106,41 @@ extension EasyHandle {
     private static let openSocketCallback: ccurl_opensocket_callback = { context, _, address in
         guard let transfer = unsafe EasyHandle.transfer(context), let address = unsafe address
         else { return ccurl_socket_bad }
-        let descriptor = unsafe socket(
-            address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
-            address.pointee.protocol)
-        guard descriptor >= 0 else { return ccurl_socket_bad }
-        transfer.loop.counters.socketOpened()
-        transfer.socketOpened()
+        let descriptor = unsafe transfer.loop.poller.open(
+            address.pointee, isPlain: transfer.request.uri.scheme == .http)
+        if descriptor >= 0 { transfer.socketOpened() }
         return descriptor
     }
 
     private static let closeSocketCallback: ccurl_closesocket_callback = { context, descriptor in
-        if let context = unsafe context {
-            unsafe Unmanaged<TransferCounters>.fromOpaque(context).takeUnretainedValue()
-                .socketClosed()
+        guard let context = unsafe context else { return close(descriptor) }
+        return unsafe Unmanaged<SocketPoller>.fromOpaque(context).takeUnretainedValue()
+            .close(descriptor)
+    }
+
+    /// libcurl's remarks, for one of them: that it threw away bytes behind the end of a response.
+    ///
+    /// It ends the connection by itself only where they follow content of announced length.
+    /// Behind chunked or no content it drops what it has read and keeps the connection, and says
+    /// so nowhere else. `listenForExcess` turns the remarks on.
+    private static let debugCallback: ccurl_debug_callback = { _, kind, text, count, context in
+        guard kind == CURLINFO_TEXT, let transfer = unsafe EasyHandle.transfer(context) else {
+            return 0
         }
-        return close(descriptor)
+        let remark = unsafe UnsafeRawBufferPointer(start: text, count: count)
+        if unsafe remark.starts(with: "Excess found".utf8)
+            || remark.starts(with: "Leftovers after chunking".utf8)
+        {
+            transfer.easy?.set(CURLOPT_FORBID_REUSE, true)
+        }
+        return 0
+    }
+
+    /// Has a response without content of announced length end its connection if more follows it.
+    ///
+    /// Called when the head is complete, so that other responses do not pay for the remarks.
+    func listenForExcess() {
+        self.set(CURLOPT_VERBOSE, true)
     }
 
     /// libcurl frees the list that it is given here.

@@ -5,8 +5,13 @@ import CCurl
 /// Not `Sendable`: belongs to one loop. Every easy handle must be removed before it goes.
 @safe final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
+    /// Whom libcurl asks to close sockets, to the last moment of this handle.
+    private let poller: SocketPoller
 
-    init(_ configuration: TransferConfiguration) throws(TransferError) {
+    init(
+        _ configuration: TransferConfiguration, poller: SocketPoller
+    ) throws(TransferError) {
+        self.poller = poller
         guard let pointer = unsafe curl_multi_init() else {
             throw TransferError(.library, detail: "curl_multi_init returned no handle")
         }

@@ -222,6 +222,10 @@ final class Transfer {
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
         self.outbox.append(.head(head, length, facts))
+        switch length {
+        case .known(1...): break
+        case .known, .none, .unknown: self.easy?.listenForExcess()
+        }
         guard let content = self.content else { return }
         // HEAD with content goes out as an upload, to which libcurl expects an answer with a body.
         if self.request.method == .head { self.isAnsweredEarly = true }

@@ -16,7 +16,7 @@ final class TransferLoop {
     let configuration: TransferConfiguration
     let counters: TransferCounters
     let mailbox: TransferMailbox
-    private let poller: SocketPoller
+    let poller: SocketPoller
     // Freed in the order in which `tearDown` empties them: easy handles, multi handle, share.
     private var idleHandles: [EasyHandle] = []
     private let multi: MultiHandle
@@ -37,8 +37,8 @@ final class TransferLoop {
         self.configuration = configuration
         self.mailbox = mailbox
         self.counters = counters
-        self.poller = try SocketPoller(waking: mailbox.descriptor)
-        self.multi = try MultiHandle(configuration)
+        self.poller = try SocketPoller(waking: mailbox.descriptor, counters: counters)
+        self.multi = try MultiHandle(configuration, poller: self.poller)
         self.share = try SharedState()
         self.deadlines = Deadlines(configuration)
     }
@@ -69,7 +69,7 @@ final class TransferLoop {
         for ready in self.poller.wait(milliseconds: timeout) {
             if ready.descriptor == self.mailbox.descriptor {
                 self.mailbox.clearWake()
-            } else {
+            } else if !self.poller.sawIdle(ready.descriptor) {
                 self.check(self.multi.ready(ready.descriptor, ready.events))
             }
         }
@@ -212,10 +212,17 @@ final class TransferLoop {
     }
 
     private static let socketCallback: ccurl_socket_callback = {
-        _, descriptor, what, context, _ in
+        easy, descriptor, what, context, _ in
         guard let context = unsafe context else { return 0 }
         let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
-        return loop.poller.watch(descriptor, what) ? 0 : -1
+        var owner: UnsafeMutableRawPointer?
+        var isHeld = false
+        if what == CURL_POLL_REMOVE, unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
+            let owner = unsafe owner
+        {
+            isHeld = unsafe Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue().isHeld
+        }
+        return loop.poller.watch(descriptor, what, isHeld: isHeld) ? 0 : -1
     }
 
     private static let timerCallback: ccurl_timer_callback = { _, milliseconds, context in
@@ -270,10 +277,7 @@ final class TransferLoop {
             transfer.end(CurlEnd(code: CURLE_OK, systemError: 0, detail: ""))
             self.detach(transfer)
         }
-        guard self.deliver(transfer) else {
-            self.forget(transfer)
-            return
-        }
+        guard self.deliver(transfer) else { return }
         if transfer.easy != nil {
             if transfer.mustReleaseContent {
                 transfer.contentReleased()
@@ -306,9 +310,11 @@ final class TransferLoop {
             case .piece(let piece):
                 transfer.isPaused = receiver.upstream(piece: piece) == .pause
             case .finished(let trailers):
+                self.forget(transfer)  // Before, so that who is told counts one less.
                 receiver.upstream(finished: trailers)
                 return false
             case .failed(let failure):
+                self.forget(transfer)
                 receiver.upstream(failed: failure)
                 return false
             }
