@@ -2,21 +2,25 @@ import LarderHTTP
 
 /// What a transfer waits for, each with a time of its own.
 enum Wait: Int, CaseIterable {
-    case connection, name, handshake, head, sending, receiving
+    case connection, name, handshake, leave, head, sending, receiving
 
     func limit(_ configuration: TransferConfiguration) -> Duration {
         switch self {
         case .connection: configuration.queueTimeout
         case .name: configuration.resolveTimeout
         case .handshake: configuration.connectTimeout
+        case .leave: configuration.continueTimeout
         case .head: configuration.responseTimeout
         case .sending, .receiving: configuration.stallTimeout
         }
     }
 
     /// What it means when that time has passed.
-    var failure: UpstreamFailure {
+    ///
+    /// Nil where nothing is wrong: the content is then sent without the origin's leave.
+    var failure: UpstreamFailure? {
         switch self {
+        case .leave: nil
         case .connection:
             UpstreamFailure(
                 .connectionLimitReached, party: .larder, detail: "no connection became free in time")

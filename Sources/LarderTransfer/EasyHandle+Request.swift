@@ -24,10 +24,6 @@ extension EasyHandle {
             if let content = transfer.content { self.setContent(content, transfer) }
             // A reused connection may die under the request, and libcurl would send it again.
             if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
-            if transfer.content != nil, request.expectsContinue {
-                self.set(
-                    CURLOPT_EXPECT_100_TIMEOUT_MS, configuration.continueTimeout.inMilliseconds)
-            }
         case .ftp:
             try self.setFTP(request)
         }
@@ -99,7 +95,9 @@ extension EasyHandle {
     private func setFields(
         _ request: Request, _ content: RequestContent?
     ) throws(UpstreamFailure) {
-        var safe = self.fields.append("Host".utf8, request.uri.authority.utf8)
+        let expects = content != nil && request.expectsContinue
+        var safe = self.fields.append(
+            "Host".utf8, request.uri.authority.utf8, expectingContinue: expects)
         var hasAccept = false
         let section = request.fields
         for line in section.lines {
@@ -120,8 +118,6 @@ extension EasyHandle {
             if RequestChecks.announcesEmptyContent(request) {
                 safe = self.fields.append("Content-Length".utf8, "0".utf8) && safe
             }
-        } else if request.expectsContinue {
-            safe = self.fields.append("Expect".utf8, "100-continue".utf8) && safe
         } else {
             self.fields.suppress("Expect")
         }

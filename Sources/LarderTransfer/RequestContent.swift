@@ -19,21 +19,28 @@ final class RequestContent {
     private let source: any BodySource
     private var piece = ByteBuffer()
     private var sent: UInt64 = 0
-    /// Whether the source said that it has nothing, and libcurl was told to wait.
+    /// Whether libcurl was told to wait: the source has nothing, or the origin's leave is awaited.
     private(set) var isPending = false
+    /// Whether it waits for the origin's leave (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    private(set) var isWithheld: Bool
     /// Whether all of it has been handed to libcurl.
     private(set) var isOver = false
     private(set) var trailers = Fields()
 
-    init(_ source: any BodySource, length: BodyLength, wake: @escaping @Sendable () -> Void) {
+    init(
+        _ source: any BodySource, length: BodyLength, isWithheld: Bool,
+        wake: @escaping @Sendable () -> Void
+    ) {
         self.source = source
+        self.isWithheld = isWithheld
         self.length = if case .known(let length) = length { length } else { nil }
         source.attach(wake: wake)
     }
 
     /// Copies the next bytes into libcurl's buffer.
     func fill(_ target: UnsafeMutableRawBufferPointer) -> Fill {
-        self.isPending = false
+        self.isPending = self.isWithheld
+        if self.isWithheld { return .pause }
         while self.piece.readableBytes == 0 {
             switch self.source.next() {
             case .piece(let piece):
@@ -49,6 +56,11 @@ final class RequestContent {
             }
         }
         return unsafe self.copy(to: target)
+    }
+
+    /// The origin gave leave, or has been waited for long enough.
+    func release() {
+        self.isWithheld = false
     }
 
     /// Says to the source that nobody reads on.

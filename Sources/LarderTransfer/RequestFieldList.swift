@@ -33,10 +33,17 @@ import CCurl
     /// right side of the colon), the internally used header will get disabled. … To add a header
     /// with no content (nothing after the colon), use the form 'name;' (note the trailing
     /// semicolon)."
+    ///
+    /// - Parameter expectingContinue: adds `Expect: 100-continue` to the same entry, so that the
+    ///   field goes out but libcurl does not know of it. It would otherwise answer a 417 by sending
+    ///   the request again by itself and throwing the origin's explanation away, which no option
+    ///   prevents. The waiting that goes with the field is done by `RequestContent`.
     func append(
-        _ name: some Collection<UInt8>, _ value: some Collection<UInt8>
+        _ name: some Collection<UInt8>, _ value: some Collection<UInt8>,
+        expectingContinue: Bool = false
     ) -> Bool {
-        self.reserve(name.count + value.count + 3)
+        let expectation: StaticString = "\r\nExpect: 100-continue"
+        self.reserve(name.count + value.count + expectation.utf8CodeUnitCount + 3)
         self.starts.append(self.used)
         var safe = !name.isEmpty
         for byte in name {
@@ -51,6 +58,11 @@ import CCurl
             for byte in value {
                 if byte == 0x0D || byte == 0x0A || byte == 0 { safe = false }
                 self.put(byte)
+            }
+        }
+        if expectingContinue {
+            expectation.withUTF8Buffer { bytes in
+                for unsafe byte in unsafe bytes { self.put(byte) }
             }
         }
         self.put(0)

@@ -11,6 +11,8 @@ struct ResponseAssembler {
     /// What a line completed.
     enum Event {
         case nothing
+        /// 100: the origin wants the content (RFC 9110 §15.2.1).
+        case leave
         case informational(ResponseHead)
         case head(ResponseHead, BodyLength)
     }
@@ -46,7 +48,7 @@ struct ResponseAssembler {
         self.block = []
         switch head.status.rawValue {
         case 100:
-            return .nothing  // Permission to go on; libcurl acts on it.
+            return .leave
         case 101:
             throw .malformed("101 to a request without Upgrade")
         case 102..<200:

@@ -50,7 +50,8 @@ final class Transfer {
     private(set) var failure: UpstreamFailure?
     /// The answer is whole although libcurl does not know it.
     private(set) var isAnsweredEarly = false
-    /// An answer came before the content had been sent: libcurl must not wait for its rest.
+    /// libcurl must no longer wait for content: the origin gave leave to send it, or answered
+    /// without it.
     private(set) var mustReleaseContent = false
 
     private var assembler: ResponseAssembler
@@ -91,7 +92,9 @@ final class Transfer {
         case .resolving: .name
         case .connecting: .handshake
         case .awaitingHead:
-            if let content = self.content, !content.isOver {
+            if let content = self.content, content.isWithheld {
+                .leave
+            } else if let content = self.content, !content.isOver {
                 content.isPending ? nil : .sending
             } else {
                 self.isFTP ? .receiving : .head
@@ -154,6 +157,8 @@ final class Transfer {
             switch unsafe try self.assembler.line(bytes) {
             case .nothing:
                 return true
+            case .leave:
+                self.releaseContent()
             case .informational(let head):
                 self.outbox.append(.informational(head))
                 self.hasProgressed = true
@@ -230,7 +235,15 @@ final class Transfer {
         // HEAD with content goes out as an upload, to which libcurl expects an answer with a body.
         if self.request.method == .head { self.isAnsweredEarly = true }
         // From 300 on libcurl sends no more, but would wait for a paused source for ever.
-        if content.isPending, head.status.rawValue >= 300 { self.mustReleaseContent = true }
+        if content.isPending, content.isWithheld || head.status.rawValue >= 300 {
+            self.releaseContent()
+        }
+    }
+
+    /// Has the loop tell libcurl to send on, once it has returned.
+    func releaseContent() {
+        self.content?.release()
+        self.mustReleaseContent = true
     }
 
     private func ftpHeadEnded() {
@@ -270,11 +283,7 @@ final class Transfer {
     private func outcome(_ end: CurlEnd) -> Outbox.Event {
         if let failure = self.failure { return .failed(failure) }
         if self.isFTP { return self.ftpOutcome(end) }
-        // CURLE_TOO_MANY_REDIRECTS: libcurl wanted to repeat the request without `Expect` after a
-        // 417 that has been received whole.
-        guard self.isAnsweredEarly || end.code == CURLE_OK
-            || (end.code == CURLE_TOO_MANY_REDIRECTS && self.assembler.isHeadComplete)
-        else {
+        guard self.isAnsweredEarly || end.code == CURLE_OK else {
             return .failed(
                 end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,

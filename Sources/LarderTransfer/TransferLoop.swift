@@ -161,9 +161,10 @@ final class TransferLoop {
             return nil
         case .known, .unknown:
             let fetch = order.fetch
-            return RequestContent(source, length: order.request.bodyLength) {
-                fetch.contentReady()
-            }
+            return RequestContent(
+                source, length: order.request.bodyLength,
+                isWithheld: order.request.expectsContinue
+            ) { fetch.contentReady() }
         }
     }
 
@@ -250,8 +251,12 @@ final class TransferLoop {
 
     private func expire() {
         while let (transfer, wait) = self.deadlines.takeExpired(self.now) {
-            self.detach(transfer)
-            transfer.end(wait.failure)
+            if let failure = wait.failure {
+                self.detach(transfer)
+                transfer.end(failure)
+            } else {
+                transfer.releaseContent()
+            }
             self.touch(transfer)
         }
     }

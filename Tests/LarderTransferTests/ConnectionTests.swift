@@ -25,6 +25,27 @@ struct ConnectionTests {
         #expect(origin.connectionCount == 1)
     }
 
+    @Test(
+        "are reused after every kind of framing that leaves them whole",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ])
+    func reuseByFraming(_ answer: String) async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.write(answer) }
+        }
+        try await withUpstream { upstream in
+            for _ in 0..<3 {
+                #expect(await upstream.answer(to: origin.request()).failure == nil)
+            }
+        }
+        #expect(origin.connectionCount == 1)
+    }
+
     @Test("are bounded for each origin; further fetches wait for one")
     func perHostLimit() async throws {
         let both = Gate()

@@ -181,6 +181,19 @@ struct ContentTests {
         #expect(notes.all == ["PUT"])
     }
 
+    @Test("is sent without leave when the origin gives none in time")
+    func noLeave() async throws {
+        let notes = Notes()
+        let origin = try self.echo(notes)
+        let record = try await withUpstream({ $0.continueTimeout = .milliseconds(50) }) { upstream in
+            await upstream.answer(
+                to: origin.request(.post, length: .known(5), expects: true),
+                body: ScriptedContent(text: "hello"))
+        }
+        #expect(notes.all.first?.contains("Expect: 100-continue\r\n") == true)
+        #expect(record.text == "hello")
+    }
+
     @Test("does not keep an answer from coming that the origin gives before the end of it")
     func earlyAnswer() async throws {
         let origin = try ScriptedOrigin { connection in

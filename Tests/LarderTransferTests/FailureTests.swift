@@ -101,7 +101,7 @@ struct FailureTests {
             Case(
                 name: "sends a chunk size that is none",
                 answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-                kind: .httpProtocolError, bodyBefore: ""),
+                kind: .httpResponseIncomplete, bodyBefore: ""),
             Case(
                 name: "folds a field line",
                 answer: "HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n",

@@ -23,7 +23,7 @@ struct FlowTests {
             _ = connection.write([UInt8](repeating: 0x62, count: Self.length - first))
             _ = connection.waitForEnd()
         }
-        try await withUpstream({ $0.stallTimeout = .milliseconds(100) }) { upstream in
+        try await withUpstream { upstream in
             let recorder = Recorder(pausesAfter: 1)
             let fetch = upstream.fetch(origin.request(), body: nil, receiver: recorder)
             await stuck.passed()
@@ -37,6 +37,34 @@ struct FlowTests {
             #expect(record.body.readableBytes == Self.length)
             #expect(record.largestPiece <= Outbox.pieceSize)
             #expect(record.violations.isEmpty)
+        }
+    }
+
+    @Test("is not timed out for its receiver's pause")
+    func pauseIsNoStall() async throws {
+        let length = 1 << 20  // More than is held for a receiver, less than the kernel's buffers.
+        let origin = try ScriptedOrigin { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
+            connection.write([UInt8](repeating: 0x62, count: length))
+            _ = connection.waitForEnd()
+        }
+        let silent = try ScriptedOrigin { _ = $0.waitForEnd() }
+        try await withUpstream({
+            $0.stallTimeout = .milliseconds(200)
+            $0.responseTimeout = .milliseconds(200)
+        }) { upstream in
+            let recorder = Recorder(pausesAfter: 1)
+            let fetch = upstream.fetch(origin.request(), body: nil, receiver: recorder)
+            await recorder.wait { $0.body.readableBytes > 0 }
+            // Exchanges that run into the same limit are the clock of this test.
+            for _ in 0..<2 {
+                #expect(await upstream.answer(to: silent.request()).failure != nil)
+            }
+            #expect(recorder.record.failure == nil)
+            recorder.wantAll()
+            fetch.resume()
+            #expect(await recorder.end().body.readableBytes == length)
         }
     }
 
