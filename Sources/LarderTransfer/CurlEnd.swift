@@ -95,6 +95,7 @@ extension CurlEnd {
             self.detail.isEmpty
             ? unsafe curl_easy_strerror(self.code).map { unsafe String(cString: $0) } ?? ""
             : self.detail
-        return UpstreamFailure(kind, party: party, detail: "\(text) (libcurl \(self.code.rawValue))")
+        return UpstreamFailure(
+            kind, party: party, detail: "\(text) (libcurl \(self.code.rawValue))")
     }
 }

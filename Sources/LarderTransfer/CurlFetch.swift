@@ -1,7 +1,9 @@
 import LarderHTTP
 import Synchronization
 
-/// The end of a fetch that its caller holds. Everything else of it lives on its loop.
+/// The end of a fetch that its caller holds.
+///
+/// Everything else of it lives on its loop.
 final class CurlFetch: UpstreamFetch {
     let id: UInt64
     private let mailbox: TransferMailbox

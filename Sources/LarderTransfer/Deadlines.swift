@@ -23,7 +23,8 @@ enum Wait: Int, CaseIterable {
         case .leave: nil
         case .connection:
             UpstreamFailure(
-                .connectionLimitReached, party: .larder, detail: "no connection became free in time")
+                .connectionLimitReached, party: .larder, detail: "no connection became free in time"
+            )
         case .name: UpstreamFailure(.dnsTimeout, detail: "the name was not resolved in time")
         case .handshake:
             UpstreamFailure(.connectionTimeout, detail: "the connection did not stand in time")

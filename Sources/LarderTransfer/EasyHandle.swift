@@ -44,7 +44,8 @@ import CCurl
     /// What libcurl says of a failure: one line, perhaps empty.
     var errorDetail: String {
         let text = unsafe String(cString: self.errorText)
-        return String(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
+        return String(
+            text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
     }
 
     func note(_ code: CURLcode) {

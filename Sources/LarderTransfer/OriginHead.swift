@@ -9,7 +9,9 @@ enum OriginHead {
     static func parse(
         _ block: [UInt8], maximumFieldCount: Int
     ) throws(UpstreamFailure) -> ResponseHead {
-        guard let lineEnd = block.firstIndex(of: ASCII.lf) else { throw .malformed("no status line") }
+        guard let lineEnd = block.firstIndex(of: ASCII.lf) else {
+            throw .malformed("no status line")
+        }
         var head = try self.statusLine(block[..<(lineEnd + 1)])
         head.fields = try self.fields(
             block, from: lineEnd + 1, maximumFieldCount: maximumFieldCount)
@@ -21,7 +23,8 @@ enum OriginHead {
         of head: ResponseHead, to method: Method
     ) throws(UpstreamFailure) -> BodyLength {
         let length = try self.contentLength(head.fields)
-        let codings = head.version.major >= 2 ? [] : head.fields.values(FieldName(.transferEncoding))
+        let codings =
+            head.version.major >= 2 ? [] : head.fields.values(FieldName(.transferEncoding))
         if method == .head || head.status.forbidsContent { return .none }
         guard !codings.isEmpty else { return length.map { .known($0) } ?? .unknown }
         guard length == nil else {

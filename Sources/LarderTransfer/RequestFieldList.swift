@@ -61,9 +61,7 @@ import CCurl
             }
         }
         if expectingContinue {
-            expectation.withUTF8Buffer { bytes in
-                for unsafe byte in unsafe bytes { self.put(byte) }
-            }
+            self.put(expectation)
         }
         self.put(0)
         return safe
@@ -73,9 +71,7 @@ import CCurl
     func suppress(_ name: StaticString) {
         self.reserve(name.utf8CodeUnitCount + 2)
         self.starts.append(self.used)
-        name.withUTF8Buffer { bytes in
-            for unsafe byte in unsafe bytes { self.put(byte) }
-        }
+        self.put(name)
         self.put(UInt8(ascii: ":"))
         self.put(0)
     }
@@ -98,6 +94,10 @@ import CCurl
     private func put(_ byte: UInt8) {
         unsafe self.text[self.used] = CChar(bitPattern: byte)
         self.used += 1
+    }
+
+    private func put(_ text: StaticString) {
+        for i in 0..<text.utf8CodeUnitCount { self.put(unsafe text.utf8Start[i]) }
     }
 
     private func reserve(_ count: Int) {

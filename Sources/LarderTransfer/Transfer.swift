@@ -247,7 +247,8 @@ final class Transfer {
     }
 
     private func ftpHeadEnded() {
-        let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(UInt64.init(exactly:))
+        let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(
+            UInt64.init(exactly:))
         let head = FTPResponse.head(
             for: self.request.uri, length: length,
             modified: self.easy?.offset(CURLINFO_FILETIME_T))

@@ -45,7 +45,9 @@ final class TransferLoop {
 
     // MARK: Life
 
-    /// Runs until it is shut down. Called once, by the loop's thread.
+    /// Runs until it is shut down.
+    ///
+    /// Called once, by the loop's thread.
     func run() {
         self.listenToLibcurl()
         while !self.isOver {
@@ -104,6 +106,7 @@ final class TransferLoop {
         switch command {
         case .start(let order):
             if self.isOver {
+                order.content?.cancel()
                 self.tellFailure(order.fetch, order.receiver, Self.shuttingDown)
             } else {
                 self.begin(order)
@@ -218,7 +221,8 @@ final class TransferLoop {
         let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
         var owner: UnsafeMutableRawPointer?
         var isHeld = false
-        if what == CURL_POLL_REMOVE, unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
+        if what == CURL_POLL_REMOVE,
+            unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
             let owner = unsafe owner
         {
             isHeld = unsafe Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue().isHeld

@@ -34,7 +34,9 @@ final class TransferMailbox: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Readable when the loop must look into the mailbox. Closed with the mailbox.
+    /// Readable when the loop must look into the mailbox.
+    ///
+    /// Closed with the mailbox.
     let descriptor: Int32
 
     init() throws(TransferError) {

@@ -1,7 +1,8 @@
 import Synchronization
 
-/// What an upstream is doing and has done. Each number is read by itself: they may disagree by what
-/// happened in between.
+/// What an upstream is doing and has done.
+///
+/// Each number is read by itself: they may disagree by what happened in between.
 package struct TransferStatistics: Hashable, Sendable {
     /// Fetches under way, those that wait for a connection included.
     package var openTransfers = 0

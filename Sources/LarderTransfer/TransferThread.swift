@@ -26,13 +26,14 @@ enum TransferThread {
         _ = unsafe pthread_setname_np(thread, "larder-fetch-\(index % 100)")
     }
 
-    private static let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
-        context in
-        guard let context = unsafe context else { return nil }
-        Self.blockSignals()
-        for completion in unsafe Self.run(context) { completion() }
-        return nil
-    }
+    private static let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
+        {
+            context in
+            guard let context = unsafe context else { return nil }
+            Self.blockSignals()
+            for completion in unsafe Self.run(context) { completion() }
+            return nil
+        }
 
     /// Runs the loop and frees it before its completions are called.
     private static func run(_ context: UnsafeMutableRawPointer) -> [@Sendable () -> Void] {
@@ -41,8 +42,10 @@ enum TransferThread {
         return loop.takeCompletions()
     }
 
-    /// Leaves the process's signals to other threads, and SIGPIPE, which OpenSSL's writes can raise,
-    /// to nobody. Threads that libcurl makes to resolve names inherit this.
+    /// Blocks every signal on the calling thread.
+    ///
+    /// The process's signals are for other threads, and SIGPIPE, which OpenSSL's writes can raise,
+    /// for nobody. Threads that libcurl makes to resolve names inherit this.
     private static func blockSignals() {
         var set = sigset_t()
         _ = unsafe sigfillset(&set)

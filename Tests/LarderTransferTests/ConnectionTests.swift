@@ -91,7 +91,8 @@ struct ConnectionTests {
     @Test(
         "POST, and whatever has content, reaches the origin exactly once",
         arguments: [
-            (Method.post, BodyLength.none), (.post, .known(3)), (.post, .unknown), (.put, .known(3)),
+            (Method.post, BodyLength.none), (.post, .known(3)), (.post, .unknown),
+            (.put, .known(3)),
             (.patch, .known(3)), (Method(rawValue: "FROB"), .none),
         ])
     func othersAreSentOnce(_ method: Method, _ length: BodyLength) async throws {
@@ -125,15 +126,14 @@ struct ConnectionTests {
             // Two connections are answered once each and then die under their second request.
             while let head = connection.readHead() {
                 notes.add(head)
-                if head.hasPrefix("GET /warm") {
-                    while notes.all.filter({ $0.hasPrefix("GET /warm") }).count < 2 {
-                        sched_yield()
-                    }
-                    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-                } else {
+                guard head.hasPrefix("GET /warm") else {
                     connection.close()
                     return
                 }
+                while notes.all.filter({ $0.hasPrefix("GET /warm") }).count < 2 {
+                    sched_yield()
+                }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }
         }
         try await withUpstream { upstream in

@@ -39,7 +39,8 @@ struct ContentTests {
         }
         #expect(
             notes.all.first
-                == "\(method) /c HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\nContent-Length: 5\r\n\r\n")
+                == "\(method) /c HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\nContent-Length: 5\r\n\r\n"
+        )
         #expect(record.text == "hello")
     }
 
@@ -185,7 +186,8 @@ struct ContentTests {
     func noLeave() async throws {
         let notes = Notes()
         let origin = try self.echo(notes)
-        let record = try await withUpstream({ $0.continueTimeout = .milliseconds(50) }) { upstream in
+        let record = try await withUpstream({ $0.continueTimeout = .milliseconds(50) }) {
+            upstream in
             await upstream.answer(
                 to: origin.request(.post, length: .known(5), expects: true),
                 body: ScriptedContent(text: "hello"))

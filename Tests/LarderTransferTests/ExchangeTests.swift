@@ -147,7 +147,8 @@ struct ExchangeTests {
         let coded: [UInt8] = [0x1F, 0x8B, 8, 0, 1, 2, 3, 0xFF, 0, 0x0A]
         let origin = try ScriptedOrigin { connection in
             _ = connection.readHead()
-            connection.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n")
+            connection.write(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n")
             connection.write(coded)
             _ = connection.waitForEnd()
         }

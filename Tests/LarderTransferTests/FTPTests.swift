@@ -57,7 +57,8 @@ private struct FTPScript: Sendable {
         }
     }
 
-    private func send(_ text: String, _ control: OriginConnection, _ data: inout OriginConnection?) {
+    private func send(_ text: String, _ control: OriginConnection, _ data: inout OriginConnection?)
+    {
         control.write("150 coming\r\n")
         data?.write(String(text.prefix(self.cutAfter ?? .max)))
         data?.close()
@@ -80,7 +81,9 @@ struct FTPTests {
         return try await withUpstream { await $0.answer(to: request) }
     }
 
-    @Test("are answered as HTTP, with length and date", arguments: [("/pub/a.txt", "hello"), ("/pub/empty", "")])
+    @Test(
+        "are answered as HTTP, with length and date",
+        arguments: [("/pub/a.txt", "hello"), ("/pub/empty", "")])
     func file(_ path: String, _ content: String) async throws {
         let record = try await self.fetch(FTPScript(), .get, path)
         #expect(record.head?.status == .ok, "\(String(describing: record.failure))")
@@ -128,7 +131,8 @@ struct FTPTests {
     func login() async throws {
         var script = FTPScript()
         script.password = "s:ecret@1"
-        let good = try await self.fetch(script, .get, "/pub/a.txt", userInfo: "me%40home:s:ecret%401")
+        let good = try await self.fetch(
+            script, .get, "/pub/a.txt", userInfo: "me%40home:s:ecret%401")
         #expect(good.text == "hello", "\(String(describing: good.failure))")
         #expect(script.notes.all.first == "USER me@home")
         let bad = try await self.fetch(script, .get, "/pub/a.txt")

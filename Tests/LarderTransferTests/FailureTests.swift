@@ -116,7 +116,8 @@ struct FailureTests {
             Case(
                 name: "sends a head of many lines",
                 answer: "HTTP/1.1 200 OK\r\n"
-                    + String(repeating: "X-A: " + String(repeating: "b", count: 900) + "\r\n", count: 80),
+                    + String(
+                        repeating: "X-A: " + String(repeating: "b", count: 900) + "\r\n", count: 80),
                 ending: .stall, kind: .httpResponseHeaderSectionSize),
             Case(
                 name: "sends a head of one line that never ends",

@@ -121,7 +121,9 @@ struct FlowTests {
         case atOnce, queued, beforeHead, insideHead, atHead, insideBody, paused, uploading
     }
 
-    @Test("ends with cancel at any moment: nothing is heard, the connection closed", arguments: Moment.allCases)
+    @Test(
+        "ends with cancel at any moment: nothing is heard, the connection closed",
+        arguments: Moment.allCases)
     func cancel(_ moment: Moment) async throws {
         let reached = Gate()
         let closed = Gate()

@@ -45,12 +45,18 @@ struct ResponseAssemblerTests {
             ("HTTP/1.1 200\r\n\r\n", .get, .unknown),
             ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .get, .known(0)),
             ("HTTP/1.1 200 OK\r\nContent-Length: 007 \r\n\r\n", .get, .known(7)),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 7, 7\r\nContent-Length: 7\r\n\r\n", .get, .known(7)),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 7, 7\r\nContent-Length: 7\r\n\r\n", .get,
+                .known(7)
+            ),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", .get, .unknown),
             ("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", .head, .none),
             ("HTTP/1.1 204 No\r\nContent-Length: 7\r\n\r\n", .get, .none),
             ("HTTP/1.1 304 No\r\nContent-Length: 7\r\n\r\n", .get, .none),
-            ("HTTP/2 200 \r\ncontent-length: 9223372036854775807\r\n\r\n", .get, .known(1 << 63 - 1)),
+            (
+                "HTTP/2 200 \r\ncontent-length: 9223372036854775807\r\n\r\n", .get,
+                .known(1 << 63 - 1)
+            ),
         ])
     func lengths(_ text: String, _ method: Method, _ expected: BodyLength) throws {
         #expect(try self.head(text, method)?.1 == expected)

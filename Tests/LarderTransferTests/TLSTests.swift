@@ -101,7 +101,9 @@ private final class TLSOrigin {
         }
     }
 
-    func request(_ method: LarderHTTP.Method = .get, host: String = "localhost", _ target: String = "/x") -> Request {
+    func request(
+        _ method: LarderHTTP.Method = .get, host: String = "localhost", _ target: String = "/x"
+    ) -> Request {
         Request(
             method: method,
             uri: TargetURI(scheme: .https, host: host, port: self.port, pathAndQuery: target))

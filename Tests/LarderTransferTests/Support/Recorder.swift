@@ -66,9 +66,11 @@ final class Recorder: UpstreamReceiver {
             await withCheckedContinuation { continuation in
                 self.change { state in
                     if state.isCancelled {
-                        state.waiters.append(Waiter(condition: { _ in true }, continuation: continuation))
+                        state.waiters.append(
+                            Waiter(condition: { _ in true }, continuation: continuation))
                     } else {
-                        state.waiters.append(Waiter(condition: condition, continuation: continuation))
+                        state.waiters.append(
+                            Waiter(condition: condition, continuation: continuation))
                     }
                 }
             }

@@ -67,7 +67,9 @@ final class ScriptedOrigin: Sendable {
     }
 }
 
-/// One connection of a scripted origin. Blocking; gives up after ten seconds.
+/// One connection of a scripted origin.
+///
+/// Blocking; gives up after ten seconds.
 final class OriginConnection: Sendable {
     /// How many connections were accepted before.
     let index: Int
@@ -98,7 +100,8 @@ final class OriginConnection: Sendable {
         while true {
             let head = self.state.withLock { state -> String? in
                 guard state.buffer.count >= 4 else { return nil }
-                for i in 0...(state.buffer.count - 4) where state.buffer[i..<i + 4].elementsEqual(end) {
+                for i in 0...(state.buffer.count - 4)
+                where state.buffer[i..<i + 4].elementsEqual(end) {
                     let head = String(decoding: state.buffer[..<(i + 4)], as: UTF8.self)
                     state.buffer.removeFirst(i + 4)
                     return head
