@@ -1,0 +1,101 @@
+import CCurl
+import Glibc
+import LarderHTTP
+
+/// How libcurl says that a transfer ended.
+struct CurlEnd {
+    var code: CURLcode
+    /// `errno` of the last failed connect (CURLINFO_OS_ERRNO).
+    var systemError: Int32
+    /// libcurl's sentence, perhaps empty.
+    var detail: String
+}
+
+extension CurlEnd {
+    /// The one place that gives `CURLE_` codes a meaning (libcurl-errors(3)).
+    ///
+    /// - Parameters:
+    ///   - isHeadComplete: the receiver has, or will have, a head: the response was cut.
+    ///   - isInsideHead: part of a head came.
+    func failure(isHeadComplete: Bool, isInsideHead: Bool) -> UpstreamFailure {
+        let isCut = isHeadComplete || isInsideHead
+        switch self.code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            return self.failure(.dnsError)
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED, CURLE_NO_CONNECTION_AVAILABLE:
+            return self.connectFailure
+        case CURLE_OPERATION_TIMEDOUT:
+            // Our own times are shorter; this is libcurl's limit on the connection, behind them.
+            return self.failure(isCut ? .connectionReadTimeout : .connectionTimeout)
+        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
+            return self.failure(isCut ? .httpResponseIncomplete : .connectionTerminated)
+        case CURLE_PARTIAL_FILE:
+            return self.failure(.httpResponseIncomplete)
+        case CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+            return self.failure(isHeadComplete ? .httpResponseIncomplete : .httpProtocolError)
+        case CURLE_OUT_OF_MEMORY:
+            // What libcurl 7.88 says of a line beyond the 100 KiB that it is ready to hold. Memory
+            // that is truly at its end would end the process, not this call.
+            return self.failure(
+                isHeadComplete ? .httpProtocolError : .httpResponseHeaderSectionSize)
+        case CURLE_FILESIZE_EXCEEDED:
+            return self.failure(.httpResponseBodySize)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
+            return self.failure(.tlsProtocolError)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return self.failure(.tlsCertificateError)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
+            CURLE_BAD_CONTENT_ENCODING, CURLE_TOO_MANY_REDIRECTS, CURLE_RANGE_ERROR,
+            CURLE_CHUNK_FAILED, CURLE_HTTP_RETURNED_ERROR:
+            // libcurl says "unsupported protocol" of HTTP/0.9 and of versions that it does not know.
+            return self.failure(.httpProtocolError)
+        case CURLE_URL_MALFORMAT:
+            return self.failure(.destinationNotFound, .client)
+        case CURLE_REMOTE_ACCESS_DENIED, CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND,
+            CURLE_AUTH_ERROR:
+            return self.failure(.destinationUnavailable)
+        case CURLE_FTP_WEIRD_PASS_REPLY, CURLE_FTP_WEIRD_PASV_REPLY, CURLE_FTP_WEIRD_227_FORMAT,
+            CURLE_FTP_CANT_GET_HOST, CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE,
+            CURLE_QUOTE_ERROR, CURLE_FTP_ACCEPT_FAILED, CURLE_FTP_PRET_FAILED,
+            CURLE_FTP_BAD_FILE_LIST, CURLE_FTP_PORT_FAILED, CURLE_FTP_COULDNT_USE_REST:
+            return self.failure(isCut ? .httpResponseIncomplete : .httpProtocolError)
+        case CURLE_FTP_ACCEPT_TIMEOUT:
+            return self.failure(.connectionTimeout)
+        case CURLE_UPLOAD_FAILED, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
+            // Where a callback of ours ended the transfer it has noted why, and this is not asked;
+            // CURLE_UPLOAD_FAILED is content of unknown length for an HTTP/1.0 origin.
+            return self.failure(.proxyInternalError, .larder)
+        case CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
+            CURLE_SSL_CRL_BADFILE, CURLE_SSL_CLIENTCERT, CURLE_PROXY, CURLE_NOT_BUILT_IN:
+            return self.failure(.proxyConfigurationError, .larder)
+        default:
+            // CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, codes of other protocols: ours.
+            return self.failure(.proxyInternalError, .larder)
+        }
+    }
+
+    private var connectFailure: UpstreamFailure {
+        switch self.systemError {
+        case ECONNREFUSED: self.failure(.connectionRefused)
+        case ETIMEDOUT: self.failure(.connectionTimeout)
+        case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT:
+            self.failure(.destinationIPUnroutable)
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+            self.failure(.connectionLimitReached, .larder)
+        default: self.failure(.destinationUnavailable)
+        }
+    }
+
+    private func failure(
+        _ kind: UpstreamFailure.Kind, _ party: UpstreamFailure.Party = .origin
+    ) -> UpstreamFailure {
+        let text =
+            self.detail.isEmpty
+            ? unsafe curl_easy_strerror(self.code).map { unsafe String(cString: $0) } ?? ""
+            : self.detail
+        return UpstreamFailure(
+            kind, party: party, detail: "\(text) (libcurl \(self.code.rawValue))")
+    }
+}

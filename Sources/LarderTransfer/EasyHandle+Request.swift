@@ -1,0 +1,155 @@
+import CCurl
+import LarderHTTP
+
+/// A request put into libcurl's options. libcurl's own cleverness stays off: it neither follows,
+/// remembers, authenticates, decodes nor adds a field that the request does not have.
+extension EasyHandle {
+    /// Sets every option for a transfer anew.
+    ///
+    /// Throws where the request cannot be sent as it stands: an authority or a target that would
+    /// not reach the origin byte for byte, a method that no fetch can have.
+    func prepare(
+        for transfer: Transfer, _ configuration: TransferConfiguration
+    ) throws(UpstreamFailure) {
+        let request = transfer.request
+        try RequestChecks.check(request)
+        self.reset()
+        self.setBounds(configuration)
+        self.setCallbacks(transfer)
+        switch request.uri.scheme {
+        case .http, .https:
+            self.setHTTP(request, configuration)
+            self.setMethod(request, hasContent: transfer.content != nil)
+            try self.setFields(request, transfer.content)
+            if let content = transfer.content { self.setContent(content, transfer) }
+            // A reused connection may die under the request, and libcurl would send it again.
+            if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
+        case .ftp:
+            try self.setFTP(request)
+        }
+        guard self.firstError == CURLE_OK else {
+            let error = TransferError.library("curl_easy_setopt", self.firstError)
+            throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
+        }
+    }
+
+    private func setBounds(_ configuration: TransferConfiguration) {
+        // Without it libcurl handles SIGPIPE by changing the process's signal actions.
+        self.set(CURLOPT_NOSIGNAL, true)
+        // Threads of getaddrinfo(3) are detached instead of joined when a transfer ends early:
+        // joining would hold up all transfers of the loop until the resolver gives up.
+        self.set(CURLOPT_QUICK_EXIT, true)
+        self.set(CURLOPT_PROXY, "")  // Not even the environment's.
+        self.set(CURLOPT_FOLLOWLOCATION, false)
+        self.set(CURLOPT_MAXREDIRS, 0)
+        self.set(CURLOPT_BUFFERSIZE, 65_536)
+        self.set(CURLOPT_TCP_NODELAY, true)
+        self.set(CURLOPT_TCP_KEEPALIVE, true)
+        // Behind our own limits, should a phase have gone unnoticed.
+        self.set(
+            CURLOPT_CONNECTTIMEOUT_MS,
+            (configuration.resolveTimeout + configuration.connectTimeout + .seconds(1))
+                .inMilliseconds)
+        self.set(CURLOPT_MAXAGE_CONN, Int(clamping: configuration.idleConnectionLifetime.inSeconds))
+        self.set(CURLOPT_DNS_CACHE_TIMEOUT, Int(clamping: configuration.nameLifetime.inSeconds))
+    }
+
+    private func setHTTP(_ request: Request, _ configuration: TransferConfiguration) {
+        let uri = request.uri
+        self.set(CURLOPT_PROTOCOLS_STR, uri.scheme.rawValue)
+        // The URL only names the origin; the target goes out byte for byte.
+        self.set(CURLOPT_URL, "\(uri.scheme.rawValue)://\(uri.host):\(uri.port)/")
+        self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
+        self.set(CURLOPT_PATH_AS_IS, true)
+        self.set(CURLOPT_HTTP09_ALLOWED, false)
+        self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
+        guard uri.scheme == .https else {
+            self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+            return
+        }
+        let version = configuration.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        self.set(CURLOPT_HTTP_VERSION, Int(version))
+        self.set(CURLOPT_PIPEWAIT, configuration.http2 && configuration.waitsToMultiplex)
+        self.set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates)
+        self.set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
+        if let file = configuration.certificateFile { self.set(CURLOPT_CAINFO, file) }
+        if let directory = configuration.certificateDirectory {
+            self.set(CURLOPT_CAPATH, directory)
+        }
+    }
+
+    private func setMethod(_ request: Request, hasContent: Bool) {
+        if hasContent {
+            self.set(CURLOPT_UPLOAD, true)
+            self.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+        } else if request.method == .head {
+            self.set(CURLOPT_NOBODY, true)
+        } else {
+            self.set(CURLOPT_HTTPGET, true)
+            if request.method != .get {
+                self.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+            }
+        }
+    }
+
+    private func setFields(
+        _ request: Request, _ content: RequestContent?
+    ) throws(UpstreamFailure) {
+        let expects = content != nil && request.expectsContinue
+        var safe = self.fields.append(
+            "Host".utf8, request.uri.authority.utf8, expectingContinue: expects)
+        var hasAccept = false
+        let section = request.fields
+        for line in section.lines {
+            switch line.known {
+            case .host, .contentLength, .transferEncoding, .expect, .connection, .keepAlive,
+                .proxyConnection, .upgrade, .http2Settings:
+                continue  // The upstream's own.
+            case .accept:
+                hasAccept = true
+            default:
+                break
+            }
+            let fine = self.fields.append(section.name(of: line), section.value(of: line))
+            safe = safe && fine
+        }
+        if !hasAccept { self.fields.suppress("Accept") }
+        if content == nil {
+            if RequestChecks.announcesEmptyContent(request) {
+                safe = self.fields.append("Content-Length".utf8, "0".utf8) && safe
+            }
+        } else {
+            self.fields.suppress("Expect")
+        }
+        guard safe else {
+            throw UpstreamFailure(
+                .proxyInternalError, party: .client, detail: "a field line that would break in two")
+        }
+        self.useFields()
+    }
+
+    private func setContent(_ content: RequestContent, _ transfer: Transfer) {
+        // -1 is "not known": chunked over HTTP/1.1, just data frames over HTTP/2.
+        let length = content.length.map { Int64(clamping: $0) } ?? -1
+        self.set(CURLOPT_INFILESIZE_LARGE, offset: length)
+        self.setContentCallbacks(transfer, hasTrailers: length < 0)
+    }
+
+    private func setFTP(_ request: Request) throws(UpstreamFailure) {
+        let uri = request.uri
+        self.set(CURLOPT_PROTOCOLS_STR, "ftp")
+        self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
+        self.set(CURLOPT_FILETIME, true)
+        if request.method == .head { self.set(CURLOPT_NOBODY, true) }
+        guard let userInfo = uri.userInfo else { return }  // libcurl logs in as anonymous.
+        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let user = RequestChecks.percentDecoded(parts.first ?? ""),
+            let password = RequestChecks.percentDecoded(parts.dropFirst().first ?? "")
+        else {
+            throw UpstreamFailure(
+                .destinationNotFound, party: .client, detail: "user information that is no text")
+        }
+        self.set(CURLOPT_USERNAME, user)
+        self.set(CURLOPT_PASSWORD, password)
+    }
+}

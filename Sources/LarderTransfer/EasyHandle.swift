@@ -1,0 +1,124 @@
+import CCurl
+
+/// The one owner of a curl easy handle: typed options, pause, facts.
+///
+/// Not `Sendable`: belongs to the loop whose multi handle it is added to, and is used anew for one
+/// transfer after the other. Options that fail are remembered and reported once by `firstError`,
+/// so that setting thirty of them reads as thirty lines.
+@safe final class EasyHandle {
+    let pointer: UnsafeMutableRawPointer
+    let fields = RequestFieldList()
+    private let errorText: UnsafeMutablePointer<CChar>
+    /// The first option that was refused since `reset`.
+    private(set) var firstError = CURLE_OK
+
+    init(share: SharedState) throws(TransferError) {
+        guard let pointer = unsafe curl_easy_init() else {
+            throw TransferError(.library, detail: "curl_easy_init returned no handle")
+        }
+        unsafe self.pointer = pointer
+        unsafe self.errorText = .allocate(capacity: ccurl_error_size)
+        unsafe self.errorText.initialize(repeating: 0, count: ccurl_error_size)
+        // "It does not change … live connections, the Session ID cache, the DNS cache, the
+        // cookies, the shares": this survives every curl_easy_reset(3).
+        unsafe self.set(CURLOPT_SHARE, pointer: share.pointer)
+        guard self.firstError == CURLE_OK else {
+            throw .library("CURLOPT_SHARE", self.firstError)
+        }
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(self.pointer)
+        unsafe self.errorText.deallocate()
+    }
+
+    /// Forgets everything of the transfer before, pointers to it first of all.
+    func reset() {
+        unsafe curl_easy_reset(self.pointer)
+        self.firstError = CURLE_OK
+        self.fields.removeAll()
+        unsafe self.errorText[0] = 0
+        self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
+    }
+
+    /// What libcurl says of a failure: one line, perhaps empty.
+    var errorDetail: String {
+        let text = unsafe String(cString: self.errorText)
+        return String(
+            text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
+    }
+
+    func note(_ code: CURLcode) {
+        if self.firstError == CURLE_OK { self.firstError = code }
+    }
+
+    // MARK: Options
+
+    func set(_ option: CURLoption, _ value: Int) {
+        self.note(unsafe ccurl_set_long(self.pointer, option, value))
+    }
+
+    func set(_ option: CURLoption, _ value: Bool) {
+        self.set(option, value ? 1 : 0)
+    }
+
+    func set(_ option: CURLoption, offset value: Int64) {
+        self.note(unsafe ccurl_set_offset(self.pointer, option, curl_off_t(value)))
+    }
+
+    /// Sets a string, which libcurl copies.
+    func set(_ option: CURLoption, _ value: String) {
+        self.note(unsafe ccurl_set_string(self.pointer, option, value))
+    }
+
+    func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
+        self.note(unsafe ccurl_set_pointer(self.pointer, option, value))
+    }
+
+    /// Hands the field lines over, which must not change until the transfer is over.
+    func useFields() {
+        self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, self.fields.link()))
+    }
+
+    /// Stops or lets go both directions (curl_easy_pause(3)); may run callbacks before it returns.
+    func pause(receiving: Bool, sending: Bool) -> CURLcode {
+        let mask = (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0)
+        return unsafe curl_easy_pause(self.pointer, mask)
+    }
+
+    // MARK: Facts
+
+    func number(_ info: CURLINFO) -> Int? {
+        var value = 0
+        return unsafe ccurl_get_long(self.pointer, info, &value) == CURLE_OK ? value : nil
+    }
+
+    func offset(_ info: CURLINFO) -> Int64? {
+        var value: curl_off_t = 0
+        return unsafe ccurl_get_offset(self.pointer, info, &value) == CURLE_OK ? Int64(value) : nil
+    }
+}
+
+/// What the easy handles of one loop have in common beside their connections: TLS sessions, so that
+/// a new connection to a known origin resumes one.
+///
+/// Without lock functions (curl_share_setopt(3)), because one thread alone uses it.
+@safe final class SharedState {
+    let pointer: UnsafeMutableRawPointer
+
+    init() throws(TransferError) {
+        guard let pointer = unsafe curl_share_init() else {
+            throw TransferError(.library, detail: "curl_share_init returned no handle")
+        }
+        unsafe self.pointer = pointer
+        let code = unsafe ccurl_share_enable(pointer, CURL_LOCK_DATA_SSL_SESSION)
+        guard code == CURLSHE_OK else {
+            throw TransferError(.library, detail: "CURLSHOPT_SHARE: error \(code.rawValue)")
+        }
+    }
+
+    deinit {
+        // In use still (CURLSHE_IN_USE) it would be leaked; the loop frees its handles first.
+        _ = unsafe curl_share_cleanup(self.pointer)
+    }
+}

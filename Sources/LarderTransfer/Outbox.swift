@@ -1,0 +1,82 @@
+import LarderHTTP
+import NIOCore
+
+/// What a transfer has for its receiver and could not hand over yet, in order.
+///
+/// A value. Bytes are gathered into pieces of up to 64 KiB; the transfer asks `byteCount` before it
+/// takes more from libcurl, which bounds what lies here.
+struct Outbox {
+    enum Event {
+        case informational(ResponseHead)
+        case head(ResponseHead, BodyLength, UpstreamConnectionFacts)
+        case piece(ByteBuffer)
+        case finished(trailers: Fields)
+        case failed(UpstreamFailure)
+    }
+
+    static let pieceSize = 65_536
+
+    private var events: [Event] = []
+    private var next = 0
+    /// The piece that is being filled, behind all events.
+    private var open: ByteBuffer?
+    private(set) var byteCount = 0
+
+    var isEmpty: Bool { self.next == self.events.count && self.open == nil }
+
+    /// Adds an event behind the bytes that came before it.
+    mutating func append(_ event: Event) {
+        self.seal()
+        self.events.append(event)
+    }
+
+    /// Adds bytes of the body.
+    ///
+    /// - Parameter expected: bytes of the body still to come, these included, where that is known:
+    ///   a short body gets a buffer of its size.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: UInt64?) {
+        var rest = unsafe bytes
+        self.byteCount += rest.count
+        while unsafe !rest.isEmpty {
+            var buffer = self.open.take() ?? Self.buffer(for: rest.count, expected: expected)
+            let part = unsafe UnsafeRawBufferPointer(
+                rebasing: rest.prefix(Self.pieceSize - buffer.writerIndex))
+            unsafe buffer.writeBytes(part)
+            self.open = buffer
+            if buffer.writerIndex >= Self.pieceSize { self.seal() }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(part.count))
+        }
+    }
+
+    /// Takes the next event.
+    mutating func take() -> Event? {
+        if self.next == self.events.count { self.seal() }
+        guard self.next < self.events.count else { return nil }
+        let event = self.events[self.next]
+        self.next += 1
+        if self.next == self.events.count {
+            self.events.removeAll(keepingCapacity: true)
+            self.next = 0
+        }
+        if case .piece(let piece) = event { self.byteCount -= piece.readableBytes }
+        return event
+    }
+
+    /// Forgets everything: nobody listens any more, or a failure overtakes it.
+    mutating func removeAll() {
+        self = Outbox()
+    }
+
+    private mutating func seal() {
+        guard let piece = self.open.take() else { return }
+        self.events.append(.piece(piece))
+    }
+
+    private static func buffer(for count: Int, expected: UInt64?) -> ByteBuffer {
+        // Of unknown length: what one read brings, mostly, so that buffers are not moved.
+        let wish = expected.map { Int(clamping: $0) } ?? 16_384
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(Swift.min(self.pieceSize, Swift.max(count, wish)))
+        return buffer
+    }
+}

@@ -1,0 +1,111 @@
+import CCurl
+
+/// The field lines of a request as the linked list that CURLOPT_HTTPHEADER reads.
+///
+/// libcurl does not copy the list, so it must live as long as the transfer: it belongs to the easy
+/// handle and is filled anew for each request. Text and nodes are two blocks that are kept, where
+/// curl_slist_append(3) would allocate twice a field.
+@safe final class RequestFieldList {
+    private var text: UnsafeMutableBufferPointer<CChar>
+    private var nodes: UnsafeMutableBufferPointer<curl_slist>
+    private var used = 0
+    /// Where each line begins in `text`, which may still move.
+    private var starts: [Int] = []
+
+    init() {
+        unsafe self.text = .allocate(capacity: 2048)
+        unsafe self.nodes = .allocate(capacity: 32)
+    }
+
+    deinit {
+        unsafe self.text.deallocate()
+        unsafe self.nodes.deallocate()
+    }
+
+    func removeAll() {
+        self.used = 0
+        self.starts.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds a line; one whose bytes could end a line early is refused with false.
+    ///
+    /// CURLOPT_HTTPHEADER(3): "If you add a header with no content as in 'Accept:' (no data on the
+    /// right side of the colon), the internally used header will get disabled. … To add a header
+    /// with no content (nothing after the colon), use the form 'name;' (note the trailing
+    /// semicolon)."
+    ///
+    /// - Parameter expectingContinue: adds `Expect: 100-continue` to the same entry, so that the
+    ///   field goes out but libcurl does not know of it. It would otherwise answer a 417 by sending
+    ///   the request again by itself and throwing the origin's explanation away, which no option
+    ///   prevents. The waiting that goes with the field is done by `RequestContent`.
+    func append(
+        _ name: some Collection<UInt8>, _ value: some Collection<UInt8>,
+        expectingContinue: Bool = false
+    ) -> Bool {
+        let expectation: StaticString = "\r\nExpect: 100-continue"
+        self.reserve(name.count + value.count + expectation.utf8CodeUnitCount + 3)
+        self.starts.append(self.used)
+        var safe = !name.isEmpty
+        for byte in name {
+            if byte <= 0x20 || byte == 0x3A || byte == 0x3B { safe = false }
+            self.put(byte)
+        }
+        if value.isEmpty {
+            self.put(UInt8(ascii: ";"))
+        } else {
+            self.put(UInt8(ascii: ":"))
+            self.put(UInt8(ascii: " "))
+            for byte in value {
+                if byte == 0x0D || byte == 0x0A || byte == 0 { safe = false }
+                self.put(byte)
+            }
+        }
+        if expectingContinue {
+            self.put(expectation)
+        }
+        self.put(0)
+        return safe
+    }
+
+    /// Has libcurl leave out a field that it would add by itself.
+    func suppress(_ name: StaticString) {
+        self.reserve(name.utf8CodeUnitCount + 2)
+        self.starts.append(self.used)
+        self.put(name)
+        self.put(UInt8(ascii: ":"))
+        self.put(0)
+    }
+
+    /// Links the lines; valid until the next change.
+    func link() -> UnsafeMutablePointer<curl_slist>? {
+        guard let base = unsafe self.text.baseAddress, !self.starts.isEmpty else { return nil }
+        if unsafe self.nodes.count < self.starts.count {
+            unsafe self.nodes.deallocate()
+            unsafe self.nodes = .allocate(capacity: self.starts.count * 2)
+        }
+        guard let first = unsafe self.nodes.baseAddress else { return nil }
+        for (i, start) in self.starts.enumerated() {
+            let next = unsafe i + 1 < self.starts.count ? first + i + 1 : nil
+            unsafe (first + i).initialize(to: curl_slist(data: base + start, next: next))
+        }
+        return unsafe first
+    }
+
+    private func put(_ byte: UInt8) {
+        unsafe self.text[self.used] = CChar(bitPattern: byte)
+        self.used += 1
+    }
+
+    private func put(_ text: StaticString) {
+        for i in 0..<text.utf8CodeUnitCount { self.put(unsafe text.utf8Start[i]) }
+    }
+
+    private func reserve(_ count: Int) {
+        guard unsafe self.text.count - self.used < count else { return }
+        let larger = unsafe UnsafeMutableBufferPointer<CChar>.allocate(
+            capacity: (self.text.count + count) * 2)
+        for i in 0..<self.used { unsafe larger[i] = self.text[i] }
+        unsafe self.text.deallocate()
+        unsafe self.text = larger
+    }
+}

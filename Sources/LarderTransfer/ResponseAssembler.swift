@@ -1,0 +1,87 @@
+import LarderHTTP
+
+/// Puts the lines that libcurl hands on together into heads and trailers.
+///
+/// A value: a line goes in, what it completed comes out.
+///
+/// ```
+/// lines … empty line ─▶ 1xx? ─▶ lines … empty line ─▶ final head ─▶ body ─▶ trailer lines
+/// ```
+struct ResponseAssembler {
+    /// What a line completed.
+    enum Event {
+        case nothing
+        /// 100: the origin wants the content (RFC 9110 §15.2.1).
+        case leave
+        case informational(ResponseHead)
+        case head(ResponseHead, BodyLength)
+    }
+
+    private let method: Method
+    private let maximumHead: Int
+    private let maximumFieldCount: Int
+    private var block: [UInt8] = []
+    private var trailerBlock: [UInt8] = []
+    /// Whether the final head is complete, so that lines from now on are trailers.
+    private(set) var isHeadComplete = false
+
+    init(method: Method, configuration: TransferConfiguration) {
+        self.method = method
+        self.maximumHead = configuration.maximumHead.clamped
+        self.maximumFieldCount = configuration.maximumFieldCount
+    }
+
+    /// Whether any byte of a head came that is not complete.
+    var isInsideHead: Bool { !self.isHeadComplete && !self.block.isEmpty }
+
+    /// Takes one line with its end.
+    mutating func line(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) -> Event {
+        if self.isHeadComplete {
+            unsafe try self.trailer(bytes)
+            return .nothing
+        }
+        guard bytes.count <= self.maximumHead - self.block.count else { throw self.tooLarge }
+        if self.block.isEmpty { self.block.reserveCapacity(512) }
+        unsafe self.block.append(contentsOf: bytes)
+        guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
+        let head = try OriginHead.parse(self.block, maximumFieldCount: self.maximumFieldCount)
+        self.block = []
+        switch head.status.rawValue {
+        case 100:
+            return .leave
+        case 101:
+            throw .malformed("101 to a request without Upgrade")
+        case 102..<200:
+            return .informational(head)
+        default:
+            let length = try OriginHead.bodyLength(of: head, to: self.method)
+            self.isHeadComplete = true
+            return .head(head, length)
+        }
+    }
+
+    /// The trailer section, when the body has ended.
+    func trailers() throws(UpstreamFailure) -> Fields {
+        guard !self.trailerBlock.isEmpty else { return Fields() }
+        return try OriginHead.fields(
+            self.trailerBlock, from: 0, maximumFieldCount: self.maximumFieldCount)
+    }
+
+    private mutating func trailer(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) {
+        guard bytes.count <= self.maximumHead - self.trailerBlock.count else {
+            throw self.tooLarge
+        }
+        if unsafe Self.isEmptyLine(bytes) { return }
+        unsafe self.trailerBlock.append(contentsOf: bytes)
+    }
+
+    private var tooLarge: UpstreamFailure {
+        UpstreamFailure(
+            .httpResponseHeaderSectionSize, detail: "a head of more than \(self.maximumHead) bytes")
+    }
+
+    private static func isEmptyLine(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe (bytes.count == 2 && bytes[0] == ASCII.cr && bytes[1] == ASCII.lf)
+            || (bytes.count == 1 && bytes[0] == ASCII.lf)
+    }
+}

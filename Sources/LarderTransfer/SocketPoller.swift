@@ -1,0 +1,164 @@
+import CCurl
+import Glibc
+
+/// The one owner of an epoll(7) descriptor: which sockets libcurl waits for, and which are ready.
+///
+/// A plain HTTP/1 connection between two exchanges has nothing to say. libcurl 7.88 takes a
+/// connection with unread bytes for a living one and would read them as the answer to the next
+/// request; so such a socket stays in epoll while libcurl does not want it, and is cut off when
+/// bytes come. It also spares two system calls an exchange.
+///
+/// Not `Sendable`: belongs to one loop. Level-triggered, as curl_multi_socket_action(3) expects.
+@safe final class SocketPoller {
+    struct Ready {
+        var descriptor: Int32
+        /// `CURL_CSELECT_` bits.
+        var events: Int32
+    }
+
+    private struct Watch {
+        /// As epoll has them.
+        var events: UInt32
+        /// libcurl wants nothing of it: it lies among the connections to be reused.
+        var isIdle = false
+    }
+
+    private static let capacity = 256
+
+    private let descriptor: Int32
+    private let counters: TransferCounters
+    private let buffer: UnsafeMutableBufferPointer<epoll_event>
+    private var watches: [Int32: Watch] = [:]
+    /// Sockets of our own making on which only answers may come.
+    private var plainSockets: Set<Int32> = []
+
+    init(waking: Int32, counters: TransferCounters) throws(TransferError) {
+        self.descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        self.counters = counters
+        unsafe self.buffer = .allocate(capacity: Self.capacity)
+        guard self.descriptor >= 0 else { throw .system(.descriptor, "epoll_create1", errno) }
+        guard self.control(EPOLL_CTL_ADD, waking, EPOLLIN.rawValue) == 0 else {
+            throw .system(.descriptor, "epoll_ctl", errno)
+        }
+    }
+
+    deinit {
+        if self.descriptor >= 0 { _ = Glibc.close(self.descriptor) }
+        unsafe self.buffer.deallocate()
+    }
+
+    // MARK: Sockets
+
+    /// Makes a socket for libcurl (CURLOPT_OPENSOCKETFUNCTION(3)), or returns a negative number.
+    func open(_ address: curl_sockaddr, isPlain: Bool) -> Int32 {
+        let socket = socket(
+            address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
+        guard socket >= 0 else { return ccurl_socket_bad }
+        self.counters.socketOpened()
+        self.watches[socket] = nil
+        if isPlain { self.plainSockets.insert(socket) }
+        return socket
+    }
+
+    /// Closes a socket for libcurl (CURLOPT_CLOSESOCKETFUNCTION(3)).
+    func close(_ socket: Int32) -> Int32 {
+        self.counters.socketClosed()
+        self.watches[socket] = nil  // epoll forgets it by itself.
+        self.plainSockets.remove(socket)
+        return Glibc.close(socket)
+    }
+
+    // MARK: Readiness
+
+    /// Does what the socket callback asks (CURLMOPT_SOCKETFUNCTION(3)); false when epoll cannot.
+    ///
+    /// - Parameter isHeld: the transfer that uses the socket stands still because its receiver does.
+    func watch(_ socket: Int32, _ what: Int32, isHeld: Bool) -> Bool {
+        if what == CURL_POLL_REMOVE {
+            if !isHeld, self.plainSockets.contains(socket), self.watches[socket] != nil {
+                return self.register(socket, Watch(events: EPOLLIN.rawValue, isIdle: true))
+            }
+            self.unwatch(socket)
+            return true
+        }
+        var events: UInt32 = 0
+        if what & CURL_POLL_IN != 0 { events |= EPOLLIN.rawValue }
+        if what & CURL_POLL_OUT != 0 { events |= EPOLLOUT.rawValue }
+        return self.register(socket, Watch(events: events))
+    }
+
+    /// Waits for sockets to become ready; -1 waits without limit.
+    func wait(milliseconds: Int32) -> [Ready] {
+        let count = unsafe epoll_wait(
+            self.descriptor, self.buffer.baseAddress, Int32(Self.capacity), milliseconds)
+        // EINTR is an early wake like any other; nothing else can happen to a descriptor of ours.
+        guard count > 0 else { return [] }
+        return unsafe self.buffer.prefix(Int(count)).map { event in
+            var events: Int32 = 0
+            if unsafe event.events & EPOLLIN.rawValue != 0 { events |= CURL_CSELECT_IN }
+            if unsafe event.events & EPOLLOUT.rawValue != 0 { events |= CURL_CSELECT_OUT }
+            if unsafe event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 {
+                events |= CURL_CSELECT_ERR
+            }
+            return Ready(descriptor: unsafe event.data.fd, events: events)
+        }
+    }
+
+    /// Sees to a socket that libcurl wants nothing of; false when it is not one.
+    ///
+    /// Asked for each event at its turn: what an earlier one led to may have put the socket to use.
+    func sawIdle(_ socket: Int32) -> Bool {
+        guard let watch = self.watches[socket], watch.isIdle else { return false }
+        self.unwatch(socket)
+        var byte: UInt8 = 0
+        let flags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
+        // An end or an error libcurl will see for itself before it uses the connection again.
+        if unsafe recv(socket, &byte, 1, flags) > 0 { self.cutOff(socket) }
+        return true
+    }
+
+    /// Ends a connection together with the bytes that lie unread in it, but leaves its descriptor,
+    /// which is libcurl's: it finds it dead and closes it.
+    ///
+    /// connect(2): "Some protocol sockets … may dissolve the association by connecting to an
+    /// address with the sa_family member of sockaddr set to AF_UNSPEC."
+    private func cutOff(_ socket: Int32) {
+        var address = sockaddr()
+        address.sa_family = sa_family_t(AF_UNSPEC)
+        let size = socklen_t(MemoryLayout<sockaddr>.size)
+        if unsafe connect(socket, &address, size) != 0 {
+            // Then at least nothing can be sent on it, and a request sent is not answered by it.
+            _ = shutdown(socket, Int32(SHUT_RDWR))
+        }
+    }
+
+    private func register(_ socket: Int32, _ watch: Watch) -> Bool {
+        let known = self.watches.updateValue(watch, forKey: socket)
+        if known?.events == watch.events { return true }
+        let operation = known == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+        if self.control(operation, socket, watch.events) == 0 { return true }
+        // A number can come back for another socket before libcurl said that the first is gone.
+        switch (operation, errno) {
+        case (EPOLL_CTL_ADD, EEXIST):
+            return self.control(EPOLL_CTL_MOD, socket, watch.events) == 0
+        case (EPOLL_CTL_MOD, ENOENT):
+            return self.control(EPOLL_CTL_ADD, socket, watch.events) == 0
+        default:
+            self.watches[socket] = nil
+            return false
+        }
+    }
+
+    private func unwatch(_ socket: Int32) {
+        guard self.watches.removeValue(forKey: socket) != nil else { return }
+        // Fails where the socket has been closed already, and then epoll has forgotten it.
+        _ = self.control(EPOLL_CTL_DEL, socket, 0)
+    }
+
+    private func control(_ operation: Int32, _ socket: Int32, _ events: UInt32) -> Int32 {
+        var event = unsafe epoll_event()
+        unsafe event.events = events
+        unsafe event.data.fd = socket
+        return unsafe epoll_ctl(self.descriptor, operation, socket, &event)
+    }
+}

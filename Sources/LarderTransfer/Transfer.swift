@@ -1,0 +1,341 @@
+import CCurl
+import LarderHTTP
+import NIOCore
+
+/// One fetch on its loop: what libcurl's callbacks tell of it, and what its receiver is to hear.
+///
+/// ```
+/// queued ─▶ resolving ─▶ connecting ─▶ awaitingHead ─▶ receiving ─▶ over
+///    └──────(a connection is reused)───────▲   │
+///                ▲──(it died unanswered)───────┘
+/// ```
+///
+/// Not `Sendable`: belongs to the thread of its loop. libcurl's callbacks run inside a call of
+/// libcurl and only note what happened; the loop acts, and calls the receiver, after that call has
+/// returned.
+///
+/// Memory: at most `Transfer.outboxLimit` and one read of libcurl wait here for a receiver that
+/// paused, and one more read inside libcurl. Over HTTP/2 libcurl 7.88 may hold what the origin sent
+/// before it heard of the pause, up to the window of the stream.
+final class Transfer {
+    enum Phase {
+        case queued, resolving, connecting, awaitingHead, receiving, over
+    }
+
+    /// What libcurl's write callback is told.
+    enum Verdict {
+        case taken, hold, abort
+    }
+
+    static let outboxLimit = 131_072
+
+    let fetch: CurlFetch
+    let request: Request
+    let receiver: any UpstreamReceiver
+    let content: RequestContent?
+    unowned let loop: TransferLoop
+    /// The handle while libcurl has the transfer.
+    var easy: EasyHandle?
+    var outbox = Outbox()
+    private(set) var phase = Phase.queued
+    /// The receiver wants nothing further for now.
+    var isPaused = false
+    /// libcurl was told to hold the body back.
+    var isHeld = false
+    /// The loop will look at this transfer when libcurl has returned.
+    var isTouched = false
+    /// Something moved since the loop last looked: a wait begins anew.
+    var hasProgressed = false
+    /// Why the transfer must fail, found out by ourselves: overrides what libcurl makes of it.
+    private(set) var failure: UpstreamFailure?
+    /// The answer is whole although libcurl does not know it.
+    private(set) var isAnsweredEarly = false
+    /// libcurl must no longer wait for content: the origin gave leave to send it, or answered
+    /// without it.
+    private(set) var mustReleaseContent = false
+
+    private var assembler: ResponseAssembler
+    private var announced = BodyLength.unknown
+    private var received: UInt64 = 0
+    private var attempts = 0
+    private var hasOpenedSocket = false
+    private var remoteAddress = ""
+
+    // Links of `Deadlines`.
+    var wait: Wait?
+    var waitBegan = MonotonicTime(nanoseconds: 0)
+    var nextWaiting: Transfer?
+    var previousWaiting: Transfer?
+
+    init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
+        self.fetch = order.fetch
+        self.request = order.request
+        self.receiver = order.receiver
+        self.content = content
+        self.loop = loop
+        self.assembler = ResponseAssembler(
+            method: order.request.method, configuration: loop.configuration)
+    }
+
+    var isFTP: Bool { self.request.uri.scheme == .ftp }
+
+    /// Whether the request may go out a second time, over a new connection, when a reused one died
+    /// without a byte of answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    var mayBeResent: Bool {
+        self.request.method.isIdempotent && self.content == nil
+    }
+
+    /// What the transfer waits for now, if for anything that has a limit.
+    var wantedWait: Wait? {
+        switch self.phase {
+        case .queued: .connection
+        case .resolving: .name
+        case .connecting: .handshake
+        case .awaitingHead:
+            if let content = self.content, content.isWithheld {
+                .leave
+            } else if let content = self.content, !content.isOver {
+                content.isPending ? nil : .sending
+            } else {
+                self.isFTP ? .receiving : .head
+            }
+        case .receiving: self.isPaused || self.isHeld ? nil : .receiving
+        case .over: nil
+        }
+    }
+
+    // MARK: Noted by libcurl's callbacks
+
+    func resolutionBegan() {
+        guard self.phase == .queued else { return }
+        self.phase = .resolving
+        self.loop.touch(self)
+    }
+
+    func socketOpened() {
+        self.hasOpenedSocket = true
+        switch self.phase {
+        case .queued, .resolving:
+            self.phase = .connecting
+        case .awaitingHead where !self.isFTP:
+            self.phase = .connecting  // The reused connection had died.
+        case .awaitingHead, .connecting, .receiving, .over:
+            return  // Another address is tried, or a data connection made.
+        }
+        self.loop.touch(self)
+    }
+
+    /// The request is about to go out; false where it must not.
+    ///
+    /// libcurl by itself sends a request again, up to five times, when a reused connection ends
+    /// without an answer. A request that may not be sent twice gets a new connection for that
+    /// reason (CURLOPT_FRESH_CONNECT); this is the place that makes sure, whatever libcurl's reason.
+    func requestBegins(address: String, port: Int32) -> Bool {
+        self.attempts += 1
+        guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
+            self.fail(
+                UpstreamFailure(
+                    .connectionTerminated,
+                    detail: "the connection ended without an answer; not sent again"))
+            return false
+        }
+        self.remoteAddress =
+            address.utf8.contains(ASCII.colon) ? "[\(address)]:\(port)" : "\(address):\(port)"
+        self.phase = .awaitingHead
+        self.loop.touch(self)
+        return true
+    }
+
+    /// A line of a head or a trailer section; false ends the transfer.
+    func line(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if self.isFTP {
+            self.hasProgressed = true
+            self.loop.touch(self)
+            return true  // Replies on the control connection: libcurl reads them.
+        }
+        do throws(UpstreamFailure) {
+            switch unsafe try self.assembler.line(bytes) {
+            case .nothing:
+                return true
+            case .leave:
+                self.releaseContent()
+            case .informational(let head):
+                self.outbox.append(.informational(head))
+                self.hasProgressed = true
+            case .head(let head, let length):
+                self.headEnded(head, length)
+            }
+        } catch {
+            self.fail(error)
+            return false
+        }
+        self.loop.touch(self)
+        return true
+    }
+
+    /// Bytes of the body.
+    func body(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+        if self.isFTP, self.phase != .receiving {
+            // "Headers" that libcurl makes up for a file that was only asked about.
+            if self.request.method == .head { return .taken }
+            self.ftpHeadEnded()
+        }
+        guard bytes.count <= Self.outboxLimit - self.outbox.byteCount else {
+            self.isHeld = true
+            self.loop.touch(self)
+            return .hold
+        }
+        var expected: UInt64?
+        if case .known(let length) = self.announced {
+            guard self.received <= length, UInt64(bytes.count) <= length - self.received else {
+                self.fail(.malformed("more content than announced"))
+                return .abort
+            }
+            expected = length - self.received
+        }
+        self.received &+= UInt64(bytes.count)
+        unsafe self.outbox.append(bytes, expected: expected)
+        self.hasProgressed = true
+        self.loop.touch(self)
+        return .taken
+    }
+
+    /// Room in libcurl's buffer for the next bytes of the request's content.
+    func fill(_ target: UnsafeMutableRawBufferPointer) -> RequestContent.Fill {
+        guard let content = self.content else { return .end }
+        let fill = unsafe content.fill(target)
+        self.loop.touch(self)
+        switch fill {
+        case .bytes: self.hasProgressed = true
+        case .abort(let failure): self.fail(failure)
+        case .pause, .end: break
+        }
+        return fill
+    }
+
+    private func fail(_ failure: UpstreamFailure) {
+        if self.failure == nil { self.failure = failure }
+        self.loop.touch(self)
+    }
+
+    // MARK: Heads
+
+    private func headEnded(_ head: ResponseHead, _ length: BodyLength) {
+        self.announced = length
+        self.phase = .receiving
+        let facts = UpstreamConnectionFacts(
+            remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
+            version: head.version)
+        self.outbox.append(.head(head, length, facts))
+        switch length {
+        case .known(1...): break
+        case .known, .none, .unknown: self.easy?.listenForExcess()
+        }
+        guard let content = self.content else { return }
+        // HEAD with content goes out as an upload, to which libcurl expects an answer with a body.
+        if self.request.method == .head { self.isAnsweredEarly = true }
+        // From 300 on libcurl sends no more, but would wait for a paused source for ever.
+        if content.isPending, content.isWithheld || head.status.rawValue >= 300 {
+            self.releaseContent()
+        }
+    }
+
+    /// Has the loop tell libcurl to send on, once it has returned.
+    func releaseContent() {
+        self.content?.release()
+        self.mustReleaseContent = true
+    }
+
+    private func ftpHeadEnded() {
+        let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(
+            UInt64.init(exactly:))
+        let head = FTPResponse.head(
+            for: self.request.uri, length: length,
+            modified: self.easy?.offset(CURLINFO_FILETIME_T))
+        self.announced =
+            self.request.method == .head ? .none : length.map { .known($0) } ?? .unknown
+        self.phase = .receiving
+        self.outbox.append(
+            .head(
+                head, self.announced,
+                UpstreamConnectionFacts(
+                    remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket)))
+    }
+
+    // MARK: Ends
+
+    /// Takes the end of the transfer into the outbox.
+    func end(_ end: CurlEnd) {
+        self.phase = .over
+        self.outbox.append(self.outcome(end))
+    }
+
+    /// Ends the transfer with a failure found out by the loop; what was received stays before it.
+    func end(_ failure: UpstreamFailure) {
+        self.phase = .over
+        self.outbox.append(.failed(failure))
+    }
+
+    /// Lets libcurl go on with content that an early answer made needless.
+    func contentReleased() {
+        self.mustReleaseContent = false
+    }
+
+    private func outcome(_ end: CurlEnd) -> Outbox.Event {
+        if let failure = self.failure { return .failed(failure) }
+        if self.isFTP { return self.ftpOutcome(end) }
+        guard self.isAnsweredEarly || end.code == CURLE_OK else {
+            return .failed(
+                end.failure(
+                    isHeadComplete: self.assembler.isHeadComplete,
+                    isInsideHead: self.assembler.isInsideHead))
+        }
+        return self.wholeOutcome
+    }
+
+    /// libcurl found no fault: look for ourselves.
+    ///
+    /// It reports a connection that ended inside a head as success.
+    private var wholeOutcome: Outbox.Event {
+        guard self.assembler.isHeadComplete else {
+            return .failed(
+                UpstreamFailure(
+                    self.assembler.isInsideHead ? .httpResponseIncomplete : .connectionTerminated,
+                    detail: "the connection ended before the response's head did"))
+        }
+        if case .known(let length) = self.announced, length != self.received {
+            return .failed(
+                UpstreamFailure(
+                    .httpResponseIncomplete, detail: "\(self.received) of \(length) bytes came"))
+        }
+        do throws(UpstreamFailure) {
+            return .finished(trailers: try self.assembler.trailers())
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    private func ftpOutcome(_ end: CurlEnd) -> Outbox.Event {
+        if self.outbox.isEmpty, self.received == 0, let refusal = FTPResponse.refusal(end.code) {
+            let facts = UpstreamConnectionFacts(remoteAddress: self.remoteAddress)
+            let body = FTPResponse.body(of: refusal)
+            let length = UInt64(body.utf8.count)
+            let isHead = self.request.method == .head
+            self.outbox.append(.head(refusal, isHead ? .none : .known(length), facts))
+            if !isHead {
+                var body = body
+                body.withUTF8 {
+                    unsafe self.outbox.append(UnsafeRawBufferPointer($0), expected: length)
+                }
+            }
+            return .finished(trailers: Fields())
+        }
+        guard end.code == CURLE_OK else {
+            return .failed(end.failure(isHeadComplete: self.received > 0, isInsideHead: false))
+        }
+        // An empty file: no byte of it called for a head.
+        if self.received == 0 { self.ftpHeadEnded() }
+        self.phase = .over
+        return .finished(trailers: Fields())
+    }
+}

@@ -1,0 +1,373 @@
+import CCurl
+import Glibc
+import LarderHTTP
+
+/// A libcurl multi handle on an epoll loop of its own thread.
+///
+/// ```
+/// take commands ─▶ libcurl's timer ─▶ our deadlines ─▶ tell receivers ─▶ sleep ─▶ sockets ─┐
+///      ▲───────────────────────────────────────────────────────────────────────────────────┘
+/// ```
+///
+/// Not `Sendable`. Made on one thread, handed to its own by `start`, and confined to that from
+/// then on, with every handle, transfer and callback; other threads reach it through the mailbox.
+/// The thread holds the loop until a `shutDown` command ends it, which frees everything.
+final class TransferLoop {
+    let configuration: TransferConfiguration
+    let counters: TransferCounters
+    let mailbox: TransferMailbox
+    let poller: SocketPoller
+    // Freed in the order in which `tearDown` empties them: easy handles, multi handle, share.
+    private var idleHandles: [EasyHandle] = []
+    private let multi: MultiHandle
+    private let share: SharedState
+
+    private var transfers: [UInt64: Transfer] = [:]
+    private var touched: [Transfer] = []
+    private var deadlines: Deadlines
+    private var timer: MonotonicTime?
+    private var now = MonotonicTime.read()
+    /// Set by `shutDown`; called as the loop's last act.
+    private var completions: [@Sendable () -> Void] = []
+    private var isOver = false
+
+    init(
+        _ configuration: TransferConfiguration, mailbox: TransferMailbox, counters: TransferCounters
+    ) throws(TransferError) {
+        self.configuration = configuration
+        self.mailbox = mailbox
+        self.counters = counters
+        self.poller = try SocketPoller(waking: mailbox.descriptor, counters: counters)
+        self.multi = try MultiHandle(configuration, poller: self.poller)
+        self.share = try SharedState()
+        self.deadlines = Deadlines(configuration)
+    }
+
+    // MARK: Life
+
+    /// Runs until it is shut down.
+    ///
+    /// Called once, by the loop's thread.
+    func run() {
+        self.listenToLibcurl()
+        while !self.isOver {
+            self.now = .read()
+            for command in self.mailbox.take() { self.perform(command) }
+            if let timer = self.timer, timer <= self.now {
+                self.timer = nil
+                self.check(self.multi.timedOut())
+            }
+            self.expire()
+            self.settle()
+            if !self.isOver { self.sleep() }
+        }
+        self.tearDown()
+    }
+
+    private func sleep() {
+        let asleep = self.mailbox.fallAsleep()
+        let moment = [self.timer, self.deadlines.next].compactMap(\.self).min()
+        let timeout = asleep ? moment.map { MonotonicTime.read().milliseconds(until: $0) } ?? -1 : 0
+        for ready in self.poller.wait(milliseconds: timeout) {
+            if ready.descriptor == self.mailbox.descriptor {
+                self.mailbox.clearWake()
+            } else if !self.poller.sawIdle(ready.descriptor) {
+                self.check(self.multi.ready(ready.descriptor, ready.events))
+            }
+        }
+    }
+
+    /// Ends what is left and frees the handles, then says that it is done.
+    private func tearDown() {
+        for command in self.mailbox.close() { self.perform(command) }
+        for transfer in Array(self.transfers.values) {
+            self.detach(transfer)
+            self.forget(transfer)
+            self.tellFailure(transfer.fetch, transfer.receiver, Self.shuttingDown)
+        }
+        self.touched = []
+        self.idleHandles = []
+        // No callback may come from the freeing of the multi handle: this object is on its way out.
+        try? unsafe self.multi.setCallbacks(socket: nil, timer: nil, context: nil)
+    }
+
+    /// Who waits for the end of the loop; to be called when the loop itself is gone.
+    func takeCompletions() -> [@Sendable () -> Void] {
+        defer { self.completions = [] }
+        return self.completions
+    }
+
+    private static let shuttingDown = UpstreamFailure(
+        .proxyInternalError, party: .larder, detail: "shutting down")
+
+    // MARK: Commands
+
+    private func perform(_ command: TransferCommand) {
+        switch command {
+        case .start(let order):
+            if self.isOver {
+                order.content?.cancel()
+                self.tellFailure(order.fetch, order.receiver, Self.shuttingDown)
+            } else {
+                self.begin(order)
+            }
+        case .resume(let id):
+            guard let transfer = self.transfers[id] else { return }
+            transfer.isPaused = false
+            self.touch(transfer)
+        case .contentReady(let id):
+            guard let transfer = self.transfers[id], transfer.content?.isPending == true else {
+                return
+            }
+            self.unpause(transfer, sendingGoesOn: true)
+        case .cancel(let id):
+            guard let transfer = self.transfers[id] else { return }
+            self.detach(transfer)
+            self.forget(transfer)
+        case .shutDown(let completion):
+            self.completions.append(completion)
+            self.isOver = true
+        }
+    }
+
+    private func begin(_ order: FetchOrder) {
+        guard !order.fetch.isCancelled else {
+            order.content?.cancel()
+            return
+        }
+        self.counters.transferStarted()
+        let transfer = Transfer(order, content: self.content(of: order), loop: self)
+        self.transfers[order.fetch.id] = transfer
+        do throws(UpstreamFailure) {
+            if transfer.content == nil, order.request.bodyLength == .unknown {
+                throw UpstreamFailure(
+                    .proxyInternalError, party: .larder, detail: "content without a source")
+            }
+            let easy = try self.handle()
+            try easy.prepare(for: transfer, self.configuration)
+            let code = self.multi.add(easy)
+            guard code == CURLM_OK else {
+                throw Self.internalFailure(.library("curl_multi_add_handle", code))
+            }
+            transfer.easy = easy
+        } catch {
+            transfer.end(error)
+        }
+        self.touch(transfer)
+    }
+
+    private func content(of order: FetchOrder) -> RequestContent? {
+        guard let source = order.content else { return nil }
+        switch order.request.bodyLength {
+        case .none, .known(0):
+            source.cancel()
+            return nil
+        case .known, .unknown:
+            let fetch = order.fetch
+            return RequestContent(
+                source, length: order.request.bodyLength,
+                isWithheld: order.request.expectsContinue
+            ) { fetch.contentReady() }
+        }
+    }
+
+    private func handle() throws(UpstreamFailure) -> EasyHandle {
+        if let easy = self.idleHandles.popLast() { return easy }
+        do throws(TransferError) {
+            return try EasyHandle(share: self.share)
+        } catch {
+            throw Self.internalFailure(error)
+        }
+    }
+
+    private static func internalFailure(_ error: TransferError) -> UpstreamFailure {
+        UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
+    }
+
+    // MARK: What libcurl says
+
+    private func listenToLibcurl() {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        do throws(TransferError) {
+            try unsafe self.multi.setCallbacks(
+                socket: Self.socketCallback, timer: Self.timerCallback, context: context)
+        } catch {
+            self.isOver = true  // Every fetch is then told that there is no loop.
+        }
+    }
+
+    /// Has the loop look at a transfer when libcurl has returned.
+    func touch(_ transfer: Transfer) {
+        guard !transfer.isTouched else { return }
+        transfer.isTouched = true
+        self.touched.append(transfer)
+    }
+
+    /// A multi handle that fails cannot be trusted with anything further.
+    private func check(_ code: CURLMcode) {
+        // CURLM_BAD_SOCKET: the socket was closed while its event was on the way.
+        guard code != CURLM_OK, code != CURLM_BAD_SOCKET else { return }
+        let failure = Self.internalFailure(.library("curl_multi_socket_action", code))
+        for transfer in self.transfers.values where transfer.easy != nil {
+            self.detach(transfer)
+            transfer.end(failure)
+            self.touch(transfer)
+        }
+    }
+
+    private static let socketCallback: ccurl_socket_callback = {
+        easy, descriptor, what, context, _ in
+        guard let context = unsafe context else { return 0 }
+        let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
+        var owner: UnsafeMutableRawPointer?
+        var isHeld = false
+        if what == CURL_POLL_REMOVE,
+            unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
+            let owner = unsafe owner
+        {
+            isHeld = unsafe Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue().isHeld
+        }
+        return loop.poller.watch(descriptor, what, isHeld: isHeld) ? 0 : -1
+    }
+
+    private static let timerCallback: ccurl_timer_callback = { _, milliseconds, context in
+        guard let context = unsafe context else { return 0 }
+        let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
+        loop.timer = milliseconds < 0 ? nil : .read() + .milliseconds(milliseconds)
+        return 0
+    }
+
+    private func collectCompletions() {
+        while let (context, result) = unsafe self.multi.nextCompletion() {
+            let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+            guard let easy = transfer.easy else { continue }
+            let end = CurlEnd(
+                code: result,
+                systemError: Int32(clamping: easy.number(CURLINFO_OS_ERRNO) ?? 0),
+                detail: result == CURLE_OK ? "" : easy.errorDetail)
+            transfer.end(end)
+            self.detach(transfer)
+            self.touch(transfer)
+        }
+    }
+
+    // MARK: What follows
+
+    private func expire() {
+        while let (transfer, wait) = self.deadlines.takeExpired(self.now) {
+            if let failure = wait.failure {
+                self.detach(transfer)
+                transfer.end(failure)
+            } else {
+                transfer.releaseContent()
+            }
+            self.touch(transfer)
+        }
+    }
+
+    /// Sees to every transfer of which something was noted.
+    private func settle() {
+        self.collectCompletions()
+        while !self.touched.isEmpty {
+            let batch = self.touched
+            self.touched = []
+            for transfer in batch {
+                transfer.isTouched = false
+                // Ended while it lay here.
+                guard self.transfers[transfer.fetch.id] != nil else { continue }
+                self.settle(transfer)
+            }
+            self.collectCompletions()
+        }
+    }
+
+    private func settle(_ transfer: Transfer) {
+        if transfer.easy != nil, transfer.isAnsweredEarly {
+            transfer.end(CurlEnd(code: CURLE_OK, systemError: 0, detail: ""))
+            self.detach(transfer)
+        }
+        guard self.deliver(transfer) else { return }
+        if transfer.easy != nil {
+            if transfer.mustReleaseContent {
+                transfer.contentReleased()
+                self.unpause(transfer, sendingGoesOn: true)
+            } else if transfer.isHeld, !transfer.isPaused {
+                self.unpause(transfer, sendingGoesOn: false)
+            }
+        }
+        if let wait = transfer.wantedWait {
+            if wait != transfer.wait || transfer.hasProgressed {
+                self.deadlines.enter(transfer, wait, self.now)
+            }
+        } else {
+            self.deadlines.leave(transfer)
+        }
+        transfer.hasProgressed = false
+    }
+
+    /// Tells the receiver what it is ready to hear; false when that was the last.
+    private func deliver(_ transfer: Transfer) -> Bool {
+        while !transfer.isPaused, let event = transfer.outbox.take() {
+            if transfer.fetch.isCancelled { return true }  // The command is on its way.
+            let receiver = transfer.receiver
+            switch event {
+            case .informational(let head):
+                receiver.upstream(informational: head)
+            case .head(let head, let length, let facts):
+                let demand = receiver.upstream(head: head, bodyLength: length, connection: facts)
+                transfer.isPaused = demand == .pause
+            case .piece(let piece):
+                transfer.isPaused = receiver.upstream(piece: piece) == .pause
+            case .finished(let trailers):
+                self.forget(transfer)  // Before, so that who is told counts one less.
+                receiver.upstream(finished: trailers)
+                return false
+            case .failed(let failure):
+                self.forget(transfer)
+                receiver.upstream(failed: failure)
+                return false
+            }
+        }
+        return true
+    }
+
+    private func tellFailure(
+        _ fetch: CurlFetch, _ receiver: any UpstreamReceiver, _ failure: UpstreamFailure
+    ) {
+        guard !fetch.isCancelled else { return }
+        receiver.upstream(failed: failure)
+    }
+
+    /// Tells libcurl which directions stand still; it may call back before this returns.
+    private func unpause(_ transfer: Transfer, sendingGoesOn: Bool) {
+        guard let easy = transfer.easy else { return }
+        let receivingGoesOn = transfer.isHeld && !transfer.isPaused
+        if receivingGoesOn { transfer.isHeld = false }
+        let code = easy.pause(
+            receiving: transfer.isHeld,
+            sending: !sendingGoesOn && transfer.content?.isPending == true)
+        self.touch(transfer)
+        guard code != CURLE_OK, transfer.easy != nil else { return }
+        transfer.end(CurlEnd(code: code, systemError: 0, detail: easy.errorDetail))
+        self.detach(transfer)
+    }
+
+    /// Takes the transfer's handle out of libcurl's hands, if it is there.
+    private func detach(_ transfer: Transfer) {
+        guard let easy = transfer.easy else { return }
+        let code = self.multi.remove(easy)
+        transfer.easy = nil
+        // A handle that did not come free is not used again.
+        guard code == CURLM_OK else { return }
+        easy.reset()
+        if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
+    }
+
+    /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
+    private func forget(_ transfer: Transfer) {
+        guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
+        self.deadlines.leave(transfer)
+        transfer.content?.cancel()
+        self.counters.transferEnded()
+    }
+}

@@ -1,0 +1,48 @@
+import Synchronization
+
+/// What an upstream is doing and has done.
+///
+/// Each number is read by itself: they may disagree by what happened in between.
+package struct TransferStatistics: Hashable, Sendable {
+    /// Fetches under way, those that wait for a connection included.
+    package var openTransfers = 0
+    /// Sockets to origins, in use or idle.
+    package var openConnections = 0
+    package var transfersStarted: UInt64 = 0
+    package var connectionsOpened: UInt64 = 0
+
+    package init() {}
+}
+
+/// The counters of one loop: written by its thread, read by any.
+final class TransferCounters: Sendable {
+    private let openTransfers = Atomic(0)
+    private let openConnections = Atomic(0)
+    private let transfersStarted = Atomic<UInt64>(0)
+    private let connectionsOpened = Atomic<UInt64>(0)
+
+    func transferStarted() {
+        self.openTransfers.wrappingAdd(1, ordering: .relaxed)
+        self.transfersStarted.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    func transferEnded() {
+        self.openTransfers.wrappingSubtract(1, ordering: .relaxed)
+    }
+
+    func socketOpened() {
+        self.openConnections.wrappingAdd(1, ordering: .relaxed)
+        self.connectionsOpened.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    func socketClosed() {
+        self.openConnections.wrappingSubtract(1, ordering: .relaxed)
+    }
+
+    func add(to statistics: inout TransferStatistics) {
+        statistics.openTransfers += self.openTransfers.load(ordering: .relaxed)
+        statistics.openConnections += self.openConnections.load(ordering: .relaxed)
+        statistics.transfersStarted &+= self.transfersStarted.load(ordering: .relaxed)
+        statistics.connectionsOpened &+= self.connectionsOpened.load(ordering: .relaxed)
+    }
+}

@@ -1,0 +1,199 @@
+import Glibc
+import LarderHTTP
+import NIOCore
+import Testing
+
+@testable import LarderTransfer
+
+@Suite("Connections to origins (RFC 9112 §9)", .timeLimit(.minutes(1)))
+struct ConnectionTests {
+    @Test("are reused, and say so")
+    func reuse() async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        try await withUpstream { upstream in
+            for i in 0..<5 {
+                let record = await upstream.answer(to: origin.request())
+                #expect(record.text == "ok")
+                #expect(record.facts?.reused == (i > 0))
+            }
+            #expect(upstream.statistics().openConnections == 1)
+        }
+        #expect(origin.connectionCount == 1)
+    }
+
+    @Test(
+        "are reused after every kind of framing that leaves them whole",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ])
+    func reuseByFraming(_ answer: String) async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.write(answer) }
+        }
+        try await withUpstream { upstream in
+            for _ in 0..<3 {
+                #expect(await upstream.answer(to: origin.request()).failure == nil)
+            }
+        }
+        #expect(origin.connectionCount == 1)
+    }
+
+    @Test("are bounded for each origin; further fetches wait for one")
+    func perHostLimit() async throws {
+        let both = Gate()
+        let notes = Notes()
+        let origin = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(head)
+                if notes.count == 2 { both.open() }
+                guard both.block() else { return }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        try await withUpstream({ $0.connectionsPerHost = 2 }) { upstream in
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for _ in 0..<10 { group.addTask { await upstream.answer(to: origin.request()) } }
+                for await record in group { #expect(record.text == "ok") }
+            }
+        }
+        #expect(origin.connectionCount == 2)
+        #expect(notes.count == 10)
+    }
+
+    @Test("that die unanswered under a second request: GET goes out again, once")
+    func idempotentIsSentAgain() async throws {
+        let notes = Notes()
+        let origin = try ScriptedOrigin { connection in
+            _ = connection.readHead()
+            notes.add("request on \(connection.index)")
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            guard connection.readHead() != nil else { return }
+            notes.add("request on \(connection.index)")
+            connection.close()
+        }
+        try await withUpstream { upstream in
+            #expect(await upstream.answer(to: origin.request()).text == "ok")
+            let second = await upstream.answer(to: origin.request(.get, "/second"))
+            #expect(second.text == "ok")
+            #expect(second.facts?.reused == false)
+        }
+        #expect(notes.all == ["request on 0", "request on 0", "request on 1"])
+    }
+
+    @Test(
+        "POST, and whatever has content, reaches the origin exactly once",
+        arguments: [
+            (Method.post, BodyLength.none), (.post, .known(3)), (.post, .unknown),
+            (.put, .known(3)),
+            (.patch, .known(3)), (Method(rawValue: "FROB"), .none),
+        ])
+    func othersAreSentOnce(_ method: Method, _ length: BodyLength) async throws {
+        let notes = Notes()
+        let origin = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(String(head.prefix { $0 != " " }))
+                if head.contains("Transfer-Encoding: chunked") { _ = connection.readChunked() }
+                if connection.index == 0, head.hasPrefix("GET /first") {
+                    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                } else {
+                    connection.close()
+                }
+            }
+        }
+        try await withUpstream { upstream in
+            #expect(await upstream.answer(to: origin.request(.get, "/first")).text == "ok")
+            let body = length == .none ? nil : ScriptedContent(text: "abc")
+            let record = await upstream.answer(
+                to: origin.request(method, "/", length: length), body: body)
+            #expect(record.failure?.kind == .connectionTerminated)
+            #expect(record.head == nil)
+        }
+        #expect(notes.all == ["GET", method.rawValue])
+    }
+
+    @Test("GET is not sent a third time")
+    func notAThirdTime() async throws {
+        let notes = Notes()
+        let origin = try ScriptedOrigin { connection in
+            // Two connections are answered once each and then die under their second request.
+            while let head = connection.readHead() {
+                notes.add(head)
+                guard head.hasPrefix("GET /warm") else {
+                    connection.close()
+                    return
+                }
+                while notes.all.filter({ $0.hasPrefix("GET /warm") }).count < 2 {
+                    sched_yield()
+                }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        try await withUpstream { upstream in
+            async let one = upstream.answer(to: origin.request(.get, "/warm1"))
+            async let two = upstream.answer(to: origin.request(.get, "/warm2"))
+            let warm = await [one, two]
+            #expect(warm.map(\.text) == ["ok", "ok"])
+            let record = await upstream.answer(to: origin.request(.get, "/dies"))
+            #expect(record.failure?.kind == .connectionTerminated)
+        }
+        #expect(notes.all.filter { $0.hasPrefix("GET /dies") }.count == 2)
+    }
+
+    struct Excess: Sendable {
+        var method = Method.get
+        var answer: String
+    }
+
+    @Test(
+        "end when an origin sends more than it announced, and the rest is no answer to anybody",
+        arguments: [
+            Excess(answer: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+            Excess(answer: "HTTP/1.1 204 No Content\r\n\r\n"),
+            Excess(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            Excess(
+                answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n0\r\n\r\n"),
+            Excess(method: .head, answer: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+        ], [false, true])
+    func excess(_ c: Excess, _ isLate: Bool) async throws {
+        let late = Gate()
+        let written = Gate()
+        let smuggled = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let origin = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            guard connection.index == 0 else {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                _ = connection.waitForEnd()
+                return
+            }
+            if isLate {
+                connection.write(c.answer)
+                _ = late.block()
+                connection.write(smuggled)
+                written.open()
+            } else {
+                connection.write(c.answer + smuggled)
+            }
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond")
+            }
+        }
+        try await withUpstream { upstream in
+            let first = await upstream.answer(to: origin.request(c.method))
+            #expect(first.failure == nil)
+            if isLate {
+                late.open()
+                await written.passed()
+            }
+            let second = await upstream.answer(to: origin.request())
+            #expect(second.text == "good")
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import LarderHTTP
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import LarderTransfer
+
+/// An FTP server of a few files (RFC 959, RFC 2428), for one transfer at a time.
+private struct FTPScript: Sendable {
+    var files: [String: String] = ["/pub/a.txt": "hello", "/pub/empty": ""]
+    var listing = "-rw-r--r-- 1 u g 5 Jan  1 00:00 a.txt\r\n"
+    var password: String?
+    /// How much of a file is sent before the data connection breaks off.
+    var cutAfter: Int?
+    let notes = Notes()
+
+    func serve(_ control: OriginConnection) {
+        var directory = ""
+        var data: OriginConnection?
+        control.write("220 ready\r\n")
+        while let line = control.readLine() {
+            self.notes.add(line)
+            let word = line.prefix { $0 != " " }
+            let argument = String(line.dropFirst(word.count + 1))
+            let path = argument.hasPrefix("/") ? argument : directory + "/" + argument
+            switch word {
+            case "USER": control.write("331 password\r\n")
+            case "PASS":
+                let refused = self.password.map { $0 != argument } ?? false
+                control.write(refused ? "530 no\r\n" : "230 in\r\n")
+            case "PWD":
+                control.write("257 \"/\" is current\r\n")
+            case "CWD":
+                directory = argument == "/" ? "" : path
+                control.write(directory == "/none" ? "550 no\r\n" : "250 there\r\n")
+            case "EPSV":
+                guard let (listener, port) = try? ScriptedOrigin.listen() else { return }
+                control.write("229 (|||\(port)|)\r\n")
+                data = OriginConnection(accept(listener, nil, nil), index: 0)
+                _ = close(listener)
+            case "TYPE": control.write("200 type\r\n")
+            case "MDTM":
+                control.write(self.files[path] == nil ? "550 no\r\n" : "213 20240229120000\r\n")
+            case "SIZE":
+                control.write(self.files[path].map { "213 \($0.utf8.count)\r\n" } ?? "550 no\r\n")
+            case "RETR":
+                guard let file = self.files[path] else {
+                    control.write("550 no such file\r\n")
+                    continue
+                }
+                self.send(file, control, &data)
+            case "LIST": self.send(self.listing, control, &data)
+            case "QUIT": return
+            default: control.write("502 what\r\n")
+            }
+        }
+    }
+
+    private func send(_ text: String, _ control: OriginConnection, _ data: inout OriginConnection?)
+    {
+        control.write("150 coming\r\n")
+        data?.write(String(text.prefix(self.cutAfter ?? .max)))
+        data?.close()
+        data = nil
+        control.write(self.cutAfter == nil ? "226 done\r\n" : "426 broken\r\n")
+    }
+}
+
+@Suite("ftp resources (RFC 1738 §3.2)", .timeLimit(.minutes(1)))
+struct FTPTests {
+    private func fetch(
+        _ script: FTPScript, _ method: LarderHTTP.Method, _ path: String, userInfo: String? = nil
+    ) async throws -> Recorder.Record {
+        let origin = try ScriptedOrigin { script.serve($0) }
+        let request = Request(
+            method: method,
+            uri: TargetURI(
+                scheme: .ftp, userInfo: userInfo, host: "127.0.0.1", port: origin.port,
+                pathAndQuery: path))
+        return try await withUpstream { await $0.answer(to: request) }
+    }
+
+    @Test(
+        "are answered as HTTP, with length and date",
+        arguments: [("/pub/a.txt", "hello"), ("/pub/empty", "")])
+    func file(_ path: String, _ content: String) async throws {
+        let record = try await self.fetch(FTPScript(), .get, path)
+        #expect(record.head?.status == .ok, "\(String(describing: record.failure))")
+        #expect(
+            record.head?.fields == [
+                "Content-Type": "application/octet-stream",
+                "Content-Length": "\(content.utf8.count)",
+                "Last-Modified": "Thu, 29 Feb 2024 12:00:00 GMT",
+            ])
+        #expect(record.length == .known(UInt64(content.utf8.count)))
+        #expect(record.text == content)
+        #expect(record.violations.isEmpty)
+    }
+
+    @Test("can be asked about with HEAD")
+    func head() async throws {
+        let script = FTPScript()
+        let record = try await self.fetch(script, .head, "/pub/a.txt")
+        #expect(record.head?.fields.string("content-length") == "5")
+        #expect(record.head?.fields.string("last-modified") == "Thu, 29 Feb 2024 12:00:00 GMT")
+        #expect(record.length == BodyLength.none)
+        #expect(record.text.isEmpty)
+        #expect(record.failure == nil)
+        #expect(!script.notes.all.contains { $0.hasPrefix("RETR") })
+    }
+
+    @Test("that are directories are listed")
+    func directory() async throws {
+        let script = FTPScript()
+        let record = try await self.fetch(script, .get, "/pub/")
+        #expect(record.head?.fields.string("content-type") == "text/plain; charset=utf-8")
+        #expect(record.text == "-rw-r--r-- 1 u g 5 Jan  1 00:00 a.txt\n")  // libcurl: text, so LF.
+        #expect(record.length == .unknown)
+    }
+
+    @Test("that do not exist are not found", arguments: ["/pub/none.txt", "/none/a.txt"])
+    func notFound(_ path: String) async throws {
+        let record = try await self.fetch(FTPScript(), .get, path)
+        #expect(record.head?.status == StatusCode(404), "\(String(describing: record.failure))")
+        #expect(record.length == .known(UInt64(record.body.readableBytes)))
+        #expect(record.trailers != nil)
+    }
+
+    @Test("are fetched as the URI's user, or as anonymous")
+    func login() async throws {
+        var script = FTPScript()
+        script.password = "s:ecret@1"
+        let good = try await self.fetch(
+            script, .get, "/pub/a.txt", userInfo: "me%40home:s:ecret%401")
+        #expect(good.text == "hello", "\(String(describing: good.failure))")
+        #expect(script.notes.all.first == "USER me@home")
+        let bad = try await self.fetch(script, .get, "/pub/a.txt")
+        #expect(bad.head?.status == StatusCode(403))
+        let injected = try await self.fetch(script, .get, "/pub/a.txt", userInfo: "a%0D%0ADELE x:b")
+        #expect(injected.failure?.party == .client)
+    }
+
+    @Test("that break off are incomplete")
+    func cut() async throws {
+        var script = FTPScript()
+        script.cutAfter = 2
+        let record = try await self.fetch(script, .get, "/pub/a.txt")
+        #expect(record.failure?.kind == .httpResponseIncomplete)
+        #expect(record.text == "he")
+    }
+
+    @Test("can only be read", arguments: [LarderHTTP.Method.put, .delete, .post, .options])
+    func readOnly(_ method: LarderHTTP.Method) async throws {
+        let record = try await self.fetch(FTPScript(), method, "/pub/a.txt")
+        #expect(record.failure?.kind == .proxyConfigurationError)
+        #expect(record.failure?.party == .client)
+    }
+
+    @Test("cannot smuggle commands into the control connection")
+    func injection() async throws {
+        let script = FTPScript()
+        let record = try await self.fetch(script, .get, "/pub/a%0D%0ADELE%20x")
+        #expect(record.failure?.party == .client, "\(String(describing: record.failure))")
+        #expect(!script.notes.all.contains { $0.contains("DELE") })
+    }
+}

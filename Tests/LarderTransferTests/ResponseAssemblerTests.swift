@@ -1,0 +1,128 @@
+import LarderHTTP
+import Testing
+
+@testable import LarderTransfer
+
+@Suite("The assembly of a response's head (RFC 9112 §4, §5)")
+struct ResponseAssemblerTests {
+    /// Feeds lines as libcurl hands them on: each with its end.
+    private func feed(
+        _ text: String, to assembler: inout ResponseAssembler
+    ) throws(UpstreamFailure) -> [ResponseAssembler.Event] {
+        var events: [ResponseAssembler.Event] = []
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: ASCII.lf).map { $0 + 1 } ?? rest.endIndex
+            let line = Array(rest[..<end])
+            rest = rest[end...]
+            let result = unsafe line.withUnsafeBytes {
+                bytes -> Result<ResponseAssembler.Event, UpstreamFailure> in
+                do throws(UpstreamFailure) {
+                    return .success(unsafe try assembler.line(bytes))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            events.append(try result.get())
+        }
+        return events
+    }
+
+    private func head(
+        _ text: String, _ method: Method = .get
+    ) throws(UpstreamFailure) -> (ResponseHead, BodyLength)? {
+        var assembler = ResponseAssembler(method: method, configuration: TransferConfiguration())
+        for event in try self.feed(text, to: &assembler) {
+            if case .head(let head, let length) = event { return (head, length) }
+        }
+        return nil
+    }
+
+    @Test(
+        "finds where the content ends (RFC 9112 §6.3)",
+        arguments: [
+            ("HTTP/1.1 200 OK\r\n\r\n", Method.get, BodyLength.unknown),
+            ("HTTP/1.1 200\r\n\r\n", .get, .unknown),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .get, .known(0)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 007 \r\n\r\n", .get, .known(7)),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 7, 7\r\nContent-Length: 7\r\n\r\n", .get,
+                .known(7)
+            ),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", .get, .unknown),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", .head, .none),
+            ("HTTP/1.1 204 No\r\nContent-Length: 7\r\n\r\n", .get, .none),
+            ("HTTP/1.1 304 No\r\nContent-Length: 7\r\n\r\n", .get, .none),
+            (
+                "HTTP/2 200 \r\ncontent-length: 9223372036854775807\r\n\r\n", .get,
+                .known(1 << 63 - 1)
+            ),
+        ])
+    func lengths(_ text: String, _ method: Method, _ expected: BodyLength) throws {
+        #expect(try self.head(text, method)?.1 == expected)
+    }
+
+    @Test(
+        "refuses what breaks the grammar",
+        arguments: [
+            "HTTP/1.1 200 OK\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n", "HTTP/1.1  200 OK\r\n\r\n",
+            "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n",
+            "http/1.1 200 OK\r\n\r\n", "HTTP/3.1 200 OK\r\n\r\n", "ICY 200 OK\r\n\r\n", "\r\n",
+            "HTTP/1.1 200 O\u{1}K\r\n\r\n", "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA b\r\n\r\n", "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 7,\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Length: 8\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        ])
+    func refusals(_ text: String) {
+        #expect {
+            _ = try self.head(text)
+        } throws: { error in
+            (error as? UpstreamFailure)?.kind == .httpProtocolError
+        }
+    }
+
+    @Test("keeps names and values byte for byte")
+    func bytes() throws {
+        let found = try self.head("HTTP/1.1 299 Ünusual\r\nX-a: \t b  c \t\r\nX-A:\r\n\r\n")
+        let head = try #require(found?.0)
+        #expect(head.reason == "Ünusual")
+        #expect(head.fields.pairs.map(\.name) == ["X-a", "X-A"])
+        #expect(head.fields.pairs.map(\.value) == ["b  c", ""])
+    }
+
+    @Test("counts every byte against the bound, trailers too")
+    func bound() throws {
+        var configuration = TransferConfiguration()
+        configuration.maximumHead = ByteCount(40)
+        let fits = "HTTP/1.1 200 OK\r\nA: 3456789012345678\r\n\r\n"
+        let beyond = "HTTP/1.1 200 OK\r\nA: 3456789012345678901\r\n\r\n"
+        var assembler = ResponseAssembler(method: .get, configuration: configuration)
+        #expect(throws: Never.self) { try self.feed(fits, to: &assembler) }
+        #expect(assembler.isHeadComplete)
+        #expect(throws: UpstreamFailure.self) {
+            try self.feed(String(repeating: "A: b\r\n", count: 7), to: &assembler)
+        }
+        assembler = ResponseAssembler(method: .get, configuration: configuration)
+        #expect(throws: UpstreamFailure.self) { try self.feed(beyond, to: &assembler) }
+    }
+
+    @Test(
+        "dates of ftp files are IMF-fixdates (RFC 9110 §5.6.7)",
+        arguments: [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (4_107_542_399, "Sun, 28 Feb 2100 23:59:59 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"), (-1, nil), (.max, nil),
+        ] as [(Int64, String?)])
+    func dates(_ seconds: Int64, _ expected: String?) {
+        #expect(FTPResponse.date(seconds) == expected)
+    }
+}

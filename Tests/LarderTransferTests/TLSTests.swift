@@ -1,0 +1,175 @@
+import Foundation
+import LarderHTTP
+import NIOCore
+import Testing
+
+@testable import LarderTransfer
+
+/// An nginx with a certificate of its own making on a free port, for the length of a test.
+private final class TLSOrigin {
+    private let process = Process()
+    let port: UInt16
+    let certificate: String
+    private let directory: URL
+
+    static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl"].allSatisfy {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    init() throws {
+        self.directory = FileManager.default.temporaryDirectory.appending(
+            path: "larder-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        self.certificate = self.directory.appending(path: "cert.pem").path
+        try Self.run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost", "-keyout",
+                directory.appending(path: "key.pem").path, "-out", certificate,
+            ])
+        // nginx takes no port 0: a free one may be lost again before it binds, and is tried anew.
+        let (socket, port) = try ScriptedOrigin.listen()
+        close(socket)
+        self.port = port
+        let conf = directory.appending(path: "nginx.conf")
+        try Self.configuration(port).write(to: conf, atomically: true, encoding: .utf8)
+        process.executableURL = URL(filePath: "/usr/sbin/nginx")
+        process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
+        try process.run()
+        try self.waitUntilListening()
+    }
+
+    deinit {
+        // SIGTERM would be blocked: a process inherits the signal mask of the thread that made it.
+        kill(self.process.processIdentifier, SIGKILL)
+        self.process.waitUntilExit()
+        try? FileManager.default.removeItem(at: self.directory)
+    }
+
+    private static func configuration(_ port: UInt16) -> String {
+        """
+        daemon off; master_process off; pid nginx.pid; error_log error.log;
+        events { worker_connections 64; }
+        http {
+          access_log off;
+          client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f;
+          uwsgi_temp_path u; scgi_temp_path s;
+          server {
+            listen 127.0.0.1:\(port) ssl http2;
+            ssl_certificate cert.pem; ssl_certificate_key key.pem;
+            location / { return 200 "$server_protocol $request_method $request_uri $http_host"; }
+          }
+        }
+        """
+    }
+
+    private static func run(_ path: String, _ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+
+    /// Connecting is the event that is waited for: connect(2) itself says when it is refused.
+    private func waitUntilListening() throws {
+        let limit = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < limit {
+            if Self.accepts(self.port) { return }
+            try #require(self.process.isRunning)
+            sched_yield()
+        }
+        Issue.record("nginx does not listen")
+    }
+
+    private static func accepts(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe connect(descriptor, $0, size) == 0
+            }
+        }
+    }
+
+    func request(
+        _ method: LarderHTTP.Method = .get, host: String = "localhost", _ target: String = "/x"
+    ) -> Request {
+        Request(
+            method: method,
+            uri: TargetURI(scheme: .https, host: host, port: self.port, pathAndQuery: target))
+    }
+}
+
+@Suite(
+    "https origins (RFC 9110 §4.2.2)", .timeLimit(.minutes(1)),
+    .enabled(if: TLSOrigin.isAvailable, "nginx and openssl are needed as the origin"))
+struct TLSTests {
+    @Test("are spoken to in HTTP/2 where they can, over one connection", arguments: [true, false])
+    func version(_ http2: Bool) async throws {
+        let origin = try TLSOrigin()
+        try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.http2 = http2
+        }) { upstream in
+            let name = http2 ? "HTTP/2.0" : "HTTP/1.1"
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for _ in 0..<20 {
+                    let request = origin.request(.get, "/a//b?c=%20")
+                    group.addTask { await upstream.answer(to: request) }
+                }
+                for await record in group {
+                    #expect(record.failure == nil)
+                    #expect(record.text == "\(name) GET /a//b?c=%20 localhost:\(origin.port)")
+                    #expect(record.facts?.version == (http2 ? .http2 : .http11))
+                    #expect(record.head?.version == (http2 ? .http2 : .http11))
+                }
+            }
+            if http2 { #expect(upstream.statistics().connectionsOpened <= 2) }
+            let post = await upstream.answer(
+                to: Request(
+                    method: .post, uri: origin.request().uri, bodyLength: .unknown),
+                body: ScriptedContent(text: "hello"))
+            #expect(post.text.hasPrefix("\(name) POST"))
+        }
+    }
+
+    @Test("are verified: certificate and name")
+    func verification() async throws {
+        let origin = try TLSOrigin()
+        let unknown = try await withUpstream { await $0.answer(to: origin.request()) }
+        #expect(unknown.failure?.kind == .tlsCertificateError)
+        let misnamed = try await withUpstream({ $0.certificateFile = origin.certificate }) {
+            await $0.answer(to: origin.request(host: "127.0.0.1"))
+        }
+        #expect(misnamed.failure?.kind == .tlsCertificateError)
+        let trusting = try await withUpstream({ $0.verifiesCertificates = false }) {
+            await $0.answer(to: origin.request(host: "127.0.0.1"))
+        }
+        #expect(trusting.head?.status == .ok)
+    }
+
+    @Test("that do not speak TLS")
+    func plain() async throws {
+        let origin = try ScriptedOrigin { connection in
+            _ = connection.readLine()
+            connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.close()
+        }
+        let request = Request(
+            uri: TargetURI(scheme: .https, host: "127.0.0.1", port: origin.port, pathAndQuery: "/"))
+        let record = try await withUpstream({ $0.verifiesCertificates = false }) {
+            await $0.answer(to: request)
+        }
+        #expect(record.failure?.kind == .tlsProtocolError)
+    }
+}
