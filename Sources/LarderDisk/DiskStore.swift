@@ -51,22 +51,29 @@ package final class DiskStore: ObjectStore {
         }
         let lock = try WriterLock.acquire(files)
         let opened = try OpenedCache.open(files, configuration, second: clock().seconds, report)
-        let core: DiskCore
         do throws(LMDBError) {
-            core = try DiskCore(
+            let core = try DiskCore(
                 opened: opened, configuration: configuration, writerLock: lock, clock: clock,
                 report: report)
-            let meta = opened.meta
+            try Self.startWriter(core, meta: opened.meta)
+            return DiskStore(core: core)
+        } catch {
+            opened.environment.close()
+            throw StoreError(error, path: files.data)
+        }
+    }
+
+    private static func startWriter(_ core: DiskCore, meta: StoreMeta) throws(LMDBError) {
+        do throws(LMDBError) {
             try NamedThread.start("larder-write") {
                 var writer = DiskWriter(core: core, meta: meta)
                 writer.run()
                 core.writerEnded()
             }
         } catch {
-            opened.environment.close()
-            throw StoreError(error, path: files.data)
+            core.reads.stop {}
+            throw error
         }
-        return DiskStore(core: core)
     }
 
     // MARK: Finding

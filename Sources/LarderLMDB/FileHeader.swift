@@ -76,7 +76,7 @@ package enum FileHeader {
 
     private static func meta(_ page: [UInt8], page number: UInt64) -> Meta? {
         guard page.count == 152, Self.number(page, 0, 8) == number,
-            Self.number(page, 10, 2) & Self.metaFlag != 0,
+            Self.number(page, 10, 2) == Self.metaFlag,
             Self.number(page, 16, 4) == Self.magic, Self.number(page, 20, 4) == Self.version
         else { return nil }
         let pageSize = Self.number(page, 40, 4)
