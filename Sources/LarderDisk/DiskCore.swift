@@ -35,9 +35,10 @@ final class DiskCore: Sendable {
     let report: @Sendable (DiskEvent) -> Void
     /// Refuses a second writing process for as long as it lives.
     let writerLock: WriterLock
-    let hits = Atomic<UInt64>(0)
-    let failures = Atomic<UInt64>(0)
-    let damaged = Atomic<UInt64>(0)
+    // These count on from what earlier processes counted.
+    let hits: Atomic<UInt64>
+    let failures: Atomic<UInt64>
+    let damaged: Atomic<UInt64>
     let closing = Mutex(ClosingState())
     private let lastID: Atomic<UInt64>
     private let tables = Mutex(Tables())
@@ -54,6 +55,9 @@ final class DiskCore: Sendable {
         self.environment = opened.environment
         self.schema = opened.schema
         self.seed = opened.meta.seed
+        self.hits = Atomic(opened.meta.hits)
+        self.failures = Atomic(opened.meta.failures)
+        self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
         self.policy = EvictionPolicy(capacityPages: opened.capacityPages)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
@@ -143,9 +147,13 @@ final class DiskCore: Sendable {
         if isFirst { self.report(.failed(StoreError(error, path: self.files.data))) }
     }
 
-    /// Something was stored again.
+    /// Something was stored: the disk works again, if that was asked after the pause.
+    ///
+    /// What was on its way already when it failed proves nothing, and would make it say so in turns.
     func worked() {
+        let now = self.clock()
         let hadFailed = self.health.withLock { health in
+            guard let until = health.failedUntil, now >= until else { return false }
             defer { health = Health() }
             return health.isReported
         }

@@ -181,7 +181,8 @@ package final class DiskInspector {
                     guard bytes != place else { return true }
                     last = bytes
                     count += 1
-                    if let objectKey = ObjectKey(key), let record = try? ObjectRecord.decode(value) {
+                    if let objectKey = ObjectKey(key), let record = try? ObjectRecord.decode(value)
+                    {
                         objects.append(InspectedObject(id: objectKey.id, record: record))
                     }
                     return count < Self.entriesPerStep

@@ -17,10 +17,12 @@ extension DiskWriter {
                     self.core.schema.pending, NumberKey.bytes(sink.id.rawValue).span, Span())
             }
             try self.put(draft, of: sink.id, transaction)
+            attempt.hasStored = true
             attempt.effects.append(.written(sink, Segment.offset(of: draft.index &+ 1)))
         case .commit(let sink, let draft):
             guard sink.isWanted else { return }
             try self.commit(sink, draft, &attempt, transaction)
+            attempt.hasStored = true
         case .abandon(let sink, let reason):
             try self.discardPending(sink.id, &attempt, transaction)
             attempt.effects.append(.ended(sink, .abandoned(reason)))

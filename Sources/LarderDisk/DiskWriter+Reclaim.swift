@@ -40,12 +40,14 @@ extension DiskWriter {
     /// Makes room where there is none: with luck the batch that failed fits then.
     ///
     /// A run of sixteen pages may be missing though the number of free pages would do, so it frees
-    /// some in any case. The last, empty transaction is for LMDB, which uses again what the last
-    /// but one has freed.
+    /// some in any case; but not where half of the file is free, and a reader must be what keeps
+    /// LMDB from using it: a reader that is stopped must not cost the whole cache. The empty
+    /// transactions at the end are for LMDB, which uses again what the last but one has freed.
     mutating func makeRoom() {
         // A reader that died holds back all pages freed since.
         _ = try? self.core.environment.clearStaleReaders()
         let policy = self.core.policy
+        guard self.pages > policy.capacityPages / 2 else { return }
         let aim = min(policy.lowPages, self.pages &- min(self.pages, policy.capacityPages / 20))
         for _ in 0..<Self.urgentSteps {
             if self.reclaim(isUrgent: true) == 0 || self.pages <= aim { break }
@@ -157,8 +159,8 @@ extension DiskWriter {
     ) throws(LMDBError) -> Bool {
         let schema = self.core.schema
         let record = try self.record(key, transaction)
-        guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
         attempt.removed.append(key.id)
+        guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
         attempt.cost += 4096
         let garbageKey = NumberKey.bytes(key.id.rawValue)
         guard let record else {

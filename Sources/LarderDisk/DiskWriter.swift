@@ -28,6 +28,8 @@ struct DiskWriter {
         var pages: UInt64 = 0
         var hasGarbage = false
         var cost = 0
+        /// Whether a response, or a part of one, was stored.
+        var hasStored = false
         var removed: [ObjectID] = []
         var effects: [Effect] = []
     }
@@ -65,6 +67,12 @@ struct DiskWriter {
         while self.turn() {}
         while !self.core.uses.isEmpty, self.flushUses() {}
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
+        do throws(LMDBError) {
+            // The meta page of the last commit, which no other commit will bring to the disk.
+            try self.core.environment.synchronize()
+        } catch {
+            self.core.failed(error)
+        }
     }
 
     /// Does the next thing, or waits for one; false when it is over.
@@ -102,7 +110,7 @@ struct DiskWriter {
         switch result {
         case .success(let attempt):
             self.takeOver(attempt)
-            self.core.worked()
+            if attempt.hasStored { self.core.worked() }
             self.owedRemovals = []
             self.owedGarbage = []
             self.run(attempt.effects)

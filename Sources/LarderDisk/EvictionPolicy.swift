@@ -18,11 +18,11 @@ struct EvictionPolicy: Sendable, Equatable {
 
     /// Pages that the capacity has room for.
     var capacityPages: UInt64
-    /// Eviction begins above this…
+    /// Above this eviction begins.
     var highPages: UInt64 { self.capacityPages - self.capacityPages / 10 }
-    /// …ends below this…
+    /// At or below this it ends.
     var lowPages: UInt64 { self.capacityPages - self.capacityPages / 25 * 3 }
-    /// …and goes before all other work above this.
+    /// Above this it goes before all other work.
     var criticalPages: UInt64 { self.capacityPages - self.capacityPages / 20 }
 
     /// - Parameter isUrgent: there is no room at all; nobody gets a second chance.

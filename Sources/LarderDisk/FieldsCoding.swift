@@ -45,7 +45,9 @@ enum FieldsCoding {
                     valueLength: valueLength))
             offset = end
         }
-        guard start + offset == bytes.count, let wire = bytes.array(start, offset) else { return nil }
+        guard start + offset == bytes.count, let wire = bytes.array(start, offset) else {
+            return nil
+        }
         return Fields(parsed: wire, lines: lines)
     }
 

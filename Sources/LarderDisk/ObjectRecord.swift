@@ -131,8 +131,10 @@ struct ObjectRecord: Sendable, Equatable {
     private static func decodeHead(
         _ bytes: Span<UInt8>, keyLength: Int
     ) throws(RecordDamage) -> (StoredHead, Fields) {
-        guard let request: Int64 = bytes.littleEndian(40), let rawFlags: UInt16 = bytes.littleEndian(2),
-            let response: Int64 = bytes.littleEndian(48), let stored: Int64 = bytes.littleEndian(56),
+        guard let request: Int64 = bytes.littleEndian(40),
+            let rawFlags: UInt16 = bytes.littleEndian(2),
+            let response: Int64 = bytes.littleEndian(48),
+            let stored: Int64 = bytes.littleEndian(56),
             let status: UInt16 = bytes.littleEndian(64),
             let methodLength: UInt16 = bytes.littleEndian(66),
             let reasonLength: UInt16 = bytes.littleEndian(68)
@@ -163,7 +165,9 @@ struct ObjectRecord: Sendable, Equatable {
         guard let length: UInt32 = bytes.littleEndian(place), Int(length) <= bytes.count - offset
         else { throw .lengths }
         let end = offset + Int(length)
-        guard let fields = FieldsCoding.decode(bytes.extracting(offset..<end)) else { throw .fields }
+        guard let fields = FieldsCoding.decode(bytes.extracting(offset..<end)) else {
+            throw .fields
+        }
         offset = end
         return fields
     }

@@ -62,7 +62,9 @@ enum Segment {
         Self.write(UInt32(clamping: length), at: 4, into: &value)
     }
 
-    private static func write(_ number: UInt32, at offset: Int, into value: inout MutableSpan<UInt8>) {
+    private static func write(
+        _ number: UInt32, at offset: Int, into value: inout MutableSpan<UInt8>
+    ) {
         for i in 0..<4 { value[offset + i] = UInt8(truncatingIfNeeded: number >> (8 * UInt32(i))) }
     }
 
@@ -71,7 +73,8 @@ enum Segment {
     static func damage(
         in value: Span<UInt8>, id: ObjectID, index: UInt32, length: Int
     ) -> String? {
-        guard let sum: UInt32 = value.littleEndian(0), let said: UInt32 = value.littleEndian(4) else {
+        guard let sum: UInt32 = value.littleEndian(0), let said: UInt32 = value.littleEndian(4)
+        else {
             return "segment \(index) is too short"
         }
         guard value.count == Self.headerSize + length, Int(said) == length else {

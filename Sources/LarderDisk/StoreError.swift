@@ -49,7 +49,9 @@ package struct StoreError: Error, Sendable, Equatable {
         case .noSuchFile, .notFound:
             (code, remedy) = (.missing, "check the path of the cache's directory")
         case .notLMDB, .corrupted, .versionMismatch:
-            (code, remedy) = (.damaged, "remove the file; it holds nothing that cannot be refetched")
+            (code, remedy) = (
+                .damaged, "remove the file; it holds nothing that cannot be refetched"
+            )
         case .closed:
             (code, remedy) = (.closed, "open the cache again")
         case .alreadyOpen:

@@ -33,7 +33,7 @@ final class WriteMailbox: Sendable {
         self.limit = limit
     }
 
-    /// Hands a command to the writer. What has no bytes is never refused as too much.
+    /// Hands a command to the writer; what has no bytes is never refused as too much.
     @discardableResult
     func post(_ command: WriteCommand) -> Posting {
         let bytes = command.bytes
@@ -63,7 +63,7 @@ final class WriteMailbox: Sendable {
         if rings { self.doorbell.ring() }
     }
 
-    /// Accepts nothing more; what was posted will be done. False when it was closed before.
+    /// Accepts nothing more, and lets be done what was posted; false when it was closed before.
     func close() -> Bool {
         let (isFirst, rings) = self.state.withLock { state in
             let isFirst = !state.isClosed

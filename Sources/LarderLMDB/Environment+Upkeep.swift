@@ -53,6 +53,13 @@ extension Environment {
         return DatabaseStatistics(raw)
     }
 
+    /// Brings all that was committed to the disk, and waits for it.
+    package func synchronize() throws(LMDBError) {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        try unsafe LMDBError.check(mdb_env_sync(self.handle, 1), "mdb_env_sync")
+    }
+
     /// Frees the slots of readers whose process died; returns how many.
     ///
     /// lmdb.h: "Stale reader transactions left behind by an aborted program cause further writes to
@@ -71,9 +78,9 @@ extension Environment {
     /// lmdb.h: "This function may only be called if no transactions are active in this process", so
     /// only for an environment that one thread uses; idle transactions are given up first.
     package func adoptMapSize() throws(LMDBError) {
-        let idle = try self.beginUse(takesIdle: true)
+        var idle = try self.beginUse(takesIdle: true)
         defer { self.endUse() }
-        for unsafe transaction in unsafe idle.handles { unsafe mdb_txn_abort(transaction) }
+        idle.abort()
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
     }
 

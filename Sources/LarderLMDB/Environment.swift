@@ -26,8 +26,17 @@ import Synchronization
         // Invariant: a handle in here is in no one else's hands; LMDB lets any thread renew it
         // under MDB_NOTLS.
         var handles: [OpaquePointer] = unsafe []
+
+        /// Gives their slots back.
+        mutating func abort() {
+            while let transaction = unsafe self.handles.popLast() {
+                unsafe mdb_txn_abort(transaction)
+            }
+        }
     }
 
+    /// The handle of the C library.
+    ///
     /// Invariant: set once, used only between the counting of `Usage.transactions` up and down, and
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
@@ -123,7 +132,7 @@ import Synchronization
         return unsafe handle
     }
 
-    /// Ends the use of the file. Harmless when repeated.
+    /// Ends the use of the file; harmless when repeated.
     package func close() {
         let isIdle = self.usage.withLock { usage in
             if usage.isClosed { return false }
@@ -136,12 +145,12 @@ import Synchronization
     /// lmdb.h: "All transactions, databases, and cursors must already be closed before calling this
     /// function." Called by whoever saw the last of them end after the closing.
     private func unmap() {
-        let idle = self.usage.withLock { usage in
+        var idle = self.usage.withLock { usage in
             let idle = usage.idle
             usage.idle = IdleTransactions()
             return idle
         }
-        for unsafe transaction in unsafe idle.handles { unsafe mdb_txn_abort(transaction) }
+        idle.abort()
         unsafe mdb_env_close(self.handle)
         EnvironmentRegistry.release(self.identity)
     }

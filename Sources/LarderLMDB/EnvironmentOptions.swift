@@ -11,10 +11,10 @@ package struct EnvironmentOptions: Sendable {
         case dataOnly
     }
 
-    /// Bound of the file; 0 takes the size that the file itself names. Rounded down to whole pages.
+    /// Bound of the file, rounded down to whole pages; 0 takes the size that the file itself names.
     package var mapSize: UInt64
     package var maximumDatabases: UInt32
-    /// Slots for read transactions, over all processes. Only the first process to open decides.
+    /// Slots for read transactions, over all processes; only the first process to open decides.
     package var maximumReaders: UInt32
     package var isReadOnly: Bool
     package var durability: Durability

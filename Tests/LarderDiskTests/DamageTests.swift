@@ -101,7 +101,8 @@ struct DamageTests {
         await store.closed()
     }
 
-    @Test("that makes it no LMDB file sets it aside, and the store goes on with a new one",
+    @Test(
+        "that makes it no LMDB file sets it aside, and the store goes on with a new one",
         arguments: [1, 15, 100, 4096, 8192, 50_000, 1_000_000])
     func noise(size: Int) async throws {
         let noise = pattern(size, seed: 3)
@@ -133,7 +134,8 @@ struct DamageTests {
         await store.closed()
     }
 
-    @Test("is what an LMDB file of someone else's, or of another format, is taken for",
+    @Test(
+        "is what an LMDB file of someone else's, or of another format, is taken for",
         arguments: [true, false])
     func foreign(isOurs: Bool) async throws {
         let environment = try Environment.open(

@@ -15,9 +15,11 @@ struct DiskStoreTests {
         self.directory = try TemporaryDirectory()
     }
 
-    @Test("gives back every size of body, in whatever pieces it came", arguments: [
-        0, 1, 65_511, 65_512, 65_513, 131_024, 196_536, 200_000, 5_000_000,
-    ])
+    @Test(
+        "gives back every size of body, in whatever pieces it came",
+        arguments: [
+            0, 1, 65_511, 65_512, 65_513, 131_024, 196_536, 200_000, 5_000_000,
+        ])
     func sizes(size: Int) async throws {
         let store = try self.world.open(self.directory)
         let key = cacheKey("file")
@@ -41,7 +43,9 @@ struct DiskStoreTests {
         #expect(read.failure == nil)
         #expect(read.bytes == body)
         #expect(read.trailers == ["X-Sum": "1"])
-        if size <= 32_768 { #expect(object.body.resident.map { Array($0.readableBytesView) } == body) }
+        if size <= 32_768 {
+            #expect(object.body.resident.map { Array($0.readableBytesView) } == body)
+        }
         await store.closed()
     }
 
@@ -89,7 +93,8 @@ struct DiskStoreTests {
         }
         await store.put(cacheKey("other"), [1])
         let found = await store.find(cacheKey("page"))
-        #expect(found.map { $0.head.varyingFields.string("Accept-Language") } == ["fr", "de", "en"])
+        #expect(
+            found.map { $0.head.varyingFields.string("Accept-Language") } == ["fr", "de", "en"])
         #expect(await store.find(cacheKey("none")).isEmpty)
         await store.closed()
     }

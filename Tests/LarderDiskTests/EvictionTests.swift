@@ -16,13 +16,15 @@ struct EvictionPolicyTests {
         var verdict: EvictionPolicy.Verdict
     }
 
-    @Test("spares what was used and what is being read, unless it is urgent", arguments: [
-        Case(wasUsed: false, isBeingRead: false, isUrgent: false, verdict: .evict),
-        Case(wasUsed: true, isBeingRead: false, isUrgent: false, verdict: .keep),
-        Case(wasUsed: true, isBeingRead: false, isUrgent: true, verdict: .evict),
-        Case(wasUsed: false, isBeingRead: true, isUrgent: false, verdict: .keep),
-        Case(wasUsed: false, isBeingRead: true, isUrgent: true, verdict: .keep),
-    ])
+    @Test(
+        "spares what was used and what is being read, unless it is urgent",
+        arguments: [
+            Case(wasUsed: false, isBeingRead: false, isUrgent: false, verdict: .evict),
+            Case(wasUsed: true, isBeingRead: false, isUrgent: false, verdict: .keep),
+            Case(wasUsed: true, isBeingRead: false, isUrgent: true, verdict: .evict),
+            Case(wasUsed: false, isBeingRead: true, isUrgent: false, verdict: .keep),
+            Case(wasUsed: false, isBeingRead: true, isUrgent: true, verdict: .keep),
+        ])
     func verdict(_ c: Case) {
         let candidate = EvictionCandidate(
             bodyLength: 1, hits: 0, wasUsed: c.wasUsed, isBeingRead: c.isBeingRead)
@@ -30,9 +32,11 @@ struct EvictionPolicyTests {
         #expect(verdict == c.verdict)
     }
 
-    @Test("begins above its end, and both lie below the capacity", arguments: [
-        0, 1, 7, 256, 4096, 2_621_440, .max,
-    ] as [UInt64])
+    @Test(
+        "begins above its end, and both lie below the capacity",
+        arguments: [
+            0, 1, 7, 256, 4096, 2_621_440, .max,
+        ] as [UInt64])
     func marks(capacity: UInt64) {
         let policy = EvictionPolicy(capacityPages: capacity)
         #expect(policy.lowPages <= policy.highPages)

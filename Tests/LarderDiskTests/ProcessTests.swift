@@ -178,8 +178,9 @@ struct FailingDiskTests {
             #expect(!error.remedy.isEmpty)
             #expect([.missing, .notWritable, .failed].contains(error.code), "\(error)")
         }
-        #expect(self.error(self.directory.path, capacity: .kibibytes(64))?.code
-            == .invalidConfiguration)
+        #expect(
+            self.error(self.directory.path, capacity: .kibibytes(64))?.code
+                == .invalidConfiguration)
     }
 
     @Test("makes its directories readable by their user alone")

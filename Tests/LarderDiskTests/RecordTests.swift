@@ -12,15 +12,23 @@ struct RecordTests {
         var generator = SplitMix(state: seed)
         func text(_ limit: Int) -> String {
             let count = Int(generator.next() % UInt64(limit))
-            return String((0..<count).map { _ in "abcxyz019-_"["abcxyz019-_".index(
-                "abcxyz019-_".startIndex, offsetBy: Int(generator.next() % 11))] })
+            return String(
+                (0..<count).map { _ in
+                    "abcxyz019-_"[
+                        "abcxyz019-_".index(
+                            "abcxyz019-_".startIndex, offsetBy: Int(generator.next() % 11))]
+                })
         }
         func fields(_ limit: Int) -> Fields {
             var fields = Fields()
             for _ in 0..<Int(generator.next() % UInt64(limit)) {
                 let name = generator.next() % 3 == 0 ? "Cache-Control" : "X" + text(30)
-                fields.append(name, Array((0..<generator.next() % 60).map { _ in
-                    UInt8(0x20 + generator.next() % 0x5F) }))
+                fields.append(
+                    name,
+                    Array(
+                        (0..<generator.next() % 60).map { _ in
+                            UInt8(0x20 + generator.next() % 0x5F)
+                        }))
             }
             return fields
         }
@@ -147,9 +155,11 @@ private func decode(_ bytes: [UInt8]) throws(RecordDamage) -> ObjectRecord {
 
 @Suite("Segments and keys")
 struct SegmentTests {
-    @Test("a body is cut so that each segment fills sixteen pages", arguments: [
-        (0, 0), (1, 1), (65_511, 1), (65_512, 1), (65_513, 2), (131_024, 2), (131_025, 3),
-    ] as [(UInt64, UInt32)])
+    @Test(
+        "a body is cut so that each segment fills sixteen pages",
+        arguments: [
+            (0, 0), (1, 1), (65_511, 1), (65_512, 1), (65_513, 2), (131_024, 2), (131_025, 3),
+        ] as [(UInt64, UInt32)])
     func count(length: UInt64, segments: UInt32) {
         #expect(Segment.count(of: length) == segments)
         let sum = (0..<segments).reduce(0) {

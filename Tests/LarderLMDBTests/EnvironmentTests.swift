@@ -134,7 +134,9 @@ struct EnvironmentTests {
         let environment = try self.open()
         let database = try environment.openDatabases(["a"], creating: true)[0]
         try environment.write { (transaction) throws(LMDBError) in
-            for i in [5, 1, 4, 2, 3] as [UInt8] { try transaction.put(database, [i].span, [i].span) }
+            for i in [5, 1, 4, 2, 3] as [UInt8] {
+                try transaction.put(database, [i].span, [i].span)
+            }
         }
         let visited = try environment.write { (transaction) throws(LMDBError) in
             try transaction.reading.withCursor(database) { (cursor) throws(LMDBError) in

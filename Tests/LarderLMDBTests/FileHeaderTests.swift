@@ -77,9 +77,11 @@ struct FileHeaderTests {
         }
     }
 
-    @Test("refuses a meta page with any byte of its fixed part changed", arguments: [
-        0, 10, 16, 17, 18, 19, 20, 40, 41,
-    ])
+    @Test(
+        "refuses a meta page with any byte of its fixed part changed",
+        arguments: [
+            0, 10, 16, 17, 18, 19, 20, 40, 41,
+        ])
     func meta(offset: Int) throws {
         for page in [0, 4096] {
             var data = try self.makeFile()
