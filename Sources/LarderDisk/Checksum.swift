@@ -1,0 +1,29 @@
+import CXXHash
+import LarderStore
+
+/// XXH3 over what lies on the disk: finds damage and places, keeps no secret.
+enum Checksum {
+    /// Of a segment's payload, bound to its place: a sound segment in a wrong place fails, too.
+    static func segment(_ payload: Span<UInt8>, id: ObjectID, index: UInt32) -> UInt32 {
+        let seed = (id.rawValue &* 0x9E37_79B9_7F4A_7C15) ^ UInt64(index)
+        return UInt32(truncatingIfNeeded: Self.hash(payload, seed: seed))
+    }
+
+    static func record(_ bytes: Span<UInt8>) -> UInt32 {
+        UInt32(truncatingIfNeeded: Self.hash(bytes, seed: 0x4C61_7264_6572))
+    }
+
+    /// Of a cache key, seeded by the file's own number so that nobody can prepare collisions.
+    static func key(_ bytes: [UInt8], seed: UInt64) -> KeyHash {
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let hash = unsafe larder_xxh3_128(buffer.baseAddress, buffer.count, seed)
+            return KeyHash(high: hash.high, low: hash.low)
+        }
+    }
+
+    private static func hash(_ bytes: Span<UInt8>, seed: UInt64) -> UInt64 {
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe larder_xxh3_64(buffer.baseAddress, buffer.count, seed)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package import LarderHTTP
+package import LarderPolicy
+
+/// Where a disk store lies and what it may take.
+package struct DiskConfiguration: Sendable {
+    /// Made with mode 0700, parents too, where it does not exist.
+    package var directory: String
+    /// The bound of the cache file's size, at least ``minimumCapacity``; whole pages of it are used.
+    package var capacity: ByteCount
+    /// Larger bodies are refused; never more than half of the capacity.
+    package var maximumObject: ByteCount
+    /// Threads that read from the disk.
+    package var readerThreads: Int
+    /// Bytes of bodies that wait for the writer, over all sinks; beyond it a sink is abandoned as
+    /// too slow.
+    package var outstanding: ByteCount
+    /// Bodies up to this size are read together with their head.
+    package var bodyWithHead: ByteCount
+    /// For how long nothing is stored after the disk failed or was full.
+    package var retryInterval: Duration
+    /// The longest time for which a noted use stays in memory alone.
+    package var useFlushInterval: Duration
+    /// Slots for readers, over all processes that look into the file.
+    package var maximumReaders: UInt32
+
+    package static let minimumCapacity = ByteCount.mebibytes(1)
+
+    package init(
+        directory: String, capacity: ByteCount,
+        maximumObject: ByteCount = .gibibytes(1 << 30), readerThreads: Int = 2,
+        outstanding: ByteCount = .mebibytes(32), bodyWithHead: ByteCount = .kibibytes(32),
+        retryInterval: Duration = .seconds(10), useFlushInterval: Duration = .seconds(1),
+        maximumReaders: UInt32 = 126
+    ) {
+        self.directory = directory
+        self.capacity = capacity
+        self.maximumObject = maximumObject
+        self.readerThreads = readerThreads
+        self.outstanding = outstanding
+        self.bodyWithHead = bodyWithHead
+        self.retryInterval = retryInterval
+        self.useFlushInterval = useFlushInterval
+        self.maximumReaders = maximumReaders
+    }
+
+    var objectLimit: UInt64 { min(self.maximumObject.bytes, self.capacity.bytes / 2) }
+
+    /// Bytes that one write transaction takes at most.
+    ///
+    /// Pages that a transaction frees can be used again by the next but one, so three of them must
+    /// fit into what eviction keeps free: a tenth of the capacity.
+    var batchLimit: Int {
+        ByteCount(min(8 << 20, max(UInt64(Segment.valueSize), self.capacity.bytes / 32))).clamped
+    }
+}
+
+/// What a disk store has to say to a person, each thing once.
+package enum DiskEvent: Sendable, Equatable {
+    /// The file could not be used, was renamed to `name`, and a new one was made.
+    case setAside(name: String, reason: String)
+    /// The file was removed and a new one was made, because it was larger than the capacity.
+    case discarded(reason: String)
+    /// An entry was dropped because what the disk gave back is not what was written.
+    case damaged(key: CacheKey?, reason: String)
+    /// Nothing is stored until later.
+    case failed(StoreError)
+    case recovered
+}

@@ -1,0 +1,194 @@
+import LarderHTTP
+import LarderLMDB
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// What store, sinks, readers and the writer share.
+///
+/// Everything in it is fixed, atomic or behind a lock that is held for a few lines; the file itself
+/// is changed by the writer's thread alone.
+final class DiskCore: Sendable {
+    private struct Tables {
+        /// How many readers each body has: none of its segments is deleted before they are gone.
+        var readers: [ObjectID: Int] = [:]
+        var sinks: [ObjectID: SinkState] = [:]
+        /// Entries that are gone for lookups, though the disk could not be told yet.
+        var hidden: Set<ObjectID> = []
+    }
+
+    private struct Health {
+        var failedUntil: Timestamp?
+        var isReported = false
+    }
+
+    let configuration: DiskConfiguration
+    let files: DiskFiles
+    let environment: Environment
+    let schema: Schema
+    let seed: UInt64
+    let policy: EvictionPolicy
+    let mailbox: WriteMailbox
+    let reads: ReadPool
+    let uses = UsageTable()
+    let clock: @Sendable () -> Timestamp
+    let report: @Sendable (DiskEvent) -> Void
+    /// Refuses a second writing process for as long as it lives.
+    let writerLock: WriterLock
+    // These count on from what earlier processes counted.
+    let hits: Atomic<UInt64>
+    let failures: Atomic<UInt64>
+    let damaged: Atomic<UInt64>
+    let closing = Mutex(ClosingState())
+    private let lastID: Atomic<UInt64>
+    private let tables = Mutex(Tables())
+    private let health = Mutex(Health())
+    private let published: Mutex<StoreStatistics>
+
+    init(
+        opened: OpenedCache, configuration: DiskConfiguration, writerLock: WriterLock,
+        clock: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (DiskEvent) -> Void
+    ) throws(LMDBError) {
+        self.configuration = configuration
+        self.files = opened.files
+        self.environment = opened.environment
+        self.schema = opened.schema
+        self.seed = opened.meta.seed
+        self.hits = Atomic(opened.meta.hits)
+        self.failures = Atomic(opened.meta.failures)
+        self.damaged = Atomic(opened.meta.damaged)
+        self.lastID = Atomic(opened.meta.nextID &- 1)
+        self.policy = EvictionPolicy(capacityPages: opened.capacityPages)
+        self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
+        self.reads = try ReadPool(threads: configuration.readerThreads)
+        self.writerLock = writerLock
+        self.clock = clock
+        self.report = report
+        self.published = Mutex(opened.statistics)
+    }
+
+    // MARK: Names
+
+    func newID() -> ObjectID {
+        ObjectID(rawValue: self.lastID.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// No id at or above it was given out yet.
+    var nextID: UInt64 { self.lastID.load(ordering: .relaxed) &+ 1 }
+
+    func objectKey(_ id: ObjectID, of key: CacheKey) -> ObjectKey {
+        ObjectKey(hash: Checksum.key(key.bytes, seed: self.seed), id: id)
+    }
+
+    // MARK: Readers, sinks, hidden entries
+
+    func beginReading(_ id: ObjectID) {
+        self.tables.withLock { $0.readers[id, default: 0] += 1 }
+    }
+
+    func endReading(_ id: ObjectID) {
+        let isLast = self.tables.withLock { tables in
+            let count = (tables.readers[id] ?? 1) - 1
+            tables.readers[id] = count > 0 ? count : nil
+            return count <= 0
+        }
+        // Garbage may have waited for this.
+        if isLast { self.mailbox.nudge() }
+    }
+
+    func isBeingRead(_ id: ObjectID) -> Bool {
+        self.tables.withLock { $0.readers[id] != nil }
+    }
+
+    func sinkBegan(_ sink: SinkState) {
+        self.tables.withLock { $0.sinks[sink.id] = sink }
+    }
+
+    func sinkEnded(_ id: ObjectID) {
+        self.tables.withLock { _ = $0.sinks.removeValue(forKey: id) }
+    }
+
+    /// Takes out all sinks that have not ended.
+    func openSinks() -> [SinkState] {
+        self.tables.withLock { Array($0.sinks.values) }
+    }
+
+    func hide(_ ids: some Sequence<ObjectID>) {
+        self.tables.withLock { $0.hidden.formUnion(ids) }
+    }
+
+    func unhide(_ ids: [ObjectID]) {
+        self.tables.withLock { tables in
+            if !tables.hidden.isEmpty { tables.hidden.subtract(ids) }
+        }
+    }
+
+    func isHidden(_ id: ObjectID) -> Bool {
+        self.tables.withLock { !$0.hidden.isEmpty && $0.hidden.contains(id) }
+    }
+
+    // MARK: Health
+
+    /// Whether it is worth while to store something now.
+    func isHealthy(at now: Timestamp) -> Bool {
+        self.health.withLock { health in health.failedUntil.map { now >= $0 } ?? true }
+    }
+
+    /// The disk failed: nothing is stored for a while, and it is said once.
+    func failed(_ error: LMDBError) {
+        self.failures.add(1, ordering: .relaxed)
+        let until = self.clock() + self.configuration.retryInterval
+        let isFirst = self.health.withLock { health in
+            health.failedUntil = until
+            defer { health.isReported = true }
+            return !health.isReported
+        }
+        if isFirst { self.report(.failed(StoreError(error, path: self.files.data))) }
+    }
+
+    /// Something was stored: the disk works again, if that was asked after the pause.
+    ///
+    /// What was on its way already when it failed proves nothing, and would make it say so in turns.
+    func worked() {
+        let now = self.clock()
+        let hadFailed = self.health.withLock { health in
+            guard let until = health.failedUntil, now >= until else { return false }
+            defer { health = Health() }
+            return health.isReported
+        }
+        if hadFailed { self.report(.recovered) }
+    }
+
+    /// Drops an entry that is not what was written, counts it and says it.
+    func dropDamaged(_ id: ObjectID, key: CacheKey, reason: String) {
+        let isFirst = self.tables.withLock { $0.hidden.insert(id).inserted }
+        guard isFirst else { return }
+        self.damaged.add(1, ordering: .relaxed)
+        self.report(.damaged(key: key, reason: reason))
+        self.mailbox.post(.removeExactly([self.objectKey(id, of: key)], nil))
+    }
+
+    /// The same for a record that does not even give its key.
+    func dropDamaged(_ key: ObjectKey, reason: String) {
+        let isFirst = self.tables.withLock { $0.hidden.insert(key.id).inserted }
+        guard isFirst else { return }
+        self.damaged.add(1, ordering: .relaxed)
+        self.report(.damaged(key: nil, reason: reason))
+        self.mailbox.post(.removeExactly([key], nil))
+    }
+
+    // MARK: Statistics
+
+    func publish(_ change: (inout StoreStatistics) -> Void) {
+        self.published.withLock { change(&$0) }
+    }
+
+    var statistics: StoreStatistics {
+        var statistics = self.published.withLock { $0 }
+        statistics.storeFailures = self.failures.load(ordering: .relaxed)
+        statistics.damaged = self.damaged.load(ordering: .relaxed)
+        statistics.disk?.hits = self.hits.load(ordering: .relaxed)
+        return statistics
+    }
+}

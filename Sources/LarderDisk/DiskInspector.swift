@@ -1,0 +1,256 @@
+package import LarderHTTP
+import LarderLMDB
+package import LarderPolicy
+package import LarderStore
+import NIOCore
+
+/// A stored response as an inspector sees it.
+package struct InspectedObject: Sendable, Equatable {
+    package var id: ObjectID
+    package var key: CacheKey
+    package var head: StoredHead
+    package var trailers: Fields
+    package var bodyLength: UInt64
+    /// Pieces of the body on the disk.
+    package var segments: UInt32
+    package var hits: UInt64
+    package var lastUsed: Timestamp
+
+    init(id: ObjectID, record: ObjectRecord) {
+        self.id = id
+        self.key = record.key
+        self.head = record.head
+        self.trailers = record.trailers
+        self.bodyLength = record.bodyLength
+        self.segments = record.segmentCount
+        self.hits = record.hits
+        self.lastUsed = record.lastUsed
+    }
+}
+
+/// The figures of a cache file.
+package struct DiskStatistics: Sendable, Equatable, Codable {
+    package var objects: UInt64 = 0
+    /// Bodies alone.
+    package var bodyBytes: UInt64 = 0
+    /// Pages in use: what counts towards the capacity.
+    package var usedBytes: UInt64 = 0
+    package var fileBytes: UInt64 = 0
+    /// The bound of the file, as the process that wrote last had it or a larger one before it.
+    package var mapBytes: UInt64 = 0
+    package var hits: UInt64 = 0
+    package var evictions: UInt64 = 0
+    package var damaged: UInt64 = 0
+    package var failures: UInt64 = 0
+    /// Bodies that are being written now, or were when a process died.
+    package var pending: UInt64 = 0
+    /// Bodies that are being deleted.
+    package var garbage: UInt64 = 0
+    /// The process that writes to the cache now.
+    package var writer: Int32?
+
+    package init() {}
+}
+
+/// Looks into a cache file, from any process, while another writes to it or while none does.
+///
+/// Changes nothing. It waits for the disk: not for event loops. Its read transactions are bounded,
+/// so that it may take as long as it likes without making the file grow. Used by one thread at a
+/// time.
+package final class DiskInspector {
+    private let files: DiskFiles
+    private let environment: Environment
+    private let schema: Schema
+    private let seed: UInt64
+    /// Whether this process has the file open for another purpose, too.
+    private let isShared: Bool
+
+    /// Entries that one read transaction decodes at most.
+    private static let entriesPerStep = 256
+    private static let segmentsPerStep: UInt32 = 16
+
+    /// Opens the cache in `directory` for looking; throws `.missing` where there is none.
+    package init(directory: String) throws(StoreError) {
+        let files = DiskFiles(directory: directory)
+        self.files = files
+        do throws(LMDBError) {
+            if let shared = Environment.shared(path: files.data) {
+                self.environment = shared
+                self.isShared = true
+            } else {
+                switch try FileHeader.check(path: files.data) {
+                case .sound: break
+                case .absent: throw LMDBError(.noSuchFile, operation: "open")
+                case .unsound: throw LMDBError(.notLMDB, operation: "open")
+                }
+                self.environment = try Environment.open(
+                    path: files.data, options: EnvironmentOptions(isReadOnly: true))
+                self.isShared = false
+            }
+            let schema = try Schema(self.environment, creating: false)
+            let meta = try self.environment.read { (transaction) throws(LMDBError) in
+                try schema.readMeta(transaction)
+            }
+            guard let meta else { throw LMDBError(.corrupted, operation: "open") }
+            self.schema = schema
+            self.seed = meta.seed
+        } catch {
+            throw StoreError(error, path: files.data)
+        }
+    }
+
+    deinit {
+        if !self.isShared { self.environment.close() }
+    }
+
+    /// Reads, and once more where the writer has meanwhile been given a larger map.
+    private func read<R>(
+        _ body: (borrowing ReadTransaction) throws(LMDBError) -> R
+    ) throws(StoreError) -> R {
+        do throws(LMDBError) {
+            do throws(LMDBError) {
+                return try self.environment.read(body)
+            } catch {
+                guard error.code == .mapResized, !self.isShared else { throw error }
+                try self.environment.adoptMapSize()
+                return try self.environment.read(body)
+            }
+        } catch {
+            throw StoreError(error, path: self.files.data)
+        }
+    }
+
+    // MARK: Figures
+
+    package func statistics() throws(StoreError) -> DiskStatistics {
+        var statistics = try self.read { (transaction) throws(LMDBError) in
+            var statistics = DiskStatistics()
+            let objects = try transaction.statistics(of: self.schema.objects)
+            statistics.objects = objects.entries
+            statistics.usedBytes =
+                try transaction.pagesInUse(self.schema.all) &* objects.pageSize
+            statistics.pending = try transaction.statistics(of: self.schema.pending).entries
+            statistics.garbage = try transaction.statistics(of: self.schema.garbage).entries
+            if let meta = try self.schema.readMeta(transaction) {
+                statistics.bodyBytes = meta.bodyBytes
+                statistics.hits = meta.hits
+                statistics.evictions = meta.evictions
+                statistics.damaged = meta.damaged
+                statistics.failures = meta.failures
+            }
+            return statistics
+        }
+        do throws(LMDBError) {
+            statistics.fileBytes = try self.environment.fileSize()
+            statistics.mapBytes = try self.environment.information().mapSize
+        } catch {
+            throw StoreError(error, path: self.files.data)
+        }
+        statistics.writer = WriterLock.holder(of: self.files)
+        return statistics
+    }
+
+    // MARK: Entries
+
+    /// Calls `body` with each stored response, in no order that means anything, until it returns
+    /// false.
+    ///
+    /// What is stored or removed meanwhile may or may not be among them. No transaction is open while
+    /// `body` runs. Damaged records are left out.
+    package func forEachObject(_ body: (InspectedObject) throws -> Bool) throws {
+        var place: [UInt8] = []
+        while true {
+            let (objects, last) = try self.objects(after: place)
+            for object in objects where try !body(object) { return }
+            guard let last else { return }
+            place = last
+        }
+    }
+
+    /// A bounded number of entries behind `place`, and the place to go on from.
+    private func objects(
+        after place: [UInt8]
+    ) throws(StoreError) -> ([InspectedObject], [UInt8]?) {
+        try self.read { (transaction) throws(LMDBError) in
+            try transaction.withCursor(self.schema.objects) { (cursor) throws(LMDBError) in
+                var objects: [InspectedObject] = []
+                var last: [UInt8]?
+                var count = 0
+                let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
+                    let bytes = key.copied
+                    guard bytes != place else { return true }
+                    last = bytes
+                    count += 1
+                    if let objectKey = ObjectKey(key), let record = try? ObjectRecord.decode(value)
+                    {
+                        objects.append(InspectedObject(id: objectKey.id, record: record))
+                    }
+                    return count < Self.entriesPerStep
+                }
+                var goesOn = try cursor.seek(atOrAfter: place.span, visit) ?? false
+                while goesOn { goesOn = try cursor.next(visit) ?? false }
+                return (objects, last)
+            }
+        }
+    }
+
+    /// All stored responses for `key`, the most recent first.
+    package func objects(for key: CacheKey) throws(StoreError) -> [InspectedObject] {
+        let hash = Checksum.key(key.bytes, seed: self.seed)
+        return try self.read { (transaction) throws(LMDBError) in
+            var objects: [InspectedObject] = []
+            try self.schema.forEachVariant(transaction, of: hash) { objectKey, value in
+                if let record = try? ObjectRecord.decode(value), record.key == key {
+                    objects.append(InspectedObject(id: objectKey.id, record: record))
+                }
+                return true
+            }
+            return objects
+        }
+    }
+
+    // MARK: Bodies
+
+    /// Calls `piece` with the parts of a body in order, each verified before.
+    ///
+    /// Throws `StoreError` where a part is damaged or was removed meanwhile, and whatever `piece`
+    /// throws. No transaction is open while `piece` runs.
+    package func readBody(
+        of object: InspectedObject, _ piece: (Span<UInt8>) throws -> Void
+    ) throws {
+        var index: UInt32 = 0
+        while index < object.segments {
+            let end = min(object.segments, index &+ Self.segmentsPerStep)
+            for part in try self.segments(index..<end, of: object) { try piece(part.span) }
+            index = end
+        }
+    }
+
+    private func segments(
+        _ range: Range<UInt32>, of object: InspectedObject
+    ) throws(StoreError) -> [[UInt8]] {
+        var problem: String?
+        let parts: [[UInt8]] = try self.read { (transaction) throws(LMDBError) in
+            var parts: [[UInt8]] = []
+            for index in range {
+                let key = SegmentKey(id: object.id, index: index).bytes
+                let length = Segment.payloadLength(of: index, bodyLength: object.bodyLength)
+                let part: [UInt8]?? = try transaction.get(self.schema.segments, key.span) { value in
+                    problem = Segment.damage(
+                        in: value, id: object.id, index: index, length: length)
+                    return problem == nil ? value.array(Segment.headerSize, length) : nil
+                }
+                if part == nil { problem = "segment \(index) is not there any more" }
+                guard let part, let part else { break }
+                parts.append(part)
+            }
+            return parts
+        }
+        if let problem {
+            throw StoreError(
+                .damaged, path: self.files.data, cause: problem,
+                remedy: "purge the entry, or let the proxy find it")
+        }
+        return parts
+    }
+}

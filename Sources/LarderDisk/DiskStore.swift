@@ -1,0 +1,150 @@
+package import LarderHTTP
+import LarderLMDB
+package import LarderPolicy
+package import LarderStore
+import Synchronization
+
+/// The disk tier: stored responses in one LMDB file, bounded in size.
+///
+/// ```
+/// open ─▶ (lookup │ store │ update │ remove │ noteUse)* ─▶ close
+/// ```
+///
+/// No call waits for the disk: writing is the business of one thread, reading of a few others.
+/// A store that is released without `close` closes itself.
+package final class DiskStore: ObjectStore {
+    private let core: DiskCore
+
+    private init(core: DiskCore) {
+        self.core = core
+    }
+
+    deinit {
+        // The writer ends the rest.
+        _ = self.core.mailbox.close()
+    }
+
+    /// Opens the cache in a directory, and makes both where they do not exist.
+    ///
+    /// Waits for a few reads of the disk, whatever the cache holds. Throws where another process
+    /// writes to it, and where the directory cannot be used; a file that cannot be used is set aside
+    /// instead.
+    ///
+    /// - Parameters:
+    ///   - clock: gives the time; called on any thread.
+    ///   - report: hears what a person should know; called on any thread, must not block.
+    package static func open(
+        _ configuration: DiskConfiguration, clock: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (DiskEvent) -> Void
+    ) throws(StoreError) -> DiskStore {
+        let files = DiskFiles(directory: configuration.directory)
+        guard configuration.capacity >= DiskConfiguration.minimumCapacity else {
+            throw StoreError(
+                .invalidConfiguration, path: files.directory,
+                cause: "a capacity of \(configuration.capacity) is too small",
+                remedy: "give it at least \(DiskConfiguration.minimumCapacity)")
+        }
+        do throws(LMDBError) {
+            try files.makeDirectory()
+        } catch {
+            throw StoreError(error, path: files.directory)
+        }
+        let lock = try WriterLock.acquire(files)
+        let opened = try OpenedCache.open(files, configuration, second: clock().seconds, report)
+        do throws(LMDBError) {
+            let core = try DiskCore(
+                opened: opened, configuration: configuration, writerLock: lock, clock: clock,
+                report: report)
+            try Self.startWriter(core, meta: opened.meta)
+            return DiskStore(core: core)
+        } catch {
+            opened.environment.close()
+            throw StoreError(error, path: files.data)
+        }
+    }
+
+    private static func startWriter(_ core: DiskCore, meta: StoreMeta) throws(LMDBError) {
+        do throws(LMDBError) {
+            try NamedThread.start("larder-write") {
+                var writer = DiskWriter(core: core, meta: meta)
+                writer.run()
+                core.writerEnded()
+            }
+        } catch {
+            core.reads.stop {}
+            throw error
+        }
+    }
+
+    // MARK: Finding
+
+    /// Always nil: only the disk knows.
+    package func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
+
+    package func lookup(
+        _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
+    ) {
+        let core = self.core
+        if !core.reads.submit({ completion(core.find(key)) }) { completion([]) }
+    }
+
+    package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
+        self.core.hits.add(1, ordering: .relaxed)
+        if self.core.uses.note(self.core.objectKey(id, of: key), at: time) {
+            self.core.mailbox.usesAreDue(
+                at: ContinuousClock.now + self.core.configuration.useFlushInterval)
+        }
+    }
+
+    // MARK: Changing
+
+    /// The largest record; LMDB would take more, but nothing sensible is so large.
+    private static let recordLimit = 1 << 20
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        guard length ?? 0 <= self.core.configuration.objectLimit,
+            key.bytes.count + head.fields.bytes.count + head.varyingFields.bytes.count
+                < Self.recordLimit,
+            self.core.isHealthy(at: self.core.clock()), !self.core.mailbox.look().isClosed
+        else { return nil }
+        let state = SinkState(
+            id: self.core.newID(), key: key, head: head, expected: length, replacing: replacing,
+            observer: observer, core: self.core)
+        self.core.sinkBegan(state)
+        return DiskSink(state: state)
+    }
+
+    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        self.core.mailbox.post(.update(self.core.objectKey(id, of: key), head))
+    }
+
+    package func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
+    ) {
+        if self.core.mailbox.post(.remove(key, ids: ids, completion)) != .accepted {
+            completion?(0)
+        }
+    }
+
+    package func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        RemovalWalk(core: self.core, matches: matches, completion: completion).step(after: [], 0)
+    }
+
+    /// Calls back once all that was asked for before is committed, or has failed.
+    package func flush(_ completion: @escaping @Sendable () -> Void) {
+        if self.core.mailbox.post(.barrier(completion)) != .accepted { completion() }
+    }
+
+    package func statistics() -> StoreStatistics { self.core.statistics }
+
+    package func close(_ completion: @escaping @Sendable () -> Void) {
+        self.core.whenClosed(completion)
+        _ = self.core.mailbox.close()
+    }
+}

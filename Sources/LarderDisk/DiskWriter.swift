@@ -1,0 +1,270 @@
+import LarderLMDB
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// The one writer of a cache file; lives on its own thread.
+///
+/// ```
+/// recover ─▶ (batch │ reclaim step │ flush of uses │ wait)* ─▶ end
+/// ```
+///
+/// A batch is whatever commands wait, up to a bound in bytes and time: under load many share one
+/// commit, alone one goes at once.
+///
+/// What survives. *The process dies (kill -9):* everything committed; a commit is in the kernel's
+/// page cache before it is reported. *Power fails:* the state of the last commit or of the one
+/// before it, whole. lmdb.h, `MDB_NOMETASYNC`: "omit the metadata flush. Defer that until the system
+/// flushes files to disk, or next non-MDB_RDONLY commit or mdb_env_sync(). This optimization
+/// maintains database integrity, but a system crash may undo the last committed transaction." The
+/// order is: pages of n, fdatasync, meta of n; pages of n+1, fdatasync (which also brings meta of n),
+/// meta of n+1. Pages that n−1 frees are written over by n+1 at the earliest, so the snapshot that
+/// the meta page on the disk names is intact at every instant. What was being written and never
+/// committed is found in `pending` at the next start.
+struct DiskWriter {
+    /// What one transaction changed, to be taken over when it is committed.
+    struct Attempt {
+        var meta: StoreMeta
+        var pages: UInt64 = 0
+        var hasGarbage = false
+        var cost = 0
+        /// Whether a response, or a part of one, was stored.
+        var hasStored = false
+        var removed: [ObjectID] = []
+        var effects: [Effect] = []
+    }
+
+    /// What is told to others after the commit.
+    enum Effect {
+        case written(SinkState, UInt64)
+        case ended(SinkState, SinkOutcome)
+        case removed(Int, @Sendable (Int) -> Void)
+        case reached(@Sendable () -> Void)
+    }
+
+    let core: DiskCore
+    var meta: StoreMeta
+    var pages: UInt64 = 0
+    var hasGarbage = true
+    var isEvicting = false
+    /// Nothing could be reclaimed last time: wait for a change.
+    var isStuck = false
+    /// What a failed batch should have removed.
+    var owedRemovals: [ObjectKey] = []
+    var owedGarbage: [ObjectID] = []
+
+    private static let batchTime = Duration.milliseconds(100)
+    private static let flushSize = 2048
+
+    init(core: DiskCore, meta: StoreMeta) {
+        self.core = core
+        self.meta = meta
+    }
+
+    /// Runs until the mailbox is closed and empty; then says the end to all sinks.
+    mutating func run() {
+        self.recover()
+        while self.turn() {}
+        while !self.core.uses.isEmpty, self.flushUses() {}
+        for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
+        do throws(LMDBError) {
+            // The meta page of the last commit, which no other commit will bring to the disk.
+            try self.core.environment.synchronize()
+        } catch {
+            self.core.failed(error)
+        }
+    }
+
+    /// Does the next thing, or waits for one; false when it is over.
+    private mutating func turn() -> Bool {
+        let look = self.core.mailbox.look()
+        let mayReclaim = (self.isEvicting || self.hasGarbage) && !self.isStuck && !look.isClosed
+        let isCritical = self.pages > self.core.policy.criticalPages
+        if mayReclaim, isCritical || !look.hasCommands {
+            self.reclaimStep()
+        } else if look.hasCommands {
+            self.runBatch()
+            if mayReclaim { self.reclaimStep() }
+        } else if look.isClosed {
+            return false
+        } else if let due = look.usesDue, due <= ContinuousClock.now {
+            self.core.mailbox.usesTaken()
+            while !self.core.uses.isEmpty, self.flushUses() {}
+        } else {
+            self.core.mailbox.wait()
+            self.isStuck = false
+        }
+        return true
+    }
+
+    // MARK: Batches
+
+    private mutating func runBatch() {
+        var batch: [WriteCommand] = []
+        var result = self.attempt(&batch, takesMore: true)
+        if case .failure(let error) = result, error.code == .mapFull || error.code == .noSpace {
+            // Room can be made inside the file, whether its bound or the disk's is reached.
+            self.makeRoom()
+            result = self.attempt(&batch, takesMore: false)
+        }
+        switch result {
+        case .success(let attempt):
+            self.takeOver(attempt)
+            if attempt.hasStored { self.core.worked() }
+            self.owedRemovals = []
+            self.owedGarbage = []
+            self.run(attempt.effects)
+        case .failure(let error):
+            self.core.failed(error)
+            self.fail(batch, error)
+        }
+        self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
+        self.isStuck = false
+    }
+
+    private func attempt(
+        _ batch: inout [WriteCommand], takesMore: Bool
+    ) -> Result<Attempt, LMDBError> {
+        let started = ContinuousClock.now
+        let limit = self.core.configuration.batchLimit
+        do throws(LMDBError) {
+            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
+                var attempt = Attempt(meta: self.meta)
+                for command in batch { try self.apply(command, &attempt, transaction) }
+                while takesMore, attempt.cost < limit,
+                    ContinuousClock.now - started < Self.batchTime,
+                    let command = self.core.mailbox.take()
+                {
+                    batch.append(command)
+                    try self.apply(command, &attempt, transaction)
+                }
+                try self.payOwed(&attempt, transaction)
+                try self.finish(&attempt, transaction)
+                return attempt
+            }
+            return .success(attempt)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func payOwed(
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        for key in self.owedRemovals { try self.remove(key, &attempt, transaction) }
+        for id in self.owedGarbage { try self.discardPending(id, &attempt, transaction) }
+    }
+
+    /// The last steps of every transaction of the writer's.
+    func finish(
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        attempt.meta.nextID = self.core.nextID
+        attempt.meta.damaged = self.core.damaged.load(ordering: .relaxed)
+        attempt.meta.failures = self.core.failures.load(ordering: .relaxed)
+        let schema = self.core.schema
+        try schema.writeMeta(attempt.meta, transaction)
+        attempt.pages = try transaction.reading.pagesInUse(schema.all)
+        attempt.hasGarbage = try transaction.reading.statistics(of: schema.garbage).entries > 0
+    }
+
+    /// A transaction is committed: its view of things holds from now on.
+    mutating func takeOver(_ attempt: Attempt) {
+        self.meta = attempt.meta
+        self.pages = attempt.pages
+        self.hasGarbage = attempt.hasGarbage
+        if self.pages > self.core.policy.highPages { self.isEvicting = true }
+        if self.pages <= self.core.policy.lowPages { self.isEvicting = false }
+        for id in attempt.removed { self.core.uses.forget(id) }
+        self.core.unhide(attempt.removed)
+        self.publish()
+    }
+
+    private func publish() {
+        let environment = self.core.environment
+        let schema = self.core.schema
+        // A file that stays shorter than its account would look cut short at the next start; that
+        // it could not be made longer is no failure of what was committed.
+        try? environment.extendFileToLastPage()
+        let size = try? environment.fileSize()
+        let objects = try? environment.read { (transaction) throws(LMDBError) in
+            try transaction.statistics(of: schema.objects)
+        }
+        let pages = self.pages
+        let meta = self.meta
+        self.core.publish { statistics in
+            if let size { statistics.fileBytes = size }
+            if let objects {
+                statistics.disk?.objects = objects.entries
+                statistics.disk?.bytes = pages &* objects.pageSize
+            }
+            statistics.disk?.evictions = meta.evictions
+        }
+    }
+
+    private func run(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .written(let sink, let offset): sink.wrote(upTo: offset)
+            case .ended(let sink, let outcome): sink.end(outcome)
+            case .removed(let count, let completion): completion(count)
+            case .reached(let completion): completion()
+            }
+        }
+    }
+
+    /// What a batch asked for cannot be done now.
+    ///
+    /// Sinks end. What was to be removed or marked as invalid must not be served any more, so it is
+    /// hidden, and removed with the next batch that succeeds.
+    private mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
+        let reason: SinkAbandonment =
+            error.code == .mapFull || error.code == .noSpace ? .noSpace : .storeFailed
+        for command in batch {
+            switch command {
+            case .segment(let sink, _), .commit(let sink, _):
+                if sink.isWanted { self.owedGarbage.append(sink.id) }
+                sink.end(.abandoned(reason))
+            case .abandon(let sink, let reason):
+                self.owedGarbage.append(sink.id)
+                sink.end(.abandoned(reason))
+            case .update(let key, _):
+                self.hideAndOwe([key])
+            case .remove(let key, let ids, let completion):
+                let ids = ids ?? self.core.find(key).map(\.id)
+                self.hideAndOwe(ids.map { self.core.objectKey($0, of: key) })
+                completion?(ids.count)
+            case .removeExactly(let keys, let completion):
+                self.hideAndOwe(keys)
+                completion?(keys.count)
+            case .barrier(let completion):
+                completion()
+            }
+        }
+    }
+
+    private mutating func hideAndOwe(_ keys: [ObjectKey]) {
+        self.core.hide(keys.map(\.id))
+        self.owedRemovals.append(contentsOf: keys)
+    }
+
+    // MARK: Uses
+
+    /// Writes a part of the noted uses; false when that failed, and they are forgotten.
+    private mutating func flushUses() -> Bool {
+        let uses = self.core.uses.take(Self.flushSize)
+        do throws(LMDBError) {
+            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
+                var attempt = Attempt(meta: self.meta)
+                for use in uses { try self.apply(use, &attempt, transaction) }
+                try self.finish(&attempt, transaction)
+                return attempt
+            }
+            self.takeOver(attempt)
+            return true
+        } catch {
+            self.core.failed(error)
+            return false
+        }
+    }
+}

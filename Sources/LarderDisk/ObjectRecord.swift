@@ -1,0 +1,174 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+
+/// Why bytes are not a record.
+enum RecordDamage: String, Error, Sendable, Equatable {
+    case tooShort = "record is too short"
+    case unknownVersion = "record is of an unknown version"
+    case checksum = "record has a wrong checksum"
+    case lengths = "record's lengths do not add up"
+    case fields = "record's fields are malformed"
+}
+
+/// A stored response without its body, as it lies in `objects`.
+///
+/// ```
+///  0 'L' version flags:2      64 status:2 method:2 reason:2 0:2
+///  4 checksum:4 (of 8…)       72 key:4 fields:4 varying:4 trailers:4   lengths
+///  8 hits  16 last used       88 segments:4 0:4
+/// 24 place in the queue       96 key, method, reason, fields, varying fields, trailers
+/// 32 body length
+/// 40 request  48 response  56 stored time
+/// ```
+///
+/// Numbers are little-endian, times microseconds since 1970. The flags lie outside the checksum's
+/// range and are mixed into it.
+struct ObjectRecord: Sendable, Equatable {
+    var key: CacheKey
+    var head: StoredHead
+    var trailers: Fields
+    var bodyLength: UInt64
+    var segmentCount: UInt32
+    var hits: UInt64
+    var lastUsed: Timestamp
+    /// Its place in the queue of eviction.
+    var sequence: UInt64
+    /// Whether it was used since it came to that place.
+    var wasUsed: Bool
+
+    private static let mark = UInt8(ascii: "L")
+    private static let version: UInt8 = 1
+    static let fixedSize = 96
+
+    private struct Flags: OptionSet {
+        var rawValue: UInt16
+        static let invalidated = Flags(rawValue: 1)
+        static let used = Flags(rawValue: 2)
+    }
+
+    func encoded() -> [UInt8] {
+        var sections: [UInt8] = []
+        FieldsCoding.append(self.head.fields, to: &sections)
+        let fieldsLength = sections.count
+        FieldsCoding.append(self.head.varyingFields, to: &sections)
+        let varyingLength = sections.count - fieldsLength
+        FieldsCoding.append(self.trailers, to: &sections)
+        let trailersLength = sections.count - fieldsLength - varyingLength
+        let method = Array(self.head.method.rawValue.utf8.prefix(Int(UInt16.max)))
+        let reason = Array(self.head.reason.utf8.prefix(Int(UInt16.max)))
+
+        var out: [UInt8] = []
+        out.reserveCapacity(Self.fixedSize + self.key.bytes.count + sections.count + 64)
+        out.append(Self.mark)
+        out.append(Self.version)
+        out.append(littleEndian: self.flags.rawValue)
+        out.append(littleEndian: UInt32(0))
+        out.append(littleEndian: self.hits)
+        out.append(littleEndian: self.lastUsed.microseconds)
+        out.append(littleEndian: self.sequence)
+        out.append(littleEndian: self.bodyLength)
+        out.append(littleEndian: self.head.requestTime.microseconds)
+        out.append(littleEndian: self.head.responseTime.microseconds)
+        out.append(littleEndian: self.head.storedTime.microseconds)
+        out.append(littleEndian: self.head.status.rawValue)
+        out.append(littleEndian: UInt16(method.count))
+        out.append(littleEndian: UInt16(reason.count))
+        out.append(littleEndian: UInt16(0))
+        out.append(littleEndian: UInt32(clamping: self.key.bytes.count))
+        out.append(littleEndian: UInt32(clamping: fieldsLength))
+        out.append(littleEndian: UInt32(clamping: varyingLength))
+        out.append(littleEndian: UInt32(clamping: trailersLength))
+        out.append(littleEndian: self.segmentCount)
+        out.append(littleEndian: UInt32(0))
+        out.append(contentsOf: self.key.bytes)
+        out.append(contentsOf: method)
+        out.append(contentsOf: reason)
+        out.append(contentsOf: sections)
+        out.replace(littleEndian: Self.checksum(of: out.span, self.flags.rawValue), at: 4)
+        return out
+    }
+
+    private var flags: Flags {
+        var flags: Flags = []
+        if self.head.isInvalidated { flags.insert(.invalidated) }
+        if self.wasUsed { flags.insert(.used) }
+        return flags
+    }
+
+    private static func checksum(of bytes: Span<UInt8>, _ flags: UInt16) -> UInt32 {
+        Checksum.record(bytes.extracting(8...)) ^ UInt32(flags)
+    }
+
+    /// The record in `bytes`, all of which it must take.
+    static func decode(_ bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
+        let key = try Self.checkedKey(bytes)
+        guard let hits: UInt64 = bytes.littleEndian(8), let used: Int64 = bytes.littleEndian(16),
+            let sequence: UInt64 = bytes.littleEndian(24),
+            let bodyLength: UInt64 = bytes.littleEndian(32),
+            let rawFlags: UInt16 = bytes.littleEndian(2),
+            let segments: UInt32 = bytes.littleEndian(88)
+        else { throw .tooShort }
+        guard Segment.count(of: bodyLength) == segments else { throw .lengths }
+        let (head, trailers) = try Self.decodeHead(bytes, keyLength: key.bytes.count)
+        return ObjectRecord(
+            key: key, head: head, trailers: trailers, bodyLength: bodyLength,
+            segmentCount: segments, hits: hits, lastUsed: Timestamp(microseconds: used),
+            sequence: sequence, wasUsed: Flags(rawValue: rawFlags).contains(.used))
+    }
+
+    /// The cache key of the record in `bytes`, once its mark, version and checksum are found right.
+    static func checkedKey(_ bytes: Span<UInt8>) throws(RecordDamage) -> CacheKey {
+        guard bytes.count >= Self.fixedSize, let flags: UInt16 = bytes.littleEndian(2),
+            let sum: UInt32 = bytes.littleEndian(4), let keyLength: UInt32 = bytes.littleEndian(72)
+        else { throw .tooShort }
+        guard bytes[0] == Self.mark, bytes[1] == Self.version else { throw .unknownVersion }
+        guard Self.checksum(of: bytes, flags) == sum else { throw .checksum }
+        guard let key = bytes.array(Self.fixedSize, Int(keyLength)) else { throw .lengths }
+        return CacheKey(bytes: key)
+    }
+
+    private static func decodeHead(
+        _ bytes: Span<UInt8>, keyLength: Int
+    ) throws(RecordDamage) -> (StoredHead, Fields) {
+        guard let request: Int64 = bytes.littleEndian(40),
+            let rawFlags: UInt16 = bytes.littleEndian(2),
+            let response: Int64 = bytes.littleEndian(48),
+            let stored: Int64 = bytes.littleEndian(56),
+            let status: UInt16 = bytes.littleEndian(64),
+            let methodLength: UInt16 = bytes.littleEndian(66),
+            let reasonLength: UInt16 = bytes.littleEndian(68)
+        else { throw .tooShort }
+        var offset = Self.fixedSize + keyLength
+        guard let method = bytes.array(offset, Int(methodLength)) else { throw .lengths }
+        offset += method.count
+        guard let reason = bytes.array(offset, Int(reasonLength)) else { throw .lengths }
+        offset += reason.count
+        let fields = try Self.decodeFields(bytes, &offset, lengthAt: 76)
+        let varying = try Self.decodeFields(bytes, &offset, lengthAt: 80)
+        let trailers = try Self.decodeFields(bytes, &offset, lengthAt: 84)
+        guard offset == bytes.count else { throw .lengths }
+        let head = StoredHead(
+            method: Method(rawValue: String(decoding: method, as: UTF8.self)),
+            status: StatusCode(status), reason: String(decoding: reason, as: UTF8.self),
+            fields: fields, varyingFields: varying,
+            requestTime: Timestamp(microseconds: request),
+            responseTime: Timestamp(microseconds: response),
+            storedTime: Timestamp(microseconds: stored),
+            isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated))
+        return (head, trailers)
+    }
+
+    private static func decodeFields(
+        _ bytes: Span<UInt8>, _ offset: inout Int, lengthAt place: Int
+    ) throws(RecordDamage) -> Fields {
+        guard let length: UInt32 = bytes.littleEndian(place), Int(length) <= bytes.count - offset
+        else { throw .lengths }
+        let end = offset + Int(length)
+        guard let fields = FieldsCoding.decode(bytes.extracting(offset..<end)) else {
+            throw .fields
+        }
+        offset = end
+        return fields
+    }
+}

@@ -1,0 +1,64 @@
+import LarderLMDB
+import LarderPolicy
+import Synchronization
+
+/// Removes all entries whose key matches, a bounded part at a time.
+///
+/// Reads keys in a short transaction on a reader thread, asks the predicate outside of it, hands
+/// what matches to the writer, and goes on when that is committed.
+struct RemovalWalk: Sendable {
+    let core: DiskCore
+    let matches: @Sendable (CacheKey) -> Bool
+    let completion: @Sendable (Int) -> Void
+
+    private static let stepSize = 512
+
+    /// Goes on with the entries behind `place`, `removed` having gone before.
+    func step(after place: [UInt8], _ removed: Int) {
+        if !self.core.reads.submit({ self.run(after: place, removed) }) {
+            self.completion(removed)
+        }
+    }
+
+    private func run(after place: [UInt8], _ removed: Int) {
+        let part: [(ObjectKey, CacheKey?)]
+        do throws(LMDBError) {
+            part = try self.core.schema.objectKeys(
+                in: self.core.environment, after: place, limit: Self.stepSize)
+        } catch {
+            self.core.failures.add(1, ordering: .relaxed)
+            return self.completion(removed)
+        }
+        guard let last = part.last else { return self.completion(removed) }
+        // What is damaged is no loss, and may be what was meant.
+        let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
+        guard !doomed.isEmpty else { return self.step(after: last.0.bytes, removed) }
+        let command = WriteCommand.removeExactly(doomed) { count in
+            self.step(after: last.0.bytes, removed + count)
+        }
+        if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
+    }
+}
+
+extension Schema {
+    /// Up to `limit` keys behind `place` in the order of hashes; no cache key where a record is
+    /// damaged.
+    func objectKeys(
+        in environment: Environment, after place: [UInt8], limit: Int
+    ) throws(LMDBError) -> [(ObjectKey, CacheKey?)] {
+        try environment.read { (transaction) throws(LMDBError) in
+            try transaction.withCursor(self.objects) { (cursor) throws(LMDBError) in
+                var keys: [(ObjectKey, CacheKey?)] = []
+                let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
+                    if let objectKey = ObjectKey(key), objectKey.bytes != place {
+                        keys.append((objectKey, try? ObjectRecord.checkedKey(value)))
+                    }
+                    return keys.count < limit
+                }
+                var goesOn = try cursor.seek(atOrAfter: place.span, visit) ?? false
+                while goesOn { goesOn = try cursor.next(visit) ?? false }
+                return keys
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import LarderLMDB
+import Synchronization
+
+/// Commands on their way to the writer, in order, their bodies bounded in bytes.
+final class WriteMailbox: Sendable {
+    enum Posting: Sendable { case accepted, full, closed }
+
+    /// What the writer finds when it looks.
+    struct Look: Sendable {
+        var hasCommands: Bool
+        var isClosed: Bool
+        /// When noted uses are to be written, where there are any.
+        var usesDue: ContinuousClock.Instant?
+    }
+
+    private struct State {
+        var commands: [WriteCommand?] = []
+        /// Commands before this index are taken.
+        var first = 0
+        /// Bytes that were posted and not yet released.
+        var outstanding = 0
+        var writerWaits = false
+        var isClosed = false
+        var usesDue: ContinuousClock.Instant?
+    }
+
+    private let state = Mutex(State())
+    private let doorbell: Doorbell
+    private let limit: Int
+
+    init(limit: Int) throws(LMDBError) {
+        self.doorbell = try Doorbell()
+        self.limit = limit
+    }
+
+    /// Hands a command to the writer; what has no bytes is never refused as too much.
+    @discardableResult
+    func post(_ command: WriteCommand) -> Posting {
+        let bytes = command.bytes
+        let (posting, rings) = self.state.withLock { state -> (Posting, Bool) in
+            if state.isClosed { return (.closed, false) }
+            if bytes > 0, state.outstanding > self.limit - bytes { return (.full, false) }
+            state.outstanding += bytes
+            state.commands.append(command)
+            return (.accepted, Self.wakes(&state))
+        }
+        if rings { self.doorbell.ring() }
+        return posting
+    }
+
+    /// Lets the writer look again, for a reason that it finds elsewhere.
+    func nudge() {
+        if self.state.withLock({ Self.wakes(&$0) }) { self.doorbell.ring() }
+    }
+
+    /// Says by when uses are to be written, unless it was said before.
+    func usesAreDue(at moment: ContinuousClock.Instant) {
+        let rings = self.state.withLock { state in
+            if state.usesDue != nil || state.isClosed { return false }
+            state.usesDue = moment
+            return Self.wakes(&state)
+        }
+        if rings { self.doorbell.ring() }
+    }
+
+    /// Accepts nothing more, and lets be done what was posted; false when it was closed before.
+    func close() -> Bool {
+        let (isFirst, rings) = self.state.withLock { state in
+            let isFirst = !state.isClosed
+            state.isClosed = true
+            return (isFirst, Self.wakes(&state))
+        }
+        if rings { self.doorbell.ring() }
+        return isFirst
+    }
+
+    private static func wakes(_ state: inout State) -> Bool {
+        let wakes = state.writerWaits
+        state.writerWaits = false
+        return wakes
+    }
+
+    // MARK: The writer's side
+
+    func look() -> Look {
+        self.state.withLock { Self.look($0) }
+    }
+
+    /// Waits until there is something to do, or the time for uses has come.
+    func wait() {
+        let look = self.state.withLock { state in
+            let look = Self.look(state)
+            state.writerWaits = !look.hasCommands && !look.isClosed
+            return look
+        }
+        guard !look.hasCommands, !look.isClosed else { return }
+        if let due = look.usesDue {
+            let limit = due - ContinuousClock.now
+            if limit > .zero { self.doorbell.wait(limit: limit) }
+        } else {
+            self.doorbell.wait()
+        }
+        self.state.withLock { $0.writerWaits = false }
+    }
+
+    func take() -> WriteCommand? {
+        self.state.withLock { state in
+            guard state.first < state.commands.count else { return nil }
+            let command = state.commands[state.first]
+            state.commands[state.first] = nil
+            state.first += 1
+            if state.first == state.commands.count {
+                state.commands.removeAll(keepingCapacity: state.commands.count < 4096)
+                state.first = 0
+            }
+            return command
+        }
+    }
+
+    /// Gives back the room of commands that are done.
+    func release(_ bytes: Int) {
+        self.state.withLock { $0.outstanding -= bytes }
+    }
+
+    func usesTaken() {
+        self.state.withLock { $0.usesDue = nil }
+    }
+
+    private static func look(_ state: State) -> Look {
+        Look(
+            hasCommands: state.first < state.commands.count, isClosed: state.isClosed,
+            usesDue: state.usesDue)
+    }
+}

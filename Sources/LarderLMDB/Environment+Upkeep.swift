@@ -1,0 +1,97 @@
+import CLMDB
+import Glibc
+
+extension Environment {
+    /// How large it is.
+    package func information() throws(LMDBError) -> EnvironmentInformation {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        var raw = unsafe MDB_envinfo()
+        try unsafe LMDBError.check(mdb_env_info(self.handle, &raw), "mdb_env_info")
+        var information = EnvironmentInformation()
+        information.mapSize = unsafe UInt64(raw.me_mapsize)
+        information.lastPage = unsafe UInt64(raw.me_last_pgno)
+        information.lastTransaction = unsafe UInt64(raw.me_last_txnid)
+        information.maximumReaders = unsafe raw.me_maxreaders
+        information.readers = unsafe raw.me_numreaders
+        return information
+    }
+
+    /// The size of the file now, in bytes.
+    package func fileSize() throws(LMDBError) -> UInt64 {
+        var status = stat()
+        try self.withDescriptor { descriptor in unsafe fstat(descriptor, &status) }
+        return UInt64(clamping: status.st_size)
+    }
+
+    /// Makes the file reach to its last page, where the last pages of a transaction were given
+    /// free before they were ever written.
+    ///
+    /// So a file that is shorter than its own account is known to be cut short.
+    package func extendFileToLastPage() throws(LMDBError) {
+        let statistics = try self.statistics()
+        let last = try self.information().lastPage
+        let (needed, overflow) = (last &+ 1).multipliedReportingOverflow(by: statistics.pageSize)
+        if overflow { return }
+        guard try self.fileSize() < needed else { return }
+        try self.withDescriptor { descriptor in ftruncate(descriptor, off_t(clamping: needed)) }
+    }
+
+    private func withDescriptor(_ body: (Int32) -> Int32) throws(LMDBError) {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        var descriptor: Int32 = -1
+        try unsafe LMDBError.check(mdb_env_get_fd(self.handle, &descriptor), "mdb_env_get_fd")
+        if body(descriptor) != 0 { throw LMDBError(returnCode: errno, operation: "fstat") }
+    }
+
+    private func statistics() throws(LMDBError) -> DatabaseStatistics {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        var raw = MDB_stat()
+        try unsafe LMDBError.check(mdb_env_stat(self.handle, &raw), "mdb_env_stat")
+        return DatabaseStatistics(raw)
+    }
+
+    /// Brings all that was committed to the disk, and waits for it.
+    package func synchronize() throws(LMDBError) {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        try unsafe LMDBError.check(mdb_env_sync(self.handle, 1), "mdb_env_sync")
+    }
+
+    /// Frees the slots of readers whose process died; returns how many.
+    ///
+    /// lmdb.h: "Stale reader transactions left behind by an aborted program cause further writes to
+    /// grow the database quickly".
+    @discardableResult
+    package func clearStaleReaders() throws(LMDBError) -> Int {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        var dead: Int32 = 0
+        try unsafe LMDBError.check(mdb_reader_check(self.handle, &dead), "mdb_reader_check")
+        return Int(dead)
+    }
+
+    /// Takes over the map size that another process gave to the file.
+    ///
+    /// lmdb.h: "This function may only be called if no transactions are active in this process", so
+    /// only for an environment that one thread uses; idle transactions are given up first.
+    package func adoptMapSize() throws(LMDBError) {
+        var idle = try self.beginUse(takesIdle: true)
+        defer { self.endUse() }
+        idle.abort()
+        try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
+    }
+
+    /// Writes a consistent copy to a new file at `path`; waits for the disk.
+    ///
+    /// It is a long read transaction: the file can grow meanwhile.
+    package func copy(to path: String, compacting: Bool) throws(LMDBError) {
+        _ = try self.beginUse(takesIdle: false)
+        defer { self.endUse() }
+        try unsafe LMDBError.check(
+            mdb_env_copy2(self.handle, path, compacting ? UInt32(MDB_CP_COMPACT) : 0),
+            "mdb_env_copy2")
+    }
+}

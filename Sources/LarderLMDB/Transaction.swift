@@ -1,0 +1,155 @@
+import CLMDB
+
+/// A snapshot of all databases, for as long as the closure runs that it was lent to.
+///
+/// Bytes are lent as spans that lie in the map itself; they end with the closure. In a write
+/// transaction they also end with the next change.
+@safe package struct ReadTransaction: ~Copyable {
+    /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
+    let handle: OpaquePointer
+
+    init(handle: OpaquePointer) {
+        unsafe self.handle = handle
+    }
+
+    /// Lends the value of `key` to `body`; nil where there is none.
+    package func get<R>(
+        _ database: Database, _ key: Span<UInt8>,
+        _ body: (Span<UInt8>) throws(LMDBError) -> R
+    ) throws(LMDBError) -> R? {
+        var value = unsafe MDB_val()
+        let code = unsafe withBorrowedValue(key) { key in
+            unsafe mdb_get(self.handle, database.handle, &key, &value)
+        }
+        if code == MDB_NOTFOUND { return nil }
+        try LMDBError.check(code, "mdb_get")
+        return try unsafe lend(value, body)
+    }
+
+    /// Whether there is a value for `key`.
+    package func contains(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) -> Bool {
+        try self.get(database, key) { _ in true } ?? false
+    }
+
+    /// How much a database holds; costs nothing.
+    package func statistics(of database: Database) throws(LMDBError) -> DatabaseStatistics {
+        var raw = MDB_stat()
+        try unsafe LMDBError.check(mdb_stat(self.handle, database.handle, &raw), "mdb_stat")
+        return DatabaseStatistics(raw)
+    }
+
+    /// Pages in use: those of `databases`, LMDB's own two trees, and the two meta pages.
+    ///
+    /// What the file holds beyond them is free and will be used again.
+    package func pagesInUse(_ databases: [Database]) throws(LMDBError) -> UInt64 {
+        var pages: UInt64 = 2
+        for database in databases + [.freePages, .names] {
+            pages &+= try self.statistics(of: database).pages
+        }
+        return pages
+    }
+
+    /// Lends a cursor over `database` to `body`.
+    package func withCursor<R>(
+        _ database: Database, _ body: (borrowing Cursor) throws(LMDBError) -> R
+    ) throws(LMDBError) -> R {
+        var created: OpaquePointer?
+        try unsafe LMDBError.check(
+            mdb_cursor_open(self.handle, database.handle, &created), "mdb_cursor_open")
+        guard let handle = unsafe created else {
+            throw LMDBError(.noMemory, operation: "mdb_cursor_open")
+        }
+        // "A cursor in a write-transaction can be closed before its transaction ends, and will
+        // otherwise be closed when its transaction ends"; one of a read transaction "must be closed
+        // explicitly".
+        defer { unsafe mdb_cursor_close(handle) }
+        return try body(unsafe Cursor(handle: handle))
+    }
+}
+
+/// The one transaction that can change databases; commits when its closure returns.
+@safe package struct WriteTransaction: ~Copyable {
+    /// Reads as this transaction sees the databases, its own changes included.
+    package let reading: ReadTransaction
+
+    init(handle: OpaquePointer) {
+        self.reading = unsafe ReadTransaction(handle: handle)
+    }
+
+    /// Sets the value of `key`.
+    package func put(
+        _ database: Database, _ key: Span<UInt8>, _ value: Span<UInt8>
+    ) throws(LMDBError) {
+        let code = unsafe withBorrowedValue(key) { key in
+            unsafe withBorrowedValue(value) { value in
+                unsafe mdb_put(self.reading.handle, database.handle, &key, &value, 0)
+            }
+        }
+        try LMDBError.check(code, "mdb_put")
+    }
+
+    /// Sets the value of `key` to `count` bytes that `fill` writes where they will lie.
+    ///
+    /// `MDB_RESERVE`: "reserve space for data of the given size, but don't copy the given data.
+    /// Instead, return a pointer to the reserved space, which the caller can fill in later - before
+    /// the next update operation or the transaction ends." What `fill` leaves out is whatever lay
+    /// there before: it must write every byte.
+    package func put(
+        _ database: Database, _ key: Span<UInt8>, reserving count: Int,
+        _ fill: (inout MutableSpan<UInt8>) -> Void
+    ) throws(LMDBError) {
+        var value = unsafe MDB_val(mv_size: max(0, count), mv_data: nil)
+        let code = unsafe withBorrowedValue(key) { key in
+            unsafe mdb_put(
+                self.reading.handle, database.handle, &key, &value, UInt32(MDB_RESERVE))
+        }
+        try LMDBError.check(code, "mdb_put")
+        guard let start = unsafe value.mv_data, count > 0 else { return }
+        let bytes = unsafe UnsafeMutableBufferPointer(
+            start: start.assumingMemoryBound(to: UInt8.self), count: count)
+        var span = unsafe bytes.mutableSpan
+        fill(&span)
+    }
+
+    /// Removes `key`; false where it was not there.
+    @discardableResult
+    package func delete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) -> Bool {
+        let code = unsafe withBorrowedValue(key) { key in
+            unsafe mdb_del(self.reading.handle, database.handle, &key, nil)
+        }
+        if code == MDB_NOTFOUND { return false }
+        try LMDBError.check(code, "mdb_del")
+        return true
+    }
+}
+
+extension DatabaseStatistics {
+    init(_ raw: MDB_stat) {
+        self.init()
+        self.pageSize = UInt64(raw.ms_psize)
+        self.depth = UInt64(raw.ms_depth)
+        self.branchPages = UInt64(raw.ms_branch_pages)
+        self.leafPages = UInt64(raw.ms_leaf_pages)
+        self.overflowPages = UInt64(raw.ms_overflow_pages)
+        self.entries = UInt64(raw.ms_entries)
+    }
+}
+
+/// Lends `bytes` to a C call, which does not write to them.
+@unsafe func withBorrowedValue<R>(_ bytes: Span<UInt8>, _ body: (inout MDB_val) -> R) -> R {
+    unsafe bytes.withUnsafeBufferPointer { buffer in
+        var value = unsafe MDB_val(
+            mv_size: buffer.count,
+            mv_data: UnsafeMutableRawPointer(mutating: UnsafeRawPointer(buffer.baseAddress)))
+        return unsafe body(&value)
+    }
+}
+
+/// Lends what LMDB points to; the caller's transaction keeps it in place meanwhile.
+@unsafe func lend<R>(
+    _ value: MDB_val, _ body: (Span<UInt8>) throws(LMDBError) -> R
+) throws(LMDBError) -> R {
+    let start = unsafe UnsafePointer(value.mv_data?.assumingMemoryBound(to: UInt8.self))
+    let buffer = unsafe UnsafeBufferPointer(start: start, count: start == nil ? 0 : value.mv_size)
+    return try body(unsafe buffer.span)
+}

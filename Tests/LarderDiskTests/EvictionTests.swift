@@ -1,0 +1,161 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import LarderDisk
+
+@Suite("Eviction as a decision")
+struct EvictionPolicyTests {
+    struct Case: Sendable {
+        var wasUsed: Bool
+        var isBeingRead: Bool
+        var isUrgent: Bool
+        var verdict: EvictionPolicy.Verdict
+    }
+
+    @Test(
+        "spares what was used and what is being read, unless it is urgent",
+        arguments: [
+            Case(wasUsed: false, isBeingRead: false, isUrgent: false, verdict: .evict),
+            Case(wasUsed: true, isBeingRead: false, isUrgent: false, verdict: .keep),
+            Case(wasUsed: true, isBeingRead: false, isUrgent: true, verdict: .evict),
+            Case(wasUsed: false, isBeingRead: true, isUrgent: false, verdict: .keep),
+            Case(wasUsed: false, isBeingRead: true, isUrgent: true, verdict: .keep),
+        ])
+    func verdict(_ c: Case) {
+        let candidate = EvictionCandidate(
+            bodyLength: 1, hits: 0, wasUsed: c.wasUsed, isBeingRead: c.isBeingRead)
+        let verdict = EvictionPolicy(capacityPages: 100).judge(candidate, isUrgent: c.isUrgent)
+        #expect(verdict == c.verdict)
+    }
+
+    @Test(
+        "begins above its end, and both lie below the capacity",
+        arguments: [
+            0, 1, 7, 256, 4096, 2_621_440, .max,
+        ] as [UInt64])
+    func marks(capacity: UInt64) {
+        let policy = EvictionPolicy(capacityPages: capacity)
+        #expect(policy.lowPages <= policy.highPages)
+        #expect(policy.highPages <= policy.criticalPages)
+        #expect(policy.criticalPages <= capacity)
+    }
+}
+
+@Suite("The bound of the disk store", .timeLimit(.minutes(5)))
+struct EvictionTests {
+    private let directory: TemporaryDirectory
+    private let world = World()
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    @Test("holds over ten capacities of churn with bodies of all sizes")
+    func churn() async throws {
+        let capacity = ByteCount.mebibytes(16)
+        let store = try self.world.open(self.directory, capacity: capacity)
+        var generator = SplitMix(state: 42)
+        var written: UInt64 = 0
+        var refused = 0
+        var number = 0
+        let source = pattern(3 << 20)
+        while written < capacity.bytes * 10 {
+            // One in eight is large, the rest small: as on the web.
+            let large = generator.next() % 8 == 0
+            let size = Int(generator.next() % (large ? 3 << 20 : 30_000))
+            let outcome = await store.put(
+                cacheKey("\(number)"), Array(source[..<size]), pieces: 60_000)
+            if case .visible = outcome { written += UInt64(size) } else { refused += 1 }
+            number += 1
+            #expect(self.directory.fileSize <= capacity.bytes)
+        }
+        let statistics = store.statistics()
+        let disk = try #require(statistics.disk)
+        #expect(disk.evictions > 0)
+        #expect(statistics.fileBytes <= capacity.bytes)
+        // A cache that holds the bound by holding nothing would be none.
+        #expect(disk.bytes > capacity.bytes / 2)
+        #expect(refused <= number / 50, "\(refused) of \(number) refused")
+        let last = try #require(await store.find(cacheKey("\(number - 1)")).first)
+        #expect(await store.body(last).failure == nil)
+        #expect(await store.find(cacheKey("0")).isEmpty)
+        await store.closed()
+        #expect(self.directory.fileSize <= capacity.bytes)
+    }
+
+    @Test("lets a scan pass by what is used")
+    func scan() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(8))
+        for i in 0..<20 { await store.put(cacheKey("hot\(i)"), pattern(20_000)) }
+        let hot = await withTaskGroup(of: [StoredObject].self) { group in
+            for i in 0..<20 { group.addTask { await store.find(cacheKey("hot\(i)")) } }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(hot.count == 20)
+        for i in 0..<600 {
+            for object in hot where i % 20 == 0 {
+                store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 1_700_000_100))
+            }
+            await store.put(cacheKey("scan\(i)"), pattern(30_000))
+        }
+        #expect(try #require(store.statistics().disk).evictions > 300)
+        for i in 0..<20 { #expect(await store.find(cacheKey("hot\(i)")).count == 1) }
+        #expect(await store.find(cacheKey("scan0")).isEmpty)
+        await store.closed()
+    }
+
+    @Test("goes on where the capacity is tiny and bodies are as large as it lets them be")
+    func tiny() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(1))
+        var visible = 0
+        for i in 0..<60 {
+            let outcome = await store.put(cacheKey("\(i)"), pattern(i % 3 == 0 ? 500_000 : 5000))
+            switch outcome {
+            case .visible: visible += 1
+            case .abandoned(.noSpace), nil:
+                // The time after which it tries again has come.
+                self.world.now.withLock { $0 = $0 + .seconds(60) }
+            case .abandoned(let reason): Issue.record("abandoned: \(reason)")
+            }
+            #expect(self.directory.fileSize <= 1 << 20)
+        }
+        #expect(visible > 30)
+        await store.closed()
+    }
+
+    @Test("frees the room of what was purged for what comes")
+    func reuse() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(32))
+        let body = pattern(4 << 20)
+        for round in 0..<4 {
+            for i in 0..<5 {
+                guard case .visible = await store.put(cacheKey("\(i)"), body) else {
+                    Issue.record("refused in round \(round)")
+                    return
+                }
+            }
+            #expect(await store.purged { _ in true } == 5)
+        }
+        #expect(try #require(store.statistics().disk).evictions == 0)
+        await store.closed()
+    }
+
+    @Test("holds after the capacity was lowered")
+    func lowered() async throws {
+        var store = try self.world.open(self.directory, capacity: .mebibytes(16))
+        for i in 0..<10 { await store.put(cacheKey("\(i)"), pattern(1 << 20)) }
+        await store.closed()
+        store = try self.world.open(self.directory, capacity: .mebibytes(4))
+        await store.put(cacheKey("a"), pattern(1 << 20))
+        #expect(self.directory.fileSize <= 4 << 20)
+        await store.closed()
+        guard case .discarded = self.world.reported.first else {
+            Issue.record("not said: \(self.world.reported)")
+            return
+        }
+    }
+}

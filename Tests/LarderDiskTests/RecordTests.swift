@@ -1,0 +1,233 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Testing
+
+@testable import LarderDisk
+
+@Suite("The record of a stored response")
+struct RecordTests {
+    private static func record(_ seed: UInt64) -> ObjectRecord {
+        var generator = SplitMix(state: seed)
+        func text(_ limit: Int) -> String {
+            let count = Int(generator.next() % UInt64(limit))
+            return String(
+                (0..<count).map { _ in
+                    "abcxyz019-_"[
+                        "abcxyz019-_".index(
+                            "abcxyz019-_".startIndex, offsetBy: Int(generator.next() % 11))]
+                })
+        }
+        func fields(_ limit: Int) -> Fields {
+            var fields = Fields()
+            for _ in 0..<Int(generator.next() % UInt64(limit)) {
+                let name = generator.next() % 3 == 0 ? "Cache-Control" : "X" + text(30)
+                fields.append(
+                    name,
+                    Array(
+                        (0..<generator.next() % 60).map { _ in
+                            UInt8(0x20 + generator.next() % 0x5F)
+                        }))
+            }
+            return fields
+        }
+        let length = generator.next() % 1_000_000
+        return ObjectRecord(
+            key: CacheKey(bytes: pattern(Int(generator.next() % 300), seed: seed)),
+            head: StoredHead(
+                method: generator.next() % 2 == 0 ? .get : .post,
+                status: StatusCode(UInt16(100 + generator.next() % 900)), reason: text(40),
+                fields: fields(20), varyingFields: fields(4),
+                requestTime: Timestamp(microseconds: Int64(bitPattern: generator.next())),
+                responseTime: Timestamp(microseconds: Int64(bitPattern: generator.next())),
+                storedTime: Timestamp(microseconds: Int64(bitPattern: generator.next())),
+                isInvalidated: generator.next() % 2 == 0),
+            trailers: fields(3), bodyLength: length,
+            segmentCount: Segment.count(of: length) ?? 0, hits: generator.next(),
+            lastUsed: Timestamp(microseconds: Int64(bitPattern: generator.next())),
+            sequence: generator.next(), wasUsed: generator.next() % 2 == 0)
+    }
+
+    @Test("comes back as it was written", arguments: 0..<200 as Range<UInt64>)
+    func roundTrip(seed: UInt64) throws {
+        let record = Self.record(seed)
+        let bytes = record.encoded()
+        let decoded = try ObjectRecord.decode(bytes.span)
+        #expect(decoded == record)
+        #expect(decoded.head.fields.serialized() == record.head.fields.serialized())
+        let key = try ObjectRecord.checkedKey(bytes.span)
+        #expect(key == record.key)
+    }
+
+    @Test("is refused when any byte of it is changed", arguments: [3, 7, 11] as [UInt64])
+    func changedByte(seed: UInt64) {
+        let bytes = Self.record(seed).encoded()
+        for i in bytes.indices {
+            var changed = bytes
+            changed[i] ^= 0x10
+            #expect(throws: RecordDamage.self) { try decode(changed) }
+        }
+    }
+
+    @Test("is refused when it is cut, wherever", arguments: [3, 7] as [UInt64])
+    func cut(seed: UInt64) {
+        let bytes = Self.record(seed).encoded()
+        for count in bytes.indices {
+            let cut = Array(bytes[..<count])
+            #expect(throws: RecordDamage.self) { try decode(cut) }
+        }
+    }
+
+    @Test("is refused when its lengths lie, though its checksum is right")
+    func forgedLengths() {
+        let bytes = Self.record(5).encoded()
+        for place in [32, 66, 68, 72, 76, 80, 84, 88] {
+            for value in [0, 1, 0xFFFF, 0xFFFF_FFFF] as [UInt32] {
+                var forged = bytes
+                if place == 66 || place == 68 {
+                    forged.replace(littleEndian: UInt16(truncatingIfNeeded: value), at: place)
+                } else {
+                    forged.replace(littleEndian: value, at: place)
+                }
+                if forged == bytes { continue }
+                Self.reseal(&forged)
+                #expect(throws: RecordDamage.self) { try decode(forged) }
+            }
+        }
+    }
+
+    @Test("cannot split a message: a forged field with a line end in it is refused")
+    func forgedFields() {
+        var record = Self.record(5)
+        record.head.fields = ["A": "xxxx"]
+        record.head.varyingFields = Fields()
+        record.trailers = Fields()
+        let bytes = record.encoded()
+        let sections = bytes.count - 4 - 4 - 4 - 6 - "A: xxxx\r\n".utf8.count
+        let value = sections + 4 + 6 + 3
+        for byte in [0x0A, 0x0D, 0x00, 0x7F] as [UInt8] {
+            var forged = bytes
+            #expect(forged[value] == UInt8(ascii: "x"))
+            forged[value] = byte
+            Self.reseal(&forged)
+            #expect(throws: RecordDamage.fields) { try decode(forged) }
+        }
+    }
+
+    private static func reseal(_ bytes: inout [UInt8]) {
+        let flags: UInt16 = bytes.span.littleEndian(2) ?? 0
+        let sum = Checksum.record(bytes.span.extracting(8...)) ^ UInt32(flags)
+        bytes.replace(littleEndian: sum, at: 4)
+    }
+
+    @Test("noise is never one", arguments: [0, 1, 95, 96, 97, 500])
+    func noise(count: Int) {
+        for seed in 0..<50 as Range<UInt64> {
+            var bytes = pattern(count, seed: seed)
+            #expect(throws: RecordDamage.self) { try decode(bytes) }
+            // The same behind a right mark and checksum: lengths and fields must hold it off.
+            guard count >= 96 else { continue }
+            bytes[0] = UInt8(ascii: "L")
+            bytes[1] = 1
+            Self.reseal(&bytes)
+            #expect(throws: RecordDamage.self) { try decode(bytes) }
+        }
+    }
+}
+
+/// A small generator whose run is its seed's.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var z = self.state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+private func decode(_ bytes: [UInt8]) throws(RecordDamage) -> ObjectRecord {
+    try ObjectRecord.decode(bytes.span)
+}
+
+@Suite("Segments and keys")
+struct SegmentTests {
+    @Test(
+        "a body is cut so that each segment fills sixteen pages",
+        arguments: [
+            (0, 0), (1, 1), (65_511, 1), (65_512, 1), (65_513, 2), (131_024, 2), (131_025, 3),
+        ] as [(UInt64, UInt32)])
+    func count(length: UInt64, segments: UInt32) {
+        #expect(Segment.count(of: length) == segments)
+        let sum = (0..<segments).reduce(0) {
+            $0 + Segment.payloadLength(of: $1, bodyLength: length)
+        }
+        #expect(UInt64(sum) == length)
+        #expect(Segment.payloadLength(of: segments, bodyLength: length) == 0)
+    }
+
+    @Test("a body too long for its segments to be counted has no count")
+    func tooLong() {
+        #expect(Segment.count(of: .max) == nil)
+        #expect(16 + Segment.valueSize == 16 * 4096)
+    }
+
+    @Test("a segment is sound only whole, unchanged and in its place")
+    func damage() {
+        let id = ObjectID(rawValue: 77)
+        let payload = pattern(1000)
+        var value = [UInt8](repeating: 0, count: Segment.headerSize + payload.count)
+        var span = value.mutableSpan
+        Segment.write(
+            [ByteBuffer(bytes: payload[..<300]), ByteBuffer(bytes: payload[300...])], id: id,
+            index: 3, into: &span)
+        func damage(_ value: [UInt8], _ id: ObjectID, _ index: UInt32, _ length: Int) -> String? {
+            Segment.damage(in: value.span, id: id, index: index, length: length)
+        }
+        #expect(Array(value[Segment.headerSize...]) == payload)
+        #expect(damage(value, id, 3, 1000) == nil)
+        #expect(damage(value, id, 4, 1000) != nil)
+        #expect(damage(value, ObjectID(rawValue: 78), 3, 1000) != nil)
+        #expect(damage(value, id, 3, 999) != nil)
+        #expect(damage(Array(value.dropLast()), id, 3, 1000) != nil)
+        #expect(damage([1, 2, 3], id, 3, 1000) != nil)
+        for i in value.indices {
+            var changed = value
+            changed[i] ^= 1
+            #expect(damage(changed, id, 3, 1000) != nil)
+        }
+    }
+
+    @Test("keys of one cache key sort the most recent first, others beside them")
+    func order() {
+        let hash = KeyHash(high: 1, low: 2)
+        let keys = [9, 2, 1].map { ObjectKey(hash: hash, id: ObjectID(rawValue: $0)).bytes }
+        #expect(keys.sorted { $0.lexicographicallyPrecedes($1) } == keys)
+        let first = keys[0]
+        let parsed = ObjectKey(first.span)
+        #expect(parsed?.id == ObjectID(rawValue: 9))
+        let segment = SegmentKey(id: ObjectID(rawValue: 5), index: 6)
+        let bytes = segment.bytes
+        let again = SegmentKey(bytes.span)
+        #expect(again == segment)
+    }
+
+    @Test("the state of a store comes back, and noise does not pass for one")
+    func meta() {
+        var meta = StoreMeta(seed: 7)
+        meta.nextID = 100
+        meta.evictions = 3
+        let bytes = meta.encoded()
+        let again = StoreMeta(bytes.span)
+        #expect(again == meta)
+        for i in bytes.indices where !(4..<8).contains(i) {
+            var changed = bytes
+            changed[i] ^= 4
+            let read = StoreMeta(changed.span)
+            #expect(read == nil)
+        }
+    }
+}

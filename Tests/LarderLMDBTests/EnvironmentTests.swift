@@ -1,0 +1,218 @@
+import Foundation
+import LarderLMDB
+import Testing
+
+/// A directory that goes away with the test.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        let url = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-lmdb-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        self.path = url.path
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: self.path)
+    }
+}
+
+private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+@Suite("An LMDB environment")
+struct EnvironmentTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        self.path = self.directory.path + "/test.mdb"
+    }
+
+    private func open(
+        mapSize: UInt64 = 1 << 20, isReadOnly: Bool = false
+    ) throws(LMDBError) -> Environment {
+        try Environment.open(
+            path: self.path,
+            options: EnvironmentOptions(mapSize: mapSize, isReadOnly: isReadOnly))
+    }
+
+    @Test("gives back what was committed, also after it was opened again")
+    func roundTrip() throws {
+        let key = bytes("key")
+        do {
+            let environment = try self.open()
+            let database = try environment.openDatabases(["a"], creating: true)[0]
+            try environment.write { (transaction) throws(LMDBError) in
+                try transaction.put(database, key.span, bytes("value").span)
+            }
+            environment.close()
+        }
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: false)[0]
+        let value = try environment.read { (transaction) throws(LMDBError) in
+            try transaction.get(database, key.span) { span in
+                span.indices.map { span[$0] }
+            }
+        }
+        #expect(value == bytes("value"))
+        environment.close()
+    }
+
+    @Test("forgets what a throwing body wrote")
+    func abort() throws {
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        let key = bytes("key")
+        #expect(throws: LMDBError(.other, operation: "test")) {
+            try environment.write { (transaction) throws(LMDBError) in
+                try transaction.put(database, key.span, key.span)
+                throw LMDBError(.other, operation: "test")
+            }
+        }
+        let isThere = try environment.read { (transaction) throws(LMDBError) in
+            try transaction.contains(database, key.span)
+        }
+        #expect(!isThere)
+    }
+
+    @Test("is opened once in a process, by whatever path, and can be shared")
+    func secondOpening() throws {
+        let environment = try self.open()
+        let link = self.directory.path + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: self.path)
+        let error = #expect(throws: LMDBError.self) {
+            try Environment.open(path: link, options: EnvironmentOptions())
+        }
+        #expect(error?.code == .alreadyOpen)
+        #expect(Environment.shared(path: link) === environment)
+        environment.close()
+        #expect(Environment.shared(path: link) == nil)
+        try self.open().close()
+    }
+
+    @Test("refuses what begins after its closing, and lets end what began before")
+    func closing() throws {
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        let entries = try environment.read { (transaction) throws(LMDBError) in
+            environment.close()
+            return try transaction.statistics(of: database).entries
+        }
+        #expect(entries == 0)
+        let error = #expect(throws: LMDBError.self) {
+            try environment.read { (_) throws(LMDBError) in }
+        }
+        #expect(error?.code == .closed)
+        environment.close()
+        // Really closed: its place in the registry is free.
+        try self.open().close()
+    }
+
+    @Test("says that the map is full, and goes on")
+    func fullMap() throws {
+        let environment = try self.open(mapSize: 64 << 10)
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        let error = #expect(throws: LMDBError.self) {
+            try environment.write { (transaction) throws(LMDBError) in
+                for i in 0..<100 {
+                    try transaction.put(database, [UInt8(i)].span, reserving: 4000) { span in
+                        for j in span.indices { span[j] = 1 }
+                    }
+                }
+            }
+        }
+        #expect(error?.code == .mapFull)
+        try environment.write { (transaction) throws(LMDBError) in
+            try transaction.put(database, [1].span, [1].span)
+        }
+    }
+
+    @Test("walks entries in the order of their keys, and deletes on the way")
+    func cursor() throws {
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        try environment.write { (transaction) throws(LMDBError) in
+            for i in [5, 1, 4, 2, 3] as [UInt8] {
+                try transaction.put(database, [i].span, [i].span)
+            }
+        }
+        let visited = try environment.write { (transaction) throws(LMDBError) in
+            try transaction.reading.withCursor(database) { (cursor) throws(LMDBError) in
+                var visited: [UInt8] = []
+                var key = try cursor.seek(atOrAfter: [2].span) { key, _ in key[0] }
+                while let found = key {
+                    visited.append(found)
+                    if found % 2 == 0 { try cursor.delete() }
+                    key = try cursor.next { key, _ in key[0] }
+                }
+                return visited
+            }
+        }
+        #expect(visited == [2, 3, 4, 5])
+        let statistics = try environment.read { (transaction) throws(LMDBError) in
+            try transaction.statistics(of: database)
+        }
+        #expect(statistics.entries == 3)
+    }
+
+    @Test("cannot be written to where it is open for reading only")
+    func readOnly() throws {
+        let writer = try self.open()
+        _ = try writer.openDatabases(["a"], creating: true)
+        writer.close()
+        let environment = try self.open(isReadOnly: true)
+        let error = #expect(throws: LMDBError.self) {
+            try environment.write { (_) throws(LMDBError) in }
+        }
+        #expect(error?.code == .permissionDenied)
+        #expect(try environment.openDatabases(["a"], creating: false).count == 1)
+        let missing = #expect(throws: LMDBError.self) {
+            try environment.openDatabases(["b"], creating: false)
+        }
+        #expect(missing?.code == .notFound)
+    }
+
+    @Test("copies itself while it is open")
+    func copy() throws {
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        try environment.write { (transaction) throws(LMDBError) in
+            try transaction.put(database, [1].span, [2].span)
+        }
+        let path = self.directory.path + "/copy.mdb"
+        try environment.copy(to: path, compacting: true)
+        let copy = try Environment.open(path: path, options: EnvironmentOptions())
+        let copied = try copy.openDatabases(["a"], creating: false)[0]
+        let isThere = try copy.read { (transaction) throws(LMDBError) in
+            try transaction.contains(copied, [1].span)
+        }
+        #expect(isThere)
+    }
+
+    @Test("serves many threads at once")
+    func threads() async throws {
+        let environment = try self.open()
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for i in 0..<50 {
+                        let key = [UInt8(task), UInt8(i)]
+                        try environment.write { (transaction) throws(LMDBError) in
+                            try transaction.put(database, key.span, key.span)
+                        }
+                        let isThere = try environment.read { (transaction) throws(LMDBError) in
+                            try transaction.contains(database, key.span)
+                        }
+                        #expect(isThere)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try environment.clearStaleReaders() == 0)
+        #expect(try environment.information().mapSize == 1 << 20)
+    }
+}
