@@ -1,0 +1,135 @@
+import NIOCore
+import Synchronization
+
+/// Counts connections, and holds the door at the most that are allowed.
+///
+/// As HAProxy and nginx do, further clients are left waiting in the kernel's queue: they are served
+/// late, not refused.
+final class ConnectionCount: Sendable {
+    private struct State {
+        var open = 0
+        /// Doors that are shut until a connection closes.
+        var shut: [@Sendable () -> Void] = []
+        /// Whoever waits for the last connection to close.
+        var waiters: [UInt64: @Sendable () -> Void] = [:]
+        var nextWaiter: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    let maximum: Int
+    /// Called when the count has reached its maximum, to make room by closing what is idle.
+    private let full: @Sendable () -> Void
+
+    init(maximum: Int, full: @escaping @Sendable () -> Void) {
+        self.maximum = max(1, maximum)
+        self.full = full
+    }
+
+    var open: Int { self.state.withLock { $0.open } }
+
+    /// Takes a place.
+    ///
+    /// - Parameter reopen: called once a place may be free again, when none was.
+    /// - Returns: whether there was one.
+    func enter(orElse reopen: @escaping @Sendable () -> Void) -> Bool {
+        let (entered, isFull) = self.state.withLock { state -> (Bool, Bool) in
+            guard state.open < self.maximum else {
+                state.shut.append(reopen)
+                return (false, true)
+            }
+            state.open += 1
+            return (true, state.open == self.maximum)
+        }
+        if isFull { self.full() }
+        return entered
+    }
+
+    func leave() {
+        let wake = self.state.withLock { state -> [@Sendable () -> Void] in
+            state.open -= 1
+            var wake = state.shut
+            state.shut = []
+            if state.open == 0 {
+                wake += state.waiters.values
+                state.waiters = [:]
+            }
+            return wake
+        }
+        for call in wake { call() }
+    }
+
+    /// Calls `done` once, when no connection is open: now, or later.
+    ///
+    /// - Returns: a number to `forget` it by.
+    func whenNone(_ done: @escaping @Sendable () -> Void) -> UInt64 {
+        let number = self.state.withLock { state -> UInt64? in
+            guard state.open > 0 else { return nil }
+            state.nextWaiter += 1
+            state.waiters[state.nextWaiter] = done
+            return state.nextWaiter
+        }
+        if number == nil { done() }
+        return number ?? 0
+    }
+
+    func forget(_ number: UInt64) {
+        self.state.withLock { $0.waiters[number] = nil }
+    }
+}
+
+/// Stands before NIO's own acceptor: lets connections through while there are places for them.
+final class AcceptGate: ChannelDuplexHandler {
+    typealias InboundIn = any Channel
+    typealias InboundOut = any Channel
+    typealias OutboundIn = Never
+
+    private let count: ConnectionCount
+    /// Accepted, but without a place; no more than one batch of accepts.
+    private var waiting = CircularBuffer<any Channel>()
+    private var wantsRead = false
+
+    init(count: ConnectionCount) {
+        self.count = count
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.waiting.append(self.unwrapInboundIn(data))
+        self.admit(context)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.waiting.isEmpty {
+            context.read()
+        } else {
+            self.wantsRead = true
+        }
+    }
+
+    private func admit(_ context: ChannelHandlerContext) {
+        while let channel = self.waiting.first {
+            let gate = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            let entered = self.count.enter {
+                gate.eventLoop.execute {
+                    let (handler, context) = gate.value
+                    handler.admit(context)
+                }
+            }
+            guard entered else { return }
+            self.waiting.removeFirst()
+            let count = self.count
+            channel.closeFuture.whenComplete { _ in count.leave() }
+            context.fireChannelRead(self.wrapInboundOut(channel))
+            context.fireChannelReadComplete()
+        }
+        if self.wantsRead {
+            self.wantsRead = false
+            context.read()
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        for channel in self.waiting { channel.close(promise: nil) }
+        self.waiting.removeAll()
+        context.fireChannelInactive()
+    }
+}
