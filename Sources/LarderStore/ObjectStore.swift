@@ -13,6 +13,20 @@ package struct ObjectID: Hashable, Sendable, Comparable {
     package static func < (a: ObjectID, b: ObjectID) -> Bool { a.rawValue < b.rawValue }
 }
 
+/// A place in the order of a store's removals: what was removed before it, and what after.
+///
+/// Take it before a request is sent, hand it in when the response is stored: a response that was
+/// asked for before its key was purged must not become visible after the purge.
+package struct RemovalMark: Hashable, Sendable, Comparable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    package static func < (a: RemovalMark, b: RemovalMark) -> Bool { a.rawValue < b.rawValue }
+}
+
 /// Where a stored response was found.
 package enum StoreTier: String, Sendable, Codable, CaseIterable { case memory, disk }
 
@@ -85,6 +99,17 @@ package protocol ObjectStore: AnyObject, Sendable {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)?
+    /// The present place in the order of removals.
+    func removalMark() -> RemovalMark
+    /// Begins to store a response whose request was sent when the mark was `begun`; otherwise as
+    /// `store` without it, which takes the mark itself.
+    ///
+    /// When all of its key, or a part of the store with it, is removed after `begun`, the sink
+    /// ends with `.abandoned(.removed)` instead of becoming visible.
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)?
     /// Replaces the head of a stored response (a 304 freshened it, or it was invalidated).
     func update(_ id: ObjectID, of key: CacheKey, head: StoredHead)
     /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
@@ -102,6 +127,18 @@ package protocol ObjectStore: AnyObject, Sendable {
     func statistics() -> StoreStatistics
     /// Finishes what was committed, drops what was not, and closes. Nothing may be called after it.
     func close(_ completion: @escaping @Sendable () -> Void)
+}
+
+extension ObjectStore {
+    /// For a store that lies below another, which minds the order for it.
+    package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.store(head, for: key, length: length, replacing: replacing, observer: observer)
+    }
 }
 
 /// Takes the body of one response into a store, behind the back of whoever produces it.
@@ -140,6 +177,8 @@ package enum SinkAbandonment: String, Sendable, Equatable, CaseIterable {
     case storeFailed = "store-failed"
     case tooSlow = "store-too-slow"
     case closing = "store-closing"
+    /// Its key was removed after the response had been asked for.
+    case removed = "removed-meanwhile"
 }
 
 /// Hears how a sink gets on. Called from the store's threads or from inside the sink's own calls;

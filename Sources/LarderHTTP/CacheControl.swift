@@ -1,0 +1,201 @@
+/// The directives of `Cache-Control` in a request or a response (RFC 9111 §5.2).
+///
+/// All lines and members count together. Where a directive stands twice the more restrictive one
+/// holds (§4.2.1). A malformed directive restricts but never grants: `max-age` with anything but
+/// digits makes the response stale at once, while a malformed `max-stale` allows nothing. Both the
+/// token and the quoted form of an argument are read, as §5.2 asks. Unknown directives are ignored.
+package struct CacheControl: Sendable, Equatable {
+    package var noStore = false
+    /// `no-cache` without field names.
+    package var noCache = false
+    /// The fields that a qualified `no-cache="…"` names.
+    package var noCacheFields: [FieldName] = []
+    /// `private` without field names.
+    package var isPrivate = false
+    /// The fields that a qualified `private="…"` names.
+    package var privateFields: [FieldName] = []
+    package var isPublic = false
+    package var mustRevalidate = false
+    package var proxyRevalidate = false
+    package var mustUnderstand = false
+    package var noTransform = false
+    package var immutable = false
+    package var onlyIfCached = false
+    package var maxAge: Duration?
+    package var sMaxage: Duration?
+    /// Without an argument: `unlimited`.
+    package var maxStale: Duration?
+    package var minFresh: Duration?
+    package var staleWhileRevalidate: Duration?
+    package var staleIfError: Duration?
+    /// `max-age` or `s-maxage` had an argument that is no number; it counts as zero.
+    package var hasInvalidLifetime = false
+    /// At least one field line of that name was there.
+    package var isPresent = false
+
+    /// What a `max-stale` without an argument accepts.
+    package static let unlimited = Duration.seconds(DeltaSeconds.limit)
+
+    /// No directives.
+    package init() {}
+
+    /// The directives in all lines of `name`.
+    package init(_ fields: Fields, name: FieldName = FieldName(.cacheControl)) {
+        for line in fields.lines where fields.matches(line, name) {
+            self.isPresent = true
+            for member in ListMembers(fields.value(of: line)) {
+                guard let directive = Directive(member) else { continue }
+                self.apply(directive)
+            }
+        }
+    }
+
+    /// The directives of a request; `Pragma: no-cache` counts where there is no `Cache-Control`
+    /// (RFC 9111 §5.4).
+    package init(request fields: Fields) {
+        self.init(fields)
+        guard !self.isPresent else { return }
+        self.noCache = fields.members(FieldName(.pragma)).contains { $0.spells("no-cache") }
+    }
+
+    /// Names of directives that Larder acts on.
+    package enum Name: String, Sendable, CaseIterable {
+        case maxAge = "max-age"
+        case noCache = "no-cache"
+        case noStore = "no-store"
+        case isPrivate = "private"
+        case isPublic = "public"
+        case sMaxage = "s-maxage"
+        case mustRevalidate = "must-revalidate"
+        case proxyRevalidate = "proxy-revalidate"
+        case mustUnderstand = "must-understand"
+        case noTransform = "no-transform"
+        case immutable = "immutable"
+        case onlyIfCached = "only-if-cached"
+        case maxStale = "max-stale"
+        case minFresh = "min-fresh"
+        case staleWhileRevalidate = "stale-while-revalidate"
+        case staleIfError = "stale-if-error"
+
+        private static let all = Self.allCases
+
+        /// The directive that these bytes name in any case.
+        package init?(matching bytes: FieldValue) {
+            guard let name = Self.all.first(where: { bytes.spells($0.rawValue) }) else {
+                return nil
+            }
+            self = name
+        }
+    }
+
+    /// One list member, taken apart.
+    package struct Directive: Sendable, Equatable {
+        package enum Argument: Sendable, Equatable {
+            case none
+            /// Quotes removed, quoted pairs resolved.
+            case value(FieldValue)
+            /// Something follows the name that the grammar does not know.
+            case malformed
+        }
+
+        package let name: FieldValue
+        package let argument: Argument
+
+        /// Nil where the member does not begin with a token.
+        package init?(_ member: FieldValue) {
+            let name = member.prefix(while: ASCII.isToken)
+            guard !name.isEmpty else { return nil }
+            self.name = name
+            let rest = member[name.endIndex...]
+            if rest.isEmpty {
+                self.argument = .none
+            } else if rest.first != ASCII.equals {
+                self.argument = .malformed
+            } else {
+                let value = rest.dropFirst()
+                if value.isToken {
+                    self.argument = .value(value)
+                } else if let content = value.unquoted {
+                    self.argument = .value(content)
+                } else {
+                    self.argument = .malformed
+                }
+            }
+        }
+
+        /// The argument as `delta-seconds`.
+        var seconds: Duration? {
+            if case .value(let digits) = self.argument { return DeltaSeconds.parse(digits) }
+            return nil
+        }
+
+        /// The argument as a list of field names; nil where it is not a list of tokens.
+        var fieldNames: [FieldName]? {
+            guard case .value(let list) = self.argument else { return nil }
+            var names: [FieldName] = []
+            for member in ListMembers(list) {
+                guard member.isToken else { return nil }
+                names.append(FieldName(String(decoding: member, as: UTF8.self)))
+            }
+            return names.isEmpty ? nil : names
+        }
+    }
+
+    private mutating func apply(_ directive: Directive) {
+        guard let name = Name(matching: directive.name) else { return }
+        switch name {
+        case .noStore: self.noStore = true
+        case .mustRevalidate: self.mustRevalidate = true
+        case .proxyRevalidate: self.proxyRevalidate = true
+        case .mustUnderstand: self.mustUnderstand = self.mustUnderstand || directive.isBare
+        case .noTransform: self.noTransform = true
+        case .onlyIfCached: self.onlyIfCached = true
+        case .isPublic: self.isPublic = self.isPublic || directive.isBare
+        case .immutable: self.immutable = self.immutable || directive.isBare
+        case .noCache: self.restrict(directive, whole: \.noCache, fields: \.noCacheFields)
+        case .isPrivate: self.restrict(directive, whole: \.isPrivate, fields: \.privateFields)
+        case .maxAge: self.limitLifetime(\.maxAge, directive.seconds)
+        case .sMaxage: self.limitLifetime(\.sMaxage, directive.seconds)
+        case .minFresh:
+            let wanted = directive.seconds ?? Self.unlimited
+            self.minFresh = max(self.minFresh ?? .zero, wanted)
+        case .maxStale:
+            self.allow(\.maxStale, directive.isBare ? Self.unlimited : directive.seconds)
+        case .staleWhileRevalidate: self.allow(\.staleWhileRevalidate, directive.seconds)
+        case .staleIfError: self.allow(\.staleIfError, directive.seconds)
+        }
+    }
+
+    /// `no-cache` or `private`: names fields, or forbids the whole.
+    private mutating func restrict(
+        _ directive: Directive, whole: WritableKeyPath<Self, Bool>,
+        fields: WritableKeyPath<Self, [FieldName]>
+    ) {
+        if let names = directive.fieldNames {
+            self[keyPath: fields].append(contentsOf: names)
+        } else {
+            self[keyPath: whole] = true
+        }
+    }
+
+    private mutating func limitLifetime(
+        _ limit: WritableKeyPath<Self, Duration?>, _ seconds: Duration?
+    ) {
+        if seconds == nil { self.hasInvalidLifetime = true }
+        let new = seconds ?? .zero
+        self[keyPath: limit] = min(self[keyPath: limit] ?? new, new)
+    }
+
+    private mutating func allow(
+        _ window: WritableKeyPath<Self, Duration?>, _ seconds: Duration?
+    ) {
+        // Said twice, once unreadably: only what both allow is allowed.
+        let new = seconds ?? .zero
+        self[keyPath: window] = min(self[keyPath: window] ?? new, new)
+    }
+}
+
+extension CacheControl.Directive {
+    /// There is no argument.
+    var isBare: Bool { self.argument == .none }
+}

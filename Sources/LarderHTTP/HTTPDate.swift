@@ -1,0 +1,196 @@
+/// `HTTP-date`: a moment in whole seconds of GMT (RFC 9110 §5.6.7).
+package enum HTTPDate {
+    private static let days = [
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    ]
+    private static let shortDays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]
+
+    // MARK: Reading
+
+    /// The moment that the bytes name, or nil where they are none of the three forms.
+    ///
+    /// Case is set aside, as RFC 9111 §4.2 asks of a cache; everything else is exact: the zone is
+    /// `GMT`, the day exists in its month, and nothing stands before or after. Whether the name of
+    /// the day fits the date is not looked at: it adds nothing, and senders get it wrong.
+    ///
+    /// - Parameter now: settles the century of a two-digit year (§5.6.7).
+    package static func parse(_ bytes: FieldValue, now: Timestamp) -> Timestamp? {
+        var cursor = Cursor(rest: bytes)
+        if let index = cursor.word(in: self.days), index < 7 {
+            return cursor.rfc850(now: now)
+        }
+        guard cursor.word(in: self.shortDays) != nil else { return nil }
+        return cursor.skip(",") ? cursor.fixdate() : cursor.asctime()
+    }
+
+    /// The moment that the bytes name; see `parse(_:now:)` over a field value.
+    package static func parse(_ bytes: some Collection<UInt8>, now: Timestamp) -> Timestamp? {
+        self.parse(Array(bytes)[...], now: now)
+    }
+
+    private struct Parts {
+        var year = 0
+        var month = 0
+        var day = 0
+        var secondsOfDay = 0
+
+        /// Nil where the day does not exist.
+        var timestamp: Timestamp? {
+            let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0)
+            let lengths = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+            guard (1...12).contains(self.month),
+                (1...lengths[self.month - 1]).contains(self.day)
+            else { return nil }
+            let days = HTTPDate.days(year: self.year, month: self.month, day: self.day)
+            return Timestamp(seconds: Int64(days * 86_400 + self.secondsOfDay))
+        }
+    }
+
+    /// Reads a date from the front, step by step; a step that does not fit yields nil or false.
+    private struct Cursor {
+        var rest: FieldValue
+
+        /// `SP 06 SP Nov SP 1994 SP 08:49:37 SP GMT`, what follows `Sun,`.
+        mutating func fixdate() -> Timestamp? {
+            var parts = Parts()
+            guard self.skip(" "), let day = self.digits(2),
+                self.skip(" "), let month = self.word(in: HTTPDate.months),
+                self.skip(" "), let year = self.digits(4),
+                self.skip(" "), let time = self.time(),
+                self.skip(" gmt"), self.rest.isEmpty
+            else { return nil }
+            parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
+            return parts.timestamp
+        }
+
+        /// `, 06-Nov-94 08:49:37 GMT`, what follows `Sunday`.
+        ///
+        /// A year that appears to be more than 50 years ahead is the most recent one in the past
+        /// with the same last two digits.
+        mutating func rfc850(now: Timestamp) -> Timestamp? {
+            guard self.skip(", "), let day = self.digits(2),
+                self.skip("-"), let month = self.word(in: HTTPDate.months),
+                self.skip("-"), let shortYear = self.digits(2),
+                self.skip(" "), let time = self.time(),
+                self.skip(" gmt"), self.rest.isEmpty
+            else { return nil }
+            let thisYear = HTTPDate.civil(days: HTTPDate.daysAndSeconds(now).days).year
+            var year = thisYear - thisYear % 100 + shortYear
+            if year > thisYear + 50 { year -= 100 }
+            if year <= thisYear - 50 { year += 100 }
+            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
+            return parts.timestamp
+        }
+
+        /// `SP Nov SP  6 SP 08:49:37 SP 1994`, what follows `Sun`.
+        mutating func asctime() -> Timestamp? {
+            guard self.skip(" "), let month = self.word(in: HTTPDate.months), self.skip(" "),
+                let day = self.skip(" ") ? self.digits(1) : self.digits(2),
+                self.skip(" "), let time = self.time(),
+                self.skip(" "), let year = self.digits(4), self.rest.isEmpty
+            else { return nil }
+            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
+            return parts.timestamp
+        }
+
+        /// `08:49:37` in seconds; 60 is a leap second, counted as the one that follows.
+        mutating func time() -> Int? {
+            guard let hour = self.digits(2), hour < 24, self.skip(":"),
+                let minute = self.digits(2), minute < 60, self.skip(":"),
+                let second = self.digits(2), second <= 60
+            else { return nil }
+            return hour * 3600 + minute * 60 + second
+        }
+
+        mutating func digits(_ count: Int) -> Int? {
+            guard self.rest.count >= count else { return nil }
+            var number = 0
+            for byte in self.rest.prefix(count) {
+                guard ASCII.isDigit(byte) else { return nil }
+                number = number * 10 + Int(byte - 0x30)
+            }
+            self.rest = self.rest.dropFirst(count)
+            return number
+        }
+
+        mutating func skip(_ lowercase: String) -> Bool {
+            let count = lowercase.utf8.count
+            guard self.rest.prefix(count).spells(lowercase) else { return false }
+            self.rest = self.rest.dropFirst(count)
+            return true
+        }
+
+        mutating func word(in words: [String]) -> Int? {
+            for (index, word) in words.enumerated() where self.skip(word) {
+                return index
+            }
+            return nil
+        }
+    }
+
+    // MARK: Writing
+
+    /// The moment as an IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`, fractions cut off.
+    ///
+    /// Years outside 0…9999 have no such form: the nearest moment that has one is written.
+    package static func format(_ moment: Timestamp) -> String {
+        let bounded = min(max(moment.seconds, -62_167_219_200), 253_402_300_799)
+        let (days, seconds) = self.daysAndSeconds(Timestamp(seconds: bounded))
+        let (year, month, day) = self.civil(days: days)
+        // 1970-01-01 was a Thursday.
+        let weekday = ((days + 3) % 7 + 7) % 7
+        var text = ""
+        text.reserveCapacity(29)
+        text += self.capitalized(self.shortDays[weekday]) + ", " + self.padded(day, 2) + " "
+        text += self.capitalized(self.months[month - 1]) + " " + self.padded(year, 4) + " "
+        text += self.padded(seconds / 3600, 2) + ":" + self.padded(seconds / 60 % 60, 2) + ":"
+        text += self.padded(seconds % 60, 2) + " GMT"
+        return text
+    }
+
+    private static func capitalized(_ word: String) -> String {
+        word.prefix(1).uppercased() + word.dropFirst()
+    }
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    // MARK: The calendar
+
+    private static func daysAndSeconds(_ moment: Timestamp) -> (days: Int, seconds: Int) {
+        let all = Int(moment.seconds)
+        let days = all >= 0 ? all / 86_400 : (all + 1) / 86_400 - 1
+        return (days, all - days * 86_400)
+    }
+
+    /// Days since 1970-01-01 of a date in the proleptic Gregorian calendar.
+    ///
+    /// Years are counted from March, so that the leap day is the last of its year.
+    private static func days(year: Int, month: Int, day: Int) -> Int {
+        let y = month <= 2 ? year - 1 : year
+        let era = (y >= 0 ? y : y - 399) / 400
+        let yearOfEra = y - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    /// The inverse of `days(year:month:day:)`.
+    private static func civil(days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+}

@@ -1,0 +1,134 @@
+package import LarderHTTP
+
+/// Where a freshness lifetime comes from (RFC 9111 §4.2.1).
+package enum LifetimeSource: String, Sendable, Codable, CaseIterable {
+    case sMaxage = "s-maxage"
+    case maxAge = "max-age"
+    case expires
+    case heuristic
+    /// Nothing gives one: the response is stale from the start.
+    case none
+}
+
+/// How fresh a stored response is at one moment (RFC 9111 §4.2).
+package struct Freshness: Sendable, Equatable {
+    /// Never negative.
+    package let lifetime: Duration
+    package let source: LifetimeSource
+    /// `current_age` of §4.2.3; never negative.
+    package let currentAge: Duration
+
+    package init(lifetime: Duration, source: LifetimeSource, currentAge: Duration) {
+        self.lifetime = lifetime
+        self.source = source
+        self.currentAge = currentAge
+    }
+
+    /// What is left of the lifetime; negative by how long the response has been stale.
+    package var remaining: Duration { self.lifetime - self.currentAge }
+
+    /// `freshness_lifetime > current_age` (§4.2).
+    package var isFresh: Bool { self.lifetime > self.currentAge }
+
+    /// How long the response has been stale; zero while it is fresh.
+    package var staleness: Duration { max(.zero, self.currentAge - self.lifetime) }
+
+    /// The freshness of a stored response.
+    package static func of(
+        _ head: StoredHead, at now: Timestamp, configuration: PolicyConfiguration
+    ) -> Freshness {
+        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        return self.of(head, directives, at: now, configuration: configuration)
+    }
+
+    /// The freshness of a stored response whose directives have been read already.
+    static func of(
+        _ head: StoredHead, _ directives: ResponseDirectives, at now: Timestamp,
+        configuration: PolicyConfiguration
+    ) -> Freshness {
+        let date = head.fields.date(.date, now: head.responseTime)
+        let (lifetime, source) = self.lifetime(
+            of: head, directives, date: date ?? head.responseTime, configuration: configuration)
+        return Freshness(
+            lifetime: max(.zero, lifetime), source: source,
+            currentAge: self.currentAge(of: head, date: date, at: now))
+    }
+
+    // MARK: Lifetime
+
+    /// `freshness_lifetime` (§4.2.1): the first of `s-maxage` (shared only), `max-age`, `Expires`
+    /// and the heuristic that applies.
+    private static func lifetime(
+        of head: StoredHead, _ directives: ResponseDirectives, date: Timestamp,
+        configuration: PolicyConfiguration
+    ) -> (Duration, LifetimeSource) {
+        let control = directives.control
+        if configuration.kind == .shared, let sMaxage = control.sMaxage {
+            return (sMaxage, .sMaxage)
+        }
+        if let maxAge = control.maxAge { return (maxAge, .maxAge) }
+        if directives.targetedField == nil, head.fields.has(.expires) {
+            return (self.untilExpires(head, date: date), .expires)
+        }
+        guard head.status.isHeuristicallyCacheable || control.isPublic else {
+            return (.zero, .none)
+        }
+        return self.heuristic(head, date: date, configuration: configuration)
+    }
+
+    /// `Expires` less `Date`. Anything that is no date means "already expired" (§5.3); of several
+    /// lines the earliest counts, as conflicts go to the more restrictive (§4.2.1).
+    private static func untilExpires(_ head: StoredHead, date: Timestamp) -> Duration {
+        var earliest: Timestamp?
+        for line in head.fields.lines where line.known == .expires {
+            let value = head.fields.value(of: line)
+            guard let expires = HTTPDate.parse(value, now: head.responseTime) else { return .zero }
+            earliest = min(earliest ?? expires, expires)
+        }
+        return earliest.map { $0 - date } ?? .zero
+    }
+
+    /// A part of the time that the representation had gone unchanged (§4.2.2), bounded.
+    private static func heuristic(
+        _ head: StoredHead, date: Timestamp, configuration: PolicyConfiguration
+    ) -> (Duration, LifetimeSource) {
+        guard let modified = head.fields.date(.lastModified, now: head.responseTime),
+            modified < date
+        else { return (.zero, .none) }
+        let unchanged = Double((date - modified).inMicroseconds)
+        let bound = Double(configuration.heuristicMaximum.inMicroseconds)
+        let lifetime = min(bound, unchanged * configuration.heuristicFraction)
+        // A fraction from the settings may be absurd; the conversion must not trap on it.
+        guard let whole = Int64(exactly: max(0, lifetime).rounded(.down)) else {
+            return (.zero, .none)
+        }
+        return (.microseconds(whole), .heuristic)
+    }
+
+    // MARK: Age
+
+    /// `current_age` (§4.2.3).
+    ///
+    /// `Date` has whole seconds, so the apparent age is taken between whole seconds: else a response
+    /// would be up to a second old at its birth. A clock that was set back makes nothing younger
+    /// than it was when it came.
+    private static func currentAge(
+        of head: StoredHead, date: Timestamp?, at now: Timestamp
+    ) -> Duration {
+        let received = Timestamp(seconds: head.responseTime.seconds)
+        let apparentAge = max(.zero, received - (date ?? received))
+        let responseDelay = max(.zero, head.responseTime - head.requestTime)
+        let correctedAge = self.ageValue(head.fields) + responseDelay
+        let residentTime = max(.zero, now - head.responseTime)
+        return max(apparentAge, correctedAge) + residentTime
+    }
+
+    /// `age_value`: the first member of the first `Age`; zero where it is no number (§5.1).
+    static func ageValue(_ fields: Fields) -> Duration {
+        for line in fields.lines where line.known == .age {
+            var members = ListMembers(fields.value(of: line))
+            return members.next().flatMap { DeltaSeconds.parse($0) } ?? .zero
+        }
+        return .zero
+    }
+}

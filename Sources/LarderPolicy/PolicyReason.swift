@@ -1,0 +1,134 @@
+/// The rule that decided: one case a rule.
+///
+/// The raw value is a token. It stands in the access log, names a counter, and is the `detail` of
+/// `Cache-Status` (RFC 9211 §2.8).
+package enum PolicyReason: String, Sendable, Codable, CaseIterable {
+    // MARK: Why a request is not answered from the cache
+
+    /// Only GET and HEAD are answered from what is stored (RFC 9111 §4, RFC 9110 §9.2.3).
+    case methodNotCacheable = "method-not-cacheable"
+    /// A GET or HEAD with content has no meaning that a cache could know (RFC 9110 §9.3.1).
+    case requestContent = "request-content"
+    /// Nothing is stored under the key (RFC 9111 §4).
+    case nothingStored = "nothing-stored"
+    /// Something is stored, but for other values of the fields that `Vary` names (RFC 9111 §4.1).
+    case noMatchingVariant = "no-matching-variant"
+    /// `If-Match` and `If-Unmodified-Since` are for the origin to judge (RFC 9111 §4.3.2).
+    case conditionForOrigin = "condition-for-origin"
+    /// The request says `only-if-cached`, and nothing stored may be used (RFC 9111 §5.2.1.7).
+    case onlyIfCached = "only-if-cached"
+
+    // MARK: Why a stored response is validated first
+
+    /// It was invalidated by an unsafe request or a purge (RFC 9111 §4.4).
+    case invalidated = "invalidated"
+    /// The request says `no-cache` (RFC 9111 §5.2.1.4), or `Pragma: no-cache` alone (§5.4).
+    case requestNoCache = "request-no-cache"
+    /// The request says `no-store`: nothing of this exchange is stored, and what is stored is not
+    /// used (RFC 9111 §5.2.1.5).
+    case requestNoStore = "request-no-store"
+    /// The stored response is older than the request's `max-age` (RFC 9111 §5.2.1.1).
+    case requestMaxAge = "request-max-age"
+    /// The stored response will not stay fresh as long as `min-fresh` asks (RFC 9111 §5.2.1.3).
+    case requestMinFresh = "request-min-fresh"
+    /// The response says `no-cache` (RFC 9111 §5.2.2.4).
+    case responseNoCache = "response-no-cache"
+    /// Its `s-maxage` or `max-age` is over (RFC 9111 §4.2).
+    case lifetimeOver = "lifetime-over"
+    /// Its `Expires` has passed, or never was a date (RFC 9111 §5.3).
+    case expired = "expired"
+    /// Its heuristic lifetime is over (RFC 9111 §4.2.2).
+    case heuristicOver = "heuristic-over"
+    /// It has no lifetime, only a validator (RFC 9111 §4.2).
+    case noLifetime = "no-lifetime"
+    /// It is stale, and `must-revalidate` forbids its use (RFC 9111 §5.2.2.2).
+    case mustRevalidate = "must-revalidate"
+    /// It is stale, and `proxy-revalidate` forbids its use in a shared cache (RFC 9111 §5.2.2.8).
+    case proxyRevalidate = "proxy-revalidate"
+    /// It is stale, and `s-maxage` forbids its use in a shared cache (RFC 9111 §5.2.2.10).
+    case sharedLifetimeOver = "s-maxage-over"
+
+    // MARK: Why a stale response is used
+
+    /// The request's `max-stale` accepts it (RFC 9111 §5.2.1.2).
+    case requestMaxStale = "request-max-stale"
+    /// Within its `stale-while-revalidate` (RFC 5861 §3).
+    case staleWhileRevalidate = "stale-while-revalidate"
+    /// The origin failed, within `stale-if-error` (RFC 5861 §4).
+    case staleIfError = "stale-if-error"
+    /// The origin failed, within the grace that the settings give (RFC 9111 §4.2.4).
+    case graceOnError = "grace-on-error"
+
+    // MARK: Why a response is not stored
+
+    /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
+    case interimResponse = "interim-response"
+    /// A 206 is not stored yet (RFC 9111 §3.3 leaves it to the cache).
+    case partialResponse = "partial-response"
+    /// A 304 to the client's own condition belongs to nothing stored here (RFC 9111 §4.3.4).
+    case notModifiedResponse = "not-modified-response"
+    /// A 412 or 416 answers the request's condition or range, which the key does not hold
+    /// (RFC 9110 §15.5.13, §15.5.17).
+    case answersCondition = "answers-condition"
+    /// The response says `no-store` (RFC 9111 §5.2.2.5).
+    case responseNoStore = "response-no-store"
+    /// The response says `private`, and this cache is shared (RFC 9111 §5.2.2.7).
+    case responsePrivate = "response-private"
+    /// The request bore credentials, and the response does not allow storing (RFC 9111 §3.5).
+    case requestAuthorization = "request-authorization"
+    /// It says `must-understand`, and the status is not one of those understood
+    /// (RFC 9111 §5.2.2.3).
+    case statusNotUnderstood = "status-not-understood"
+    /// Its status is not heuristically cacheable, and nothing explicit allows storing
+    /// (RFC 9111 §3).
+    case statusNeedsExplicit = "status-needs-explicit-freshness"
+    /// `Vary: *` matches no later request (RFC 9111 §4.1).
+    case varyAny = "vary-any"
+    /// It could never be used: neither freshness nor a validator (RFC 9111 §4.2.2, §4.3.1).
+    case noFreshnessNoValidator = "no-freshness-no-validator"
+    /// It contradicts itself: two values where there can be one, or a range in a whole response
+    /// (RFC 9110 §5.3, §14.4).
+    case contradictory = "contradictory"
+    /// It sets a cookie, and the settings keep such responses out (RFC 9111 §7.3).
+    case setsCookie = "sets-cookie"
+}
+
+extension PolicyReason {
+    /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`.
+    package var section: String {
+        switch self {
+        case .methodNotCacheable, .nothingStored: "RFC 9111 §4"
+        case .requestContent: "RFC 9110 §9.3.1"
+        case .noMatchingVariant, .varyAny: "RFC 9111 §4.1"
+        case .conditionForOrigin: "RFC 9111 §4.3.2"
+        case .onlyIfCached: "RFC 9111 §5.2.1.7"
+        case .invalidated: "RFC 9111 §4.4"
+        case .requestNoCache: "RFC 9111 §5.2.1.4"
+        case .requestNoStore: "RFC 9111 §5.2.1.5"
+        case .requestMaxAge: "RFC 9111 §5.2.1.1"
+        case .requestMinFresh: "RFC 9111 §5.2.1.3"
+        case .responseNoCache: "RFC 9111 §5.2.2.4"
+        case .lifetimeOver, .noLifetime: "RFC 9111 §4.2"
+        case .expired: "RFC 9111 §5.3"
+        case .heuristicOver: "RFC 9111 §4.2.2"
+        case .mustRevalidate: "RFC 9111 §5.2.2.2"
+        case .proxyRevalidate: "RFC 9111 §5.2.2.8"
+        case .sharedLifetimeOver: "RFC 9111 §5.2.2.10"
+        case .requestMaxStale: "RFC 9111 §5.2.1.2"
+        case .staleWhileRevalidate: "RFC 5861 §3"
+        case .staleIfError: "RFC 5861 §4"
+        case .graceOnError: "RFC 9111 §4.2.4"
+        case .interimResponse, .statusNeedsExplicit: "RFC 9111 §3"
+        case .partialResponse: "RFC 9111 §3.3"
+        case .notModifiedResponse: "RFC 9111 §4.3.4"
+        case .answersCondition: "RFC 9110 §15.5.13, §15.5.17"
+        case .responseNoStore: "RFC 9111 §5.2.2.5"
+        case .responsePrivate: "RFC 9111 §5.2.2.7"
+        case .requestAuthorization: "RFC 9111 §3.5"
+        case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
+        case .noFreshnessNoValidator: "RFC 9111 §4.2.2"
+        case .contradictory: "RFC 9110 §5.3"
+        case .setsCookie: "RFC 9111 §7.3"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package import LarderHTTP
+
+/// The directives that govern a response, and the field they came from.
+///
+/// A targeted field takes the place of `Cache-Control` and of `Expires` (RFC 9213 §2.2).
+package struct ResponseDirectives: Sendable {
+    package let control: CacheControl
+    /// The targeted field that governs; nil where `Cache-Control` does.
+    package let targetedField: FieldName?
+
+    package init(_ fields: Fields, configuration: PolicyConfiguration) {
+        for name in configuration.targetedFields {
+            if let control = CacheControl(targeted: fields, name: name) {
+                self.control = control
+                self.targetedField = name
+                return
+            }
+        }
+        self.control = CacheControl(fields)
+        self.targetedField = nil
+    }
+}
+
+/// What the status code alone says about caching.
+extension StatusCode {
+    /// Heuristic freshness is allowed without explicit permission (RFC 9110 §15.1).
+    package var isHeuristicallyCacheable: Bool {
+        switch self.rawValue {
+        case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
+        default: false
+        }
+    }
+
+    /// A status whose requirements for caching are implemented here: the final ones of RFC 9110 §15,
+    /// but for 206 and 304, which are not stored.
+    package var isUnderstood: Bool {
+        switch self.rawValue {
+        case 200...205, 300...303, 305, 307, 308, 400...411, 413...415, 417, 421, 422, 426,
+            500...505:
+            true
+        default: false
+        }
+    }
+}
+
+extension Fields {
+    /// The moment in the one field of this name; nil where it is missing or no date.
+    ///
+    /// - Parameter now: settles the century of a two-digit year.
+    func date(_ name: KnownField, now: Timestamp) -> Timestamp? {
+        for line in self.lines where line.known == name {
+            return HTTPDate.parse(self.value(of: line), now: now)
+        }
+        return nil
+    }
+
+    func has(_ name: KnownField) -> Bool {
+        self.lines.contains { $0.known == name }
+    }
+
+    /// Whether there are two lines of this name with different values.
+    func disagrees(on name: KnownField) -> Bool {
+        var first: FieldValue?
+        for line in self.lines where line.known == name {
+            let value = self.value(of: line)
+            if let first, !first.elementsEqual(value) { return true }
+            first = value
+        }
+        return false
+    }
+}

@@ -1,0 +1,143 @@
+package import LarderHTTP
+
+/// How a request is answered, given what is stored.
+///
+/// Indices are those of the candidates that were asked about.
+package enum ReuseVerdict: Sendable, Equatable {
+    /// Answer with this stored response, `stale` naming the rule that allows it where it is not fresh.
+    case serve(
+        index: Int, freshness: Freshness, stale: PolicyReason?, revalidateInBackground: Bool)
+    /// Ask the origin whether this stored response still holds, then answer.
+    case validate(index: Int, forward: CacheStatus.Forward, because: PolicyReason)
+    /// Ask the origin as if nothing were stored.
+    case fetch(forward: CacheStatus.Forward, because: PolicyReason)
+    /// Answer 504 without asking the origin (RFC 9111 §5.2.1.7).
+    case refuse(because: PolicyReason)
+}
+
+/// Whether a stored response may answer a request (RFC 9111 §4).
+package enum Reuse {
+    /// Decides on one request.
+    ///
+    /// - Parameter candidates: all that is stored under the request's key.
+    package static func decide(
+        request: Request, candidates: [StoredHead], now: Timestamp,
+        configuration: PolicyConfiguration
+    ) -> ReuseVerdict {
+        let asked = CacheControl(request: request.fields)
+        let verdict = self.verdict(request, asked, candidates, now, configuration)
+        guard asked.onlyIfCached else { return verdict }
+        switch verdict {
+        case .serve, .refuse: return verdict
+        case .validate, .fetch: return .refuse(because: .onlyIfCached)
+        }
+    }
+
+    private static func verdict(
+        _ request: Request, _ asked: CacheControl, _ candidates: [StoredHead], _ now: Timestamp,
+        _ configuration: PolicyConfiguration
+    ) -> ReuseVerdict {
+        if let (forward, reason) = self.outside(request, asked) {
+            return .fetch(forward: forward, because: reason)
+        }
+        // A 206 would answer only some ranges, and a HEAD has no content: neither is stored today.
+        let usable = candidates.indices.filter {
+            candidates[$0].status != .partialContent && candidates[$0].method != .head
+        }
+        guard !usable.isEmpty else {
+            return .fetch(forward: .uriMiss, because: .nothingStored)
+        }
+        guard
+            let index = Variance.selected(
+                by: request, among: candidates, indices: usable, configuration: configuration)
+        else {
+            return .fetch(forward: .varyMiss, because: .noMatchingVariant)
+        }
+        return self.judge(candidates[index], index, asked, now, configuration)
+    }
+
+    /// Why a request is not one that a cache answers at all.
+    private static func outside(
+        _ request: Request, _ asked: CacheControl
+    ) -> (CacheStatus.Forward, PolicyReason)? {
+        guard request.method == .get || request.method == .head else {
+            return (.method, .methodNotCacheable)
+        }
+        if request.bodyLength != .none { return (.bypass, .requestContent) }
+        if request.fields.has(.ifMatch) || request.fields.has(.ifUnmodifiedSince) {
+            return (.request, .conditionForOrigin)
+        }
+        return asked.noStore ? (.request, .requestNoStore) : nil
+    }
+
+    private static func judge(
+        _ head: StoredHead, _ index: Int, _ asked: CacheControl, _ now: Timestamp,
+        _ configuration: PolicyConfiguration
+    ) -> ReuseVerdict {
+        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
+        if head.isInvalidated {
+            return .validate(index: index, forward: .stale, because: .invalidated)
+        }
+        if let reason = self.unsatisfied(asked, freshness) {
+            return .validate(index: index, forward: .request, because: reason)
+        }
+        if directives.control.noCache {
+            return .validate(index: index, forward: .stale, because: .responseNoCache)
+        }
+        if freshness.isFresh {
+            return .serve(
+                index: index, freshness: freshness, stale: nil, revalidateInBackground: false)
+        }
+        return self.judgeStale(index, directives.control, asked, freshness, configuration)
+    }
+
+    /// The request directive that this response does not meet.
+    private static func unsatisfied(
+        _ asked: CacheControl, _ freshness: Freshness
+    ) -> PolicyReason? {
+        if asked.noCache { return .requestNoCache }
+        // Zero means "now": what came this very second is still too old.
+        if let maxAge = asked.maxAge, freshness.currentAge > maxAge || maxAge == .zero {
+            return .requestMaxAge
+        }
+        if let minFresh = asked.minFresh, freshness.remaining < minFresh {
+            return .requestMinFresh
+        }
+        return nil
+    }
+
+    private static func judgeStale(
+        _ index: Int, _ control: CacheControl, _ asked: CacheControl, _ freshness: Freshness,
+        _ configuration: PolicyConfiguration
+    ) -> ReuseVerdict {
+        if let reason = StaleUse.forbidden(control, configuration) {
+            return .validate(index: index, forward: .stale, because: reason)
+        }
+        if let maxStale = asked.maxStale, freshness.staleness <= maxStale {
+            return .serve(
+                index: index, freshness: freshness, stale: .requestMaxStale,
+                revalidateInBackground: false)
+        }
+        if configuration.honoursStaleWhileRevalidate, !StaleUse.refused(by: asked),
+            let window = control.staleWhileRevalidate, freshness.staleness <= window
+        {
+            return .serve(
+                index: index, freshness: freshness, stale: .staleWhileRevalidate,
+                revalidateInBackground: true)
+        }
+        return .validate(index: index, forward: .stale, because: freshness.source.whyStale)
+    }
+}
+
+extension LifetimeSource {
+    /// The reason for which a response with such a lifetime is stale.
+    var whyStale: PolicyReason {
+        switch self {
+        case .sMaxage, .maxAge: .lifetimeOver
+        case .expires: .expired
+        case .heuristic: .heuristicOver
+        case .none: .noLifetime
+        }
+    }
+}

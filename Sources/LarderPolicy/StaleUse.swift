@@ -1,0 +1,78 @@
+package import LarderHTTP
+
+/// Whether a response may be used although it is stale (RFC 9111 §4.2.4).
+enum StaleUse {
+    /// The directive that forbids any stale use, whoever asks; nil where none does.
+    static func forbidden(
+        _ control: CacheControl, _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        if control.noCache { return .responseNoCache }
+        if control.mustRevalidate { return .mustRevalidate }
+        if configuration.kind == .shared {
+            if control.proxyRevalidate { return .proxyRevalidate }
+            if control.sMaxage != nil { return .sharedLifetimeOver }
+        }
+        return nil
+    }
+
+    /// The client asked for something younger or surer than a stale response.
+    static func refused(by request: CacheControl) -> Bool {
+        if request.noCache || request.noStore || request.minFresh != nil { return true }
+        // §5.2.1.1: "Unless the max-stale request directive is also present, the client does not wish
+        // to receive a stale response."
+        return request.maxAge != nil && request.maxStale == nil
+    }
+}
+
+/// Whether a stored response stands in for an origin that failed (RFC 9111 §4.2.4, RFC 5861 §4).
+package enum StaleOnError {
+    /// The rule that lets a stale response be used now that the origin has failed; nil where it must
+    /// not be.
+    ///
+    /// To be asked when no answer came at all, and when the answer `isFailure`.
+    package static func permits(
+        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let asked = CacheControl(request: request.fields)
+        guard !head.isInvalidated, head.method == .get || request.method == head.method,
+            StaleUse.forbidden(directives.control, configuration) == nil,
+            !StaleUse.refused(by: asked)
+        else { return nil }
+        let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
+        if let window = self.declaredWindow(directives.control, asked),
+            freshness.staleness <= window
+        {
+            return .staleIfError
+        }
+        if configuration.staleIfErrorGrace > .zero,
+            freshness.staleness <= configuration.staleIfErrorGrace
+        {
+            return .graceOnError
+        }
+        return nil
+    }
+
+    /// Whether an answer counts as a failure of the origin (RFC 5861 §4: 500, 502, 503, 504).
+    package static func isFailure(_ status: StatusCode) -> Bool {
+        switch status.rawValue {
+        case 500, 502, 503, 504: true
+        default: false
+        }
+    }
+
+    /// The longest staleness that anything allows.
+    static func window(
+        _ response: CacheControl, _ request: CacheControl, _ configuration: PolicyConfiguration
+    ) -> Duration {
+        max(self.declaredWindow(response, request) ?? .zero, configuration.staleIfErrorGrace)
+    }
+
+    /// `stale-if-error` of the response or the request, the longer of the two.
+    private static func declaredWindow(
+        _ response: CacheControl, _ request: CacheControl
+    ) -> Duration? {
+        guard let a = response.staleIfError else { return request.staleIfError }
+        return request.staleIfError.map { max(a, $0) } ?? a
+    }
+}

@@ -1,0 +1,163 @@
+package import LarderHTTP
+
+/// Whether a response may be stored.
+package enum StorageVerdict: Sendable, Equatable {
+    case storable
+    case notStorable(PolicyReason)
+}
+
+/// Whether a response may be stored (RFC 9111 §3).
+package enum Storability {
+    /// Judges a response whose head has just come.
+    ///
+    /// A response that may be stored but could never be used again is not storable either: it would
+    /// only take room.
+    package static func judge(
+        request: Request, response: ResponseHead, bodyLength: BodyLength, now: Timestamp,
+        configuration: PolicyConfiguration
+    ) -> StorageVerdict {
+        let directives = ResponseDirectives(response.fields, configuration: configuration)
+        let reason =
+            self.forbiddenByRequest(request, response, directives.control, configuration)
+            ?? self.forbiddenByStatus(response, directives.control)
+            ?? self.forbiddenByDirectives(request, response, directives, configuration)
+            ?? self.contradiction(response)
+            ?? self.uselessness(request, response, directives, now, configuration)
+        return reason.map { .notStorable($0) } ?? .storable
+    }
+
+    /// The key under which a storable response is stored: that of a GET, also for a POST whose
+    /// answer is stored for later GETs.
+    package static func key(for request: Request, partition: String = "") -> CacheKey {
+        CacheKey(
+            method: request.method == .post ? .get : request.method, uri: request.uri,
+            partition: partition)
+    }
+
+    // MARK: The rules
+
+    private static func forbiddenByRequest(
+        _ request: Request, _ response: ResponseHead, _ control: CacheControl,
+        _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        switch request.method {
+        case .get:
+            // RFC 9110 §9.3.1: content in a GET has no defined semantics; its answer may depend on it.
+            if request.bodyLength != .none { return .requestContent }
+        case .post where configuration.storesPost:
+            guard self.answersLaterGet(request, response, control) else {
+                return .methodNotCacheable
+            }
+        default:
+            // A HEAD has no body to store; it can only freshen what a GET stored (§4.3.5).
+            return .methodNotCacheable
+        }
+        return CacheControl(request.fields).noStore ? .requestNoStore : nil
+    }
+
+    /// RFC 9110 §9.3.3: "includes explicit freshness information and a Content-Location header field
+    /// that has the same value as the POST's target URI".
+    private static func answersLaterGet(
+        _ request: Request, _ response: ResponseHead, _ control: CacheControl
+    ) -> Bool {
+        guard self.hasExplicitFreshness(response, control),
+            let location = response.fields.first(FieldName(.contentLocation))
+        else { return false }
+        return request.uri.resolving(location) == request.uri
+    }
+
+    private static func forbiddenByStatus(
+        _ response: ResponseHead, _ control: CacheControl
+    ) -> PolicyReason? {
+        switch response.status.rawValue {
+        case ..<200: return .interimResponse
+        case 206: return .partialResponse
+        case 304: return .notModifiedResponse
+        case 412, 416: return .answersCondition
+        default: break
+        }
+        return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil
+    }
+
+    private static func forbiddenByDirectives(
+        _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
+        _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let control = directives.control
+        // §5.2.2.3: a cache that understands the status SHOULD ignore the no-store beside it. That
+        // the status is understood has been seen to.
+        if control.noStore, !control.mustUnderstand { return .responseNoStore }
+        if configuration.kind == .shared {
+            if control.isPrivate { return .responsePrivate }
+            if request.fields.has(.authorization), !control.allowsSharingWithCredentials {
+                return .requestAuthorization
+            }
+        }
+        if !configuration.storesSetCookie, response.fields.has(.setCookie) { return .setsCookie }
+        guard self.isCacheable(request, response, directives, configuration) else {
+            return .statusNeedsExplicit
+        }
+        return nil
+    }
+
+    /// The last requirement of §3: something says that the response is for caches.
+    private static func isCacheable(
+        _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
+        _ configuration: PolicyConfiguration
+    ) -> Bool {
+        let control = directives.control
+        if control.isPublic || response.status.isHeuristicallyCacheable { return true }
+        if control.maxAge != nil { return true }
+        if directives.targetedField == nil, response.fields.has(.expires) { return true }
+        switch configuration.kind {
+        case .shared: return control.sMaxage != nil
+        case .private: return control.isPrivate || !control.privateFields.isEmpty
+        }
+    }
+
+    private static func hasExplicitFreshness(
+        _ response: ResponseHead, _ control: CacheControl
+    ) -> Bool {
+        control.maxAge != nil || control.sMaxage != nil || response.fields.has(.expires)
+    }
+
+    /// A whole response with a range, or two different values of what can have one.
+    private static func contradiction(_ response: ResponseHead) -> PolicyReason? {
+        if response.status == .ok, response.fields.has(.contentRange) { return .contradictory }
+        for name in [KnownField.etag, .lastModified, .contentLocation, .contentRange, .contentType]
+        where response.fields.disagrees(on: name) {
+            return .contradictory
+        }
+        return nil
+    }
+
+    /// Why the response, once stored, could never answer a request.
+    private static func uselessness(
+        _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
+        _ now: Timestamp, _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        if Variance.varies(response.fields).contains(.any) { return .varyAny }
+        if Validation.hasValidator(response.fields), request.uri.scheme != .ftp { return nil }
+        let head = StoredHead(
+            storing: response, to: request, requestTime: now, responseTime: now,
+            configuration: configuration)
+        let freshness = Freshness.of(head, at: now, configuration: configuration)
+        if freshness.isFresh, !directives.control.noCache { return nil }
+        let mayServeStale = StaleOnError.window(directives.control, CacheControl(), configuration)
+        if StaleUse.forbidden(directives.control, configuration) == nil,
+            freshness.source != .none,
+            max(directives.control.staleWhileRevalidate ?? .zero, mayServeStale)
+                > freshness.staleness
+        {
+            return nil
+        }
+        return .noFreshnessNoValidator
+    }
+}
+
+extension CacheControl {
+    /// RFC 9111 §3.5: what lets a shared cache store the answer to a request with credentials.
+    var allowsSharingWithCredentials: Bool {
+        self.mustRevalidate || self.isPublic || self.sMaxage != nil
+    }
+}

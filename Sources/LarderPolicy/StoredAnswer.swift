@@ -1,0 +1,77 @@
+package import LarderHTTP
+
+/// The head with which a stored response goes to a client (RFC 9111 §4, §5.1).
+package enum StoredAnswer {
+    /// The head to send: `Age` as it is now, `Date` as the origin gave it, `Content-Range` for a
+    /// part, and no `Content-Length`, which belongs to the framing.
+    ///
+    /// - Parameters:
+    ///   - bodyLength: the length of the whole stored content.
+    ///   - now: the `Date` of an answer that Larder makes itself (412, 416).
+    ///   - isValidated: the origin has just confirmed the response. Only then may the fields go along
+    ///     that `no-cache="…"` names (RFC 9111 §5.2.2.4).
+    package static func head(
+        for stored: StoredHead, outcome: ClientOutcome, bodyLength: UInt64, age: Duration,
+        now: Timestamp, isValidated: Bool = false,
+        configuration: PolicyConfiguration = PolicyConfiguration()
+    ) -> ResponseHead {
+        switch outcome {
+        case .full:
+            let fields = self.fields(of: stored, age, now, isValidated, configuration) { _ in true }
+            return ResponseHead(status: stored.status, reason: stored.reason, fields: fields)
+        case .partial(let range):
+            var fields = self.fields(of: stored, age, now, isValidated, configuration) {
+                $0 != .contentRange
+            }
+            fields.append("Content-Range", ContentRange.bytes(range, of: bodyLength).value)
+            return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
+        case .notModified:
+            let hasTag = EntityTag(of: stored.fields) != nil
+            let fields = self.fields(of: stored, age, now, isValidated, configuration) {
+                self.belongsTo304($0, hasTag: hasTag)
+            }
+            return ResponseHead(status: .notModified, reason: "Not Modified", fields: fields)
+        case .preconditionFailed:
+            return self.own(.preconditionFailed, "Precondition Failed", now)
+        case .rangeNotSatisfiable:
+            var head = self.own(.rangeNotSatisfiable, "Range Not Satisfiable", now)
+            head.fields.append(
+                "Content-Range", ContentRange.unsatisfied(length: bodyLength).value)
+            return head
+        }
+    }
+
+    private static func own(
+        _ status: StatusCode, _ reason: String, _ now: Timestamp
+    ) -> ResponseHead {
+        ResponseHead(
+            status: status, reason: reason, fields: ["Date": HTTPDate.format(now)])
+    }
+
+    /// RFC 9110 §15.4.5: a 304 bears no metadata of the content but that which guides caches;
+    /// `Last-Modified` only where there is no entity tag.
+    private static func belongsTo304(_ name: KnownField, hasTag: Bool) -> Bool {
+        switch name {
+        case .contentType, .contentEncoding, .contentLanguage, .contentRange: false
+        case .lastModified: !hasTag
+        default: true
+        }
+    }
+
+    /// The stored fields that may be sent, and `Age` at the end.
+    private static func fields(
+        of stored: StoredHead, _ age: Duration, _ now: Timestamp, _ isValidated: Bool,
+        _ configuration: PolicyConfiguration, where isIncluded: (KnownField) -> Bool
+    ) -> Fields {
+        var fields = stored.fields
+        let control = ResponseDirectives(fields, configuration: configuration).control
+        let withheld = isValidated ? [] : control.noCacheFields
+        fields.keep { section, line in
+            line.known != .age && line.known != .contentLength && isIncluded(line.known)
+                && !withheld.contains { section.matches(line, $0) }
+        }
+        if !fields.has(.date) { fields.append("Date", HTTPDate.format(stored.responseTime)) }
+        fields.append("Age", String(max(0, age.inSeconds)))
+        return fields
+    }
+}

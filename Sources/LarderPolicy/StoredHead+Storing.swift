@@ -1,0 +1,54 @@
+package import LarderHTTP
+
+extension StoredHead {
+    /// What is stored of a response's head: its end-to-end fields, byte for byte (RFC 9111 §3.1).
+    ///
+    /// Left out are the fields of the connection and those it names, those of proxy authentication,
+    /// the obsolete `Warning`, and in a shared cache those that `private="…"` names. A missing `Date`
+    /// is added (RFC 9110 §6.6.1). A file from ftp gets the lifetime that the settings give it.
+    package init(
+        storing response: ResponseHead, to request: Request, requestTime: Timestamp,
+        responseTime: Timestamp, configuration: PolicyConfiguration = PolicyConfiguration()
+    ) {
+        var fields = StoredFields.endToEnd(response.fields, configuration: configuration)
+        if !fields.has(.date) { fields.append("Date", HTTPDate.format(responseTime)) }
+        if request.uri.scheme == .ftp, configuration.ftpLifetime > .zero {
+            fields.set("Cache-Control", "max-age=\(configuration.ftpLifetime.inSeconds)")
+        }
+        self.init(
+            method: request.method == .post ? .get : request.method, status: response.status,
+            reason: response.reason, fields: fields,
+            varyingFields: Variance.fields(selectedBy: response, from: request),
+            requestTime: requestTime, responseTime: responseTime)
+    }
+}
+
+/// Which fields of a response are stored.
+enum StoredFields {
+    /// The fields that may be stored, in their order, in a buffer that holds nothing else.
+    static func endToEnd(_ fields: Fields, configuration: PolicyConfiguration) -> Fields {
+        let named = fields.members(FieldName(.connection))
+            .filter { $0.isToken }
+            .map { FieldName(String(decoding: $0, as: UTF8.self)) }
+        let control = ResponseDirectives(fields, configuration: configuration).control
+        let withheld = configuration.kind == .shared ? control.privateFields : []
+        var kept = Fields()
+        for line in fields.lines where !self.isExcluded(line, of: fields) {
+            if named.contains(where: { fields.matches(line, $0) }) { continue }
+            if withheld.contains(where: { fields.matches(line, $0) }) { continue }
+            kept.append(line, of: fields)
+        }
+        return kept
+    }
+
+    /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1).
+    static func isExcluded(_ line: Fields.Line, of fields: Fields) -> Bool {
+        switch line.known {
+        case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
+            .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization, .http2Settings,
+            .warning:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,207 @@
+package import LarderHTTP
+
+/// Asking an origin whether stored responses still hold, and what its answer changes
+/// (RFC 9111 §4.3).
+package enum Validation {
+    // MARK: Asking
+
+    /// The request that validates stored responses (§4.3.1): all their entity tags, and the time of
+    /// modification where one value speaks for all of them.
+    ///
+    /// The client's own conditions and range are taken out: the answer must speak of what is stored,
+    /// and a whole response must come if it no longer holds. nil where nothing stored has a
+    /// validator.
+    package static func conditionalRequest(
+        _ request: Request, validating candidates: [StoredHead]
+    ) -> Request? {
+        // curl knows no conditions on ftp.
+        guard request.uri.scheme != .ftp else { return nil }
+        var tags: [EntityTag] = []
+        for tag in candidates.compactMap({ EntityTag(of: $0.fields) }) where !tags.contains(tag) {
+            tags.append(tag)
+        }
+        let modified = self.commonLastModified(candidates, hasTags: !tags.isEmpty)
+        guard !tags.isEmpty || modified != nil else { return nil }
+        var conditional = self.unconditional(request)
+        if !tags.isEmpty {
+            conditional.fields.append(
+                "If-None-Match", Array(tags.map(\.bytes).joined(separator: [ASCII.comma, ASCII.space])))
+        }
+        if let modified { conditional.fields.append("If-Modified-Since", modified) }
+        return conditional
+    }
+
+    /// The request without conditions and ranges: what fetches the whole representation.
+    package static func unconditional(_ request: Request) -> Request {
+        var whole = request
+        for name in [
+            KnownField.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange, .range,
+        ] where whole.fields.has(name) {
+            whole.fields.remove(FieldName(name))
+        }
+        return whole
+    }
+
+    /// Whether a response can be validated at all.
+    static func hasValidator(_ fields: Fields) -> Bool {
+        EntityTag(of: fields) != nil || self.lastModified(fields) != nil
+    }
+
+    /// `Last-Modified` as it stands, if it is a date.
+    private static func lastModified(_ fields: Fields) -> FieldValue? {
+        guard let value = fields.first(FieldName(.lastModified)),
+            HTTPDate.parse(value, now: Timestamp(seconds: 0)) != nil
+        else { return nil }
+        return value
+    }
+
+    /// One `Last-Modified` for several responses would make a 304 speak of the wrong one, unless they
+    /// agree on it. Without entity tags the most recent response's has to do.
+    private static func commonLastModified(
+        _ candidates: [StoredHead], hasTags: Bool
+    ) -> FieldValue? {
+        let values = candidates.map { self.lastModified($0.fields) }
+        guard let first = values.first else { return nil }
+        if values.allSatisfy({ $0 == first }) { return first }
+        guard !hasTags else { return nil }
+        let dated = values.indices.filter { values[$0] != nil }
+        return Variance.mostRecent(of: candidates, indices: dated).flatMap { values[$0] }
+    }
+
+    // MARK: The answer 304
+
+    /// The stored responses that a 304 says are still good (§4.3.4); empty: it speaks of none of
+    /// them, and must not be used.
+    ///
+    /// A 304 without any validator, which §4.3.4 does not provide for where the stored response has
+    /// one, selects the only response that was asked about: our own condition is all that it can be
+    /// an answer to.
+    ///
+    /// - Parameter candidates: the responses whose validators were sent.
+    package static func selected(
+        by notModified: ResponseHead, among candidates: [StoredHead]
+    ) -> [Int] {
+        let tag = EntityTag(of: notModified.fields)
+        let modified = self.lastModified(notModified.fields)
+        if let tag, !tag.isWeak {
+            let same = candidates.indices.filter {
+                EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
+            }
+            if !same.isEmpty { return same }
+        }
+        if let modified, ModificationTime.isStrong(notModified.fields) {
+            let same = candidates.indices.filter {
+                self.lastModified(candidates[$0].fields) == modified
+            }
+            if !same.isEmpty { return same }
+        }
+        guard tag != nil || modified != nil else {
+            return candidates.count == 1 ? [candidates.startIndex] : []
+        }
+        let same = candidates.indices.filter {
+            if let tag, let stored = EntityTag(of: candidates[$0].fields) {
+                // A strong tag that is not a stored strong one says that it is another representation.
+                return tag.matchesWeakly(stored) && (tag.isWeak || stored.isWeak)
+            }
+            return modified != nil && self.lastModified(candidates[$0].fields) == modified
+        }
+        return Variance.mostRecent(of: candidates, indices: same).map { [$0] } ?? []
+    }
+
+    /// The stored head after a 304 (§3.2): each field of the 304 takes the place of the stored ones of
+    /// its name.
+    ///
+    /// Never updated are the fields that are not stored at all, and those that describe the stored
+    /// content: `Content-Length`, `Content-Encoding`, `Content-Range`. `Vary` is kept too, as the
+    /// request fields it chose are already noted. Where the 304 has no `Age` or `Date`, those of the
+    /// old response no longer count.
+    package static func freshen(
+        _ head: StoredHead, with notModified: ResponseHead, requestTime: Timestamp,
+        responseTime: Timestamp, configuration: PolicyConfiguration = PolicyConfiguration()
+    ) -> StoredHead {
+        let news = StoredFields.endToEnd(notModified.fields, configuration: configuration)
+        var updates = Fields()
+        for line in news.lines where self.mayUpdate(line.known) {
+            updates.append(line, of: news)
+        }
+        if !updates.has(.date) { updates.append("Date", HTTPDate.format(responseTime)) }
+        let old = head.fields
+        var fields = Fields()
+        for line in old.lines where line.known != .age && !updates.names(line, of: old) {
+            fields.append(line, of: old)
+        }
+        fields.append(contentsOf: updates)
+        var freshened = head
+        freshened.fields = fields
+        freshened.requestTime = requestTime
+        freshened.responseTime = responseTime
+        freshened.isInvalidated = false
+        return freshened
+    }
+
+    private static func mayUpdate(_ name: KnownField) -> Bool {
+        switch name {
+        case .contentLength, .contentEncoding, .contentRange, .vary: false
+        default: true
+        }
+    }
+
+    // MARK: The answer to a HEAD
+
+    /// What the answer to a HEAD says about a response that a GET stored (§4.3.5).
+    package enum HeadEffect: Sendable, Equatable {
+        /// They agree: the stored head is freshened like by a 304.
+        case freshens
+        /// They differ: the stored response is to be treated as stale.
+        case invalidates
+        /// The answer says nothing about it.
+        case none
+    }
+
+    /// Compares the answer to a HEAD with a stored response that the same request selects.
+    ///
+    /// - Parameter bodyLength: the length of the stored content.
+    package static func effect(
+        ofHead response: ResponseHead, on head: StoredHead, bodyLength: UInt64
+    ) -> HeadEffect {
+        guard response.status == .ok, head.status == .ok else {
+            return response.status == head.status || response.status.isServerError
+                ? .none : .invalidates
+        }
+        let newTag = EntityTag(of: response.fields)
+        if let newTag, EntityTag(of: head.fields)?.matchesWeakly(newTag) != true {
+            return .invalidates
+        }
+        if let new = self.lastModified(response.fields), self.lastModified(head.fields) != new {
+            return .invalidates
+        }
+        if let length = response.fields.first(FieldName(.contentLength)),
+            UInt64(exactDigits: length) != bodyLength
+        {
+            return .invalidates
+        }
+        return .freshens
+    }
+}
+
+extension Fields {
+    /// Whether there is a line here with the name of another section's line.
+    fileprivate func names(_ line: Line, of other: Fields) -> Bool {
+        if line.known != .other { return self.has(line.known) }
+        let name = FieldName(String(decoding: other.name(of: line), as: UTF8.self))
+        return self.contains(name)
+    }
+}
+
+/// `Last-Modified` as a validator (RFC 9110 §8.8.2.2).
+enum ModificationTime {
+    /// Whether it is strong: at least one second before the `Date` of the same response, so that a
+    /// second change within its second cannot hide behind it.
+    static func isStrong(_ fields: Fields) -> Bool {
+        let epoch = Timestamp(seconds: 0)
+        guard let modified = fields.date(.lastModified, now: epoch),
+            let date = fields.date(.date, now: epoch)
+        else { return false }
+        return date - modified >= .seconds(1)
+    }
+}

@@ -1,0 +1,117 @@
+package import LarderHTTP
+
+/// Which of several stored responses a request means (RFC 9111 §4.1).
+package enum Variance {
+    /// A member of `Vary`.
+    enum Member: Sendable, Hashable {
+        case any
+        case field(FieldName)
+    }
+
+    /// All members of all `Vary` lines. What is no field name counts as `*`: nobody can say what it
+    /// was meant to vary by.
+    static func varies(_ fields: Fields) -> [Member] {
+        guard fields.has(.vary) else { return [] }
+        return fields.members(FieldName(.vary)).map { member in
+            guard member.isToken, !member.elementsEqual([UInt8(ascii: "*")]) else { return .any }
+            return .field(FieldName(String(decoding: member, as: UTF8.self)))
+        }
+    }
+
+    /// Whether the request has, in every field that the stored response varies by, what the request
+    /// had that led to it. `*` never matches.
+    package static func matches(
+        _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
+    ) -> Bool {
+        self.matches(
+            self.varies(head.fields), head.varyingFields, request.fields,
+            semantic: configuration.semanticVary)
+    }
+
+    private static func matches(
+        _ members: [Member], _ stored: Fields, _ presented: Fields, semantic: Bool
+    ) -> Bool {
+        members.allSatisfy { member in
+            guard case .field(let name) = member else { return false }
+            return VaryingValue.equal(name, stored, presented, semantic: semantic)
+        }
+    }
+
+    /// The lines of the request that the response's `Vary` names, as they were sent.
+    package static func fields(
+        selectedBy response: ResponseHead, from request: Request
+    ) -> Fields {
+        self.fields(selectedBy: response.fields, from: request)
+    }
+
+    static func fields(selectedBy response: Fields, from request: Request) -> Fields {
+        let members = self.varies(response)
+        var selected = Fields()
+        guard !members.isEmpty else { return selected }
+        for line in request.fields.lines
+        where members.contains(where: { member in
+            guard case .field(let name) = member else { return false }
+            return request.fields.matches(line, name)
+        }) {
+            selected.append(line, of: request.fields)
+        }
+        return selected
+    }
+
+    /// The matching response to use: one with `Vary` before one without, which may have been left
+    /// out by mistake (§4.1); then the most recent by `Date`, by receipt, by position.
+    static func selected(
+        by request: Request, among candidates: [StoredHead], indices: [Int],
+        configuration: PolicyConfiguration
+    ) -> Int? {
+        let matching = indices.filter {
+            self.matches(candidates[$0], request, configuration: configuration)
+        }
+        guard matching.count > 1 else { return matching.first }
+        let varying = matching.filter { candidates[$0].fields.has(.vary) }
+        return self.mostRecent(of: candidates, indices: varying.isEmpty ? matching : varying)
+    }
+
+    /// The index of the most recent response by `Date`, then by receipt, then by position.
+    static func mostRecent(of heads: [StoredHead], indices: [Int]) -> Int? {
+        indices.max { a, b in
+            let dateA = heads[a].fields.date(.date, now: heads[a].responseTime)
+            let dateB = heads[b].fields.date(.date, now: heads[b].responseTime)
+            let left = (dateA ?? heads[a].responseTime, heads[a].responseTime, a)
+            let right = (dateB ?? heads[b].responseTime, heads[b].responseTime, b)
+            return left < right
+        }
+    }
+
+    // MARK: Replacing
+
+    /// The stored responses whose place a new one takes.
+    ///
+    /// Those that its own request would have selected; those without `Vary` where the new one has
+    /// it, and the other way round, as the origin has changed its mind about the resource; and the
+    /// oldest ones beyond the number of variants that are kept.
+    package static func replaced(
+        by new: StoredHead, among stored: [StoredHead],
+        configuration: PolicyConfiguration = PolicyConfiguration()
+    ) -> [Int] {
+        let names = self.varies(new.fields)
+        var replaced = Set<Int>()
+        for (index, old) in stored.enumerated() {
+            let oldNames = self.varies(old.fields)
+            if oldNames.isEmpty || names.isEmpty || oldNames.contains(.any) {
+                replaced.insert(index)
+            } else if Set(oldNames).isSubset(of: Set(names)),
+                self.matches(
+                    oldNames, old.varyingFields, new.varyingFields,
+                    semantic: configuration.semanticVary)
+            {
+                replaced.insert(index)
+            }
+        }
+        var kept = stored.indices.filter { !replaced.contains($0) }
+        kept.sort { stored[$0].responseTime < stored[$1].responseTime }
+        let excess = kept.count - (max(1, configuration.maximumVariants) - 1)
+        if excess > 0 { replaced.formUnion(kept.prefix(excess)) }
+        return replaced.sorted()
+    }
+}

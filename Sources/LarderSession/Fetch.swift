@@ -1,0 +1,388 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// A request on its way to the origin, and its response on the way into a filling.
+///
+/// The driver of `FetchMachine`: it reads the clock, asks policy, and moves bytes. Kept alive by the
+/// upstream while that has something to say, and by its sink until that has ended.
+final class Fetch: Sendable {
+    /// What a fetch is made for.
+    struct Order: Sendable {
+        /// The client's request.
+        var request: Request
+        var body: (any BodySource)?
+        var key: CacheKey
+        /// What the store holds for the key: to be validated, to stand in, or to be replaced.
+        var stored: [StoredObject]
+        /// The index in `stored` of the response that validation is about, if it is.
+        var validating: Int?
+        /// Hears 1xx responses.
+        var client: (any ExchangeClient)?
+        /// The filling stands in the table, where other requests find it.
+        var isEntered: Bool
+        /// Made for the store, not for a client: nobody's leaving ends it.
+        var isBackground = false
+    }
+
+    private struct State: ~Copyable {
+        var machine: FetchMachine
+        var upstream: (any UpstreamFetch)?
+        var requestTime = Timestamp(seconds: 0)
+        var resumesWhenBegun = false
+        var isCancelled = false
+        /// The store's part has ended, or there never was one.
+        var sinkIsOver = true
+        var upstreamIsOver = false
+        var isRelayingStored = false
+        var announced: BodyLength = .unknown
+        var patience: (any TimerToken)?
+    }
+
+    let session: Session
+    let order: Order
+    let filling: Filling
+    private let state: Mutex<State>
+
+    init(session: Session, order: Order, filling: Filling) {
+        self.session = session
+        self.order = order
+        self.filling = filling
+        self.state = Mutex(State(machine: FetchMachine(validating: order.validating != nil)))
+    }
+
+    // MARK: Towards the origin
+
+    func start() {
+        self.session.live.openFetches.add()
+        self.filling.begin(control: self)
+        var request = self.order.request
+        if self.order.validating != nil {
+            let heads = self.order.stored.map(\.head)
+            request = Validation.conditionalRequest(request, validating: heads) ?? request
+        }
+        self.send(request)
+    }
+
+    private func send(_ request: Request) {
+        let now = self.session.clock.now()
+        self.state.withLock { $0.requestTime = now }
+        let upstream = self.session.upstream.fetch(
+            request, body: self.order.body, receiver: self)
+        let (isCancelled, resumes) = self.state.withLock { state in
+            state.upstream = upstream
+            defer { state.resumesWhenBegun = false }
+            return (state.isCancelled, state.resumesWhenBegun)
+        }
+        if isCancelled {
+            upstream.cancel()
+        } else if resumes {
+            upstream.resume()
+        }
+    }
+
+    /// Stops the fetch where it is; what was stored of it is dropped.
+    private func cancel() {
+        let upstream = self.state.withLock { state in
+            state.isCancelled = true
+            _ = state.machine.failed(staleAllowed: false)
+            return state.upstream
+        }
+        upstream?.cancel()
+        self.filling.finished(.failed(.cancelled))?.abandon()
+        self.upstreamEnded()
+    }
+
+    private func upstreamEnded() {
+        let (first, isOver, patience) = self.state.withLock { state in
+            let first = !state.upstreamIsOver
+            state.upstreamIsOver = true
+            return (first, state.sinkIsOver, state.patience.take())
+        }
+        patience?.cancel()
+        if first { self.session.live.openFetches.subtract() }
+        if isOver { self.leaveTable() }
+    }
+
+    private func leaveTable() {
+        if self.order.isEntered { self.session.fillings.remove(self.filling) }
+    }
+
+    // MARK: Heads
+
+    /// A stored response that may stand in for what the origin failed to give, and by which rule.
+    private func standIn(at now: Timestamp) -> (StoredObject, PolicyReason)? {
+        let index = self.order.validating ?? 0
+        guard self.order.stored.indices.contains(index) else { return nil }
+        let object = self.order.stored[index]
+        guard Variance.matches(object.head, self.order.request, configuration: self.policy),
+            let reason = StaleOnError.permits(
+                object.head, request: self.order.request, now: now, configuration: self.policy)
+        else { return nil }
+        return (object, reason)
+    }
+
+    private var policy: PolicyConfiguration { self.session.configuration.policy }
+
+    private func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        var chosen: StoredObject?
+        for index in indices where self.order.stored.indices.contains(index) {
+            var object = self.order.stored[index]
+            object.head = Validation.freshen(
+                object.head, with: head, requestTime: requestTime, responseTime: now,
+                configuration: self.policy)
+            self.session.store.update(object.id, of: self.order.key, head: object.head)
+            if chosen == nil || index == self.order.validating { chosen = object }
+        }
+        guard let chosen else { return }
+        self.settleStored(chosen, validated: true, status: head.status, reason: nil)
+    }
+
+    private func settleStored(
+        _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
+    ) {
+        // Whatever body still comes is of no use to anybody.
+        self.state.withLock { $0.upstream }?.cancel()
+        self.leaveTable()
+        self.filling.settle(
+            .stored(object, validated: validated, status: status, reason: reason), sink: nil)
+        _ = self.filling.finished(.complete(Fields()))
+        self.upstreamEnded()
+    }
+
+    /// Passes the origin's own answer on, and into the store where it may go.
+    private func relay(
+        _ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp
+    ) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        let request = self.order.request
+        for key in Invalidation.keys(
+            request: request, response: head, partition: self.session.partition)
+        {
+            self.session.store.remove(key, ids: nil, nil)
+        }
+        if request.method == .head { self.compare(head, now: now) }
+        let verdict = Storability.judge(
+            request: request, response: head, bodyLength: bodyLength, now: now,
+            configuration: self.policy)
+        var shared: StoredHead?
+        var reason: PolicyReason?
+        switch verdict {
+        case .storable:
+            shared = StoredHead(
+                storing: head, to: request, requestTime: requestTime, responseTime: now)
+        case .notStorable(let because): reason = because
+        }
+        let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
+        self.filling.settle(
+            .response(
+                Filling.Response(
+                    head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
+                    shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
+            sink: sink)
+        self.noteSharing(shared != nil, now: now)
+        if self.filling.bytesSinceDeserted != nil { self.deserted() }
+    }
+
+    /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
+    private func compare(_ head: ResponseHead, now: Timestamp) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        for object in self.order.stored
+        where Variance.matches(object.head, self.order.request, configuration: self.policy) {
+            var stored = object.head
+            switch Validation.effect(
+                ofHead: head, on: stored, bodyLength: object.bodyLength)
+            {
+            case .freshens:
+                stored = Validation.freshen(
+                    stored, with: head, requestTime: requestTime, responseTime: now,
+                    configuration: self.policy)
+            case .invalidates: stored.isInvalidated = true
+            case .none: continue
+            }
+            self.session.store.update(object.id, of: self.order.key, head: stored)
+        }
+    }
+
+    private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
+        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
+        let replaced = Variance.replaced(by: head, among: self.order.stored.map(\.head))
+        let ids = replaced.map { self.order.stored[$0].id }
+        self.state.withLock { state in
+            state.sinkIsOver = false
+            state.isRelayingStored = true
+            state.announced = length
+        }
+        let sink = self.session.store.store(
+            head, for: self.order.key, length: known, replacing: ids, observer: self)
+        if sink == nil {
+            self.state.withLock { state in
+                state.sinkIsOver = true
+                state.isRelayingStored = false
+            }
+        }
+        return sink
+    }
+
+    /// Where a response can be no other client's, those who come next need not wait for each other.
+    private func noteSharing(_ isShared: Bool, now: Timestamp) {
+        guard self.order.isEntered else { return }
+        if isShared {
+            self.session.fillings.forgetUnshared(self.order.key)
+        } else {
+            self.leaveTable()
+            self.session.fillings.noteUnshared(
+                self.order.key, until: now + self.session.configuration.uncollapsedTime)
+        }
+    }
+}
+
+// MARK: - What the origin says
+
+extension Fetch: UpstreamReceiver {
+    func upstream(informational head: ResponseHead) {
+        var head = head
+        HopByHop.strip(&head.fields)
+        self.order.client?.exchange(informational: head)
+    }
+
+    func upstream(
+        head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+    ) -> UpstreamDemand {
+        let now = self.session.clock.now()
+        let selected =
+            head.status == .notModified
+            ? Validation.selected(by: head, among: self.order.stored.map(\.head)) : []
+        let standIn = StaleOnError.isFailure(head.status) ? self.standIn(at: now) : nil
+        let action = self.state.withLock { state in
+            state.machine.headReceived(
+                head.status, selects: !selected.isEmpty, staleAllowed: standIn != nil)
+        }
+        switch action {
+        case .freshen: self.freshen(with: head, indices: selected, now: now)
+        case .serveStale:
+            if let (object, reason) = standIn {
+                self.settleStored(object, validated: false, status: head.status, reason: reason)
+            }
+        case .repeatUnconditionally:
+            self.state.withLock { $0.upstream.take() }?.cancel()
+            self.send(Validation.unconditional(self.order.request))
+        case .relay:
+            self.relay(
+                head, bodyLength: bodyLength, origin: connection.remoteAddress, now: now)
+        case .discard: break
+        }
+        return .more
+    }
+
+    func upstream(piece: ByteBuffer) -> UpstreamDemand {
+        guard self.state.withLock({ $0.machine.isRelaying }) else { return .more }
+        self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
+        let demand = self.filling.received(piece)
+        if !self.order.isBackground, let extra = self.filling.bytesSinceDeserted,
+            extra > self.session.configuration.finishAfterClientLeft.bytes
+        {
+            self.cancel()
+            return .pause
+        }
+        return demand
+    }
+
+    func upstream(finished trailers: Fields) {
+        guard self.state.withLock({ $0.machine.finished() }) else { return }
+        self.filling.finished(.complete(trailers))?.commit(trailers: trailers)
+        self.upstreamEnded()
+    }
+
+    func upstream(failed failure: UpstreamFailure) {
+        let standIn = failure.party == .client ? nil : self.standIn(at: self.session.clock.now())
+        let action = self.state.withLock { $0.machine.failed(staleAllowed: standIn != nil) }
+        switch action {
+        case .serveStale:
+            if let (object, reason) = standIn {
+                self.settleStored(object, validated: false, status: nil, reason: reason)
+            }
+        case .fail:
+            self.leaveTable()
+            self.filling.settle(.failed(ExchangeFailure(failure)), sink: nil)
+            _ = self.filling.finished(.failed(.upstream(failure)))
+            self.upstreamEnded()
+        case .breakOff:
+            self.filling.finished(.failed(.upstream(failure)))?.abandon()
+            self.upstreamEnded()
+        case .nothing: break
+        }
+    }
+}
+
+// MARK: - What the store says
+
+extension Fetch: ObjectSinkObserver {
+    func sink(written offset: UInt64) {
+        self.filling.sinkWritten(offset)
+    }
+
+    func sinkEnded(_ outcome: SinkOutcome) {
+        self.filling.stopSink()
+        switch outcome {
+        case .visible: self.session.live.stored.add()
+        case .abandoned: self.session.live.storesAbandoned.add()
+        }
+        let isOver = self.state.withLock { state in
+            state.sinkIsOver = true
+            state.isRelayingStored = false
+            return state.upstreamIsOver
+        }
+        if isOver { self.leaveTable() }
+    }
+}
+
+// MARK: - What the clients do
+
+extension Fetch: FillingControl {
+    func resume() {
+        let upstream = self.state.withLock { state in
+            if state.upstream == nil { state.resumesWhenBegun = true }
+            return state.upstream
+        }
+        upstream?.resume()
+    }
+
+    /// Goes on without clients where the rest is small and will be of use to the next one.
+    func deserted() {
+        let (isRelaying, isStored, announced) = self.state.withLock { state in
+            (state.machine.isRelaying, state.isRelayingStored, state.announced)
+        }
+        if self.order.isBackground, isStored || !isRelaying { return }
+        if !isRelaying, self.order.request.method == .get, self.order.body == nil {
+            return  // The head decides.
+        }
+        var remaining: UInt64 = 0
+        if case .known(let length) = announced {
+            let received = self.filling.bytesReceived
+            remaining = length > received ? length - received : 0
+        }
+        if isStored, remaining <= self.session.configuration.finishAfterClientLeft.bytes { return }
+        self.cancel()
+    }
+
+    /// The store gets a while to make progress before the storing is given up.
+    func heldUpBySink(at written: UInt64) {
+        let token = self.session.timers.schedule(
+            after: self.session.configuration.storePatience
+        ) { [weak self] in
+            guard let self, let now = self.filling.patienceOver() else { return }
+            if now > written { return self.heldUpBySink(at: now) }
+            self.session.live.storesTooSlow.add()
+            self.filling.giveUpSink()
+        }
+        self.state.withLock { state in
+            let old = state.patience
+            state.patience = token
+            return old
+        }?.cancel()
+    }
+}

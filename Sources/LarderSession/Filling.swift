@@ -1,0 +1,278 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// Where a fetch and the clients that wait for it meet.
+///
+/// ```
+/// awaitingHead ─▶ streaming ─▶ complete | failed
+///       └──────▶ settled (answered from the store after all, or not at all)
+/// ```
+///
+/// One fetch writes; any number of clients wait for the head and then read the body, each at its own
+/// pace. Methods may be called on any thread; nothing foreign is called while the lock is held.
+final class Filling: Sendable {
+    /// The head of a response that is on its way in.
+    struct Response: Sendable {
+        /// Status and end-to-end fields as they go to clients, without `Age` arithmetic of ours.
+        var head: ResponseHead
+        var bodyLength: BodyLength
+        /// The stored form, where the response may answer others than the client that led to it.
+        var shared: StoredHead?
+        /// The response goes into the store.
+        var isStored: Bool
+        var reason: PolicyReason?
+        var origin: String
+    }
+
+    /// What a fetch has come to, as far as those who wait for a head are concerned.
+    enum Outcome: Sendable {
+        /// The origin's own answer; the body is in the filling.
+        case response(Response)
+        /// A stored response: validated, or stale and allowed because the origin failed.
+        case stored(StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?)
+        case failed(ExchangeFailure)
+    }
+
+    private struct Waiting {
+        let waiter: any FillingWaiter
+        /// This client's request is the one that was sent to the origin.
+        let leads: Bool
+    }
+
+    private struct State {
+        var outcome: Outcome?
+        var body: FillingState
+        var waiters: [Waiting] = []
+        /// Where the body had got to when the last client left; nil while there is one.
+        var desertedAt: UInt64?
+        var control: (any FillingControl)?
+        /// The store's patience is being measured.
+        var isTimed = false
+
+        /// How far the sink is, the first time it alone is found to keep the origin waiting.
+        mutating func heldUp() -> UInt64? {
+            guard !self.isTimed, self.body.isHeldUpBySink else { return nil }
+            self.isTimed = true
+            return self.body.sinkWritten
+        }
+
+        func resumption(_ resumes: Bool) -> Action? { resumes ? .resume(self.control) : nil }
+
+        mutating func afterReading(resumes: Bool) -> Action? {
+            if resumes { return .resume(self.control) }
+            return self.heldUp().map { .heldUp(self.control, at: $0) }
+        }
+
+        /// Notes that no client is left, once.
+        mutating func desertion() -> Action? {
+            guard self.waiters.isEmpty, self.body.readers.isEmpty, self.desertedAt == nil,
+                case .streaming = self.body.phase, self.control != nil
+            else { return nil }
+            self.desertedAt = self.body.end
+            return .deserted(self.control)
+        }
+    }
+
+    let key: CacheKey
+    private let state: Mutex<State>
+
+    init(key: CacheKey, window: ByteCount) {
+        self.key = key
+        self.state = Mutex(State(body: FillingState(window: window)))
+    }
+
+    // MARK: Clients
+
+    /// What `join` found.
+    enum Joined {
+        /// The waiter will hear the outcome.
+        case waiting
+        /// The outcome is known; a reader where it has a body.
+        case known(Outcome, FillingReader?)
+        /// Too late: the beginning of the body is gone.
+        case tooLate
+    }
+
+    /// - Parameter leads: the client's own request is the one that goes to the origin.
+    func join(_ waiter: any FillingWaiter, leads: Bool = false) -> Joined {
+        self.state.withLock { state in
+            switch state.outcome {
+            case nil:
+                state.waiters.append(Waiting(waiter: waiter, leads: leads))
+                state.desertedAt = nil
+                return .waiting
+            case .response(let response)?:
+                guard response.shared != nil, state.body.isJoinable else { return .tooLate }
+                state.desertedAt = nil
+                let reader = FillingReader(filling: self, id: state.body.addReader())
+                return .known(.response(response), reader)
+            case .stored?, .failed?:
+                return .tooLate
+            }
+        }
+    }
+
+    /// A client that was waiting for the head has gone.
+    func leave(_ waiter: any FillingWaiter) {
+        self.act { state in
+            state.waiters.removeAll { $0.waiter === waiter }
+            return state.desertion()
+        }
+    }
+
+    func readerLeft(_ id: UInt64) {
+        self.act { state in
+            let resumes = state.body.removeReader(id)
+            return state.desertion() ?? state.afterReading(resumes: resumes)
+        }
+    }
+
+    func attach(_ id: UInt64, wake: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.body.attach(id, wake: wake) }
+    }
+
+    func next(_ id: UInt64) -> FillingState.Step {
+        let (step, action) = self.state.withLock { state in
+            let (step, resumes) = state.body.next(id)
+            return (step, state.afterReading(resumes: resumes))
+        }
+        self.perform(action)
+        return step
+    }
+
+    func advance(_ id: UInt64, by count: Int) {
+        self.act { $0.afterReading(resumes: $0.body.advance(id, by: count)) }
+    }
+
+    // MARK: The fetch
+
+    /// Gives the filling the means to act on its fetch; dropped when the body has ended.
+    func begin(control: any FillingControl) {
+        self.state.withLock { $0.control = control }
+    }
+
+    /// Settles what the fetch has come to and tells all who wait.
+    ///
+    /// - Parameter sink: takes the body, where the response is stored.
+    func settle(_ outcome: Outcome, sink: (any ObjectSink)?) {
+        let readsBack = sink?.reader(from: 0) != nil
+        let told = self.state.withLock { state -> [(Waiting, FillingReader?)] in
+            state.outcome = outcome
+            if let sink { state.body.begin(sink: sink, readsBack: readsBack) }
+            let waiters = state.waiters
+            state.waiters = []
+            guard case .response(let response) = outcome else { return waiters.map { ($0, nil) } }
+            return waiters.map { waiter in
+                guard response.shared != nil || waiter.leads else { return (waiter, nil) }
+                return (waiter, FillingReader(filling: self, id: state.body.addReader()))
+            }
+        }
+        for (waiting, reader) in told {
+            waiting.waiter.filling(settled: outcome, reader: reader, leads: waiting.leads)
+        }
+        self.act { $0.desertion() }
+    }
+
+    /// Takes the next piece of the body and passes it to the sink.
+    func received(_ piece: ByteBuffer) -> UpstreamDemand {
+        let (wakes, sink) = self.state.withLock { state in
+            (state.body.append(piece), state.body.writingSink)
+        }
+        sink?.write(piece)
+        for wake in wakes { wake() }
+        let (demand, action) = self.state.withLock { state in
+            let demand = state.body.demand()
+            return (demand, state.afterReading(resumes: false))
+        }
+        self.perform(action)
+        return demand
+    }
+
+    /// The body has ended, well or badly. The sink, still to be committed or abandoned, comes back.
+    func finished(_ phase: FillingState.Phase) -> (any ObjectSink)? {
+        let (wakes, sink) = self.state.withLock { state in
+            let sink = state.body.writingSink
+            state.control = nil
+            return (state.body.finish(phase), sink)
+        }
+        for wake in wakes { wake() }
+        return sink
+    }
+
+    func sinkWritten(_ offset: UInt64) {
+        self.act { $0.resumption($0.body.sinkWritten(offset)) }
+    }
+
+    /// Gives the sink up because it is too slow: nothing more is written, what was is dropped.
+    func giveUpSink() {
+        let sink = self.state.withLock { $0.body.writingSink }
+        self.stopSink()
+        sink?.abandon()
+    }
+
+    /// The sink has ended: it takes nothing more.
+    func stopSink() {
+        self.act { $0.resumption($0.body.stopSink()) }
+    }
+
+    /// The store's patience is over: how far the sink is now, if it alone still keeps the origin
+    /// waiting.
+    func patienceOver() -> UInt64? {
+        self.state.withLock { state in
+            state.isTimed = false
+            return state.heldUp()
+        }
+    }
+
+    /// How many bytes came in since the last client left; nil while there is one.
+    var bytesSinceDeserted: UInt64? {
+        self.state.withLock { state in state.desertedAt.map { state.body.end &- $0 } }
+    }
+
+    var bytesReceived: UInt64 { self.state.withLock { $0.body.end } }
+
+    var readerCount: Int { self.state.withLock { $0.body.readers.count + $0.waiters.count } }
+
+    // MARK: Inside
+
+    private enum Action {
+        case resume((any FillingControl)?)
+        case deserted((any FillingControl)?)
+        case heldUp((any FillingControl)?, at: UInt64)
+    }
+
+    private func act(_ change: (inout State) -> Action?) {
+        self.perform(self.state.withLock { change(&$0) })
+    }
+
+    private func perform(_ action: Action?) {
+        switch action {
+        case .resume(let control)?: control?.resume()
+        case .deserted(let control)?: control?.deserted()
+        case .heldUp(let control, let written)?: control?.heldUpBySink(at: written)
+        case nil: break
+        }
+    }
+}
+
+/// A client that waits for a head.
+protocol FillingWaiter: AnyObject, Sendable {
+    /// Called once, on the fetch's thread; must not block.
+    ///
+    /// - Parameters:
+    ///   - reader: to be read or cancelled; nil where there is no body for this client.
+    ///   - leads: the client's own request is the one that went to the origin.
+    func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool)
+}
+
+/// What a filling may ask of its fetch. Any thread; never called while the filling is locked.
+protocol FillingControl: AnyObject, Sendable {
+    func resume()
+    /// The last client has left.
+    func deserted()
+    /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
+    func heldUpBySink(at written: UInt64)
+}

@@ -1,0 +1,240 @@
+import LarderHTTP
+import LarderStore
+import NIOCore
+
+/// The body side of a filling, as a value: what is held, who reads it, whether more is wanted.
+///
+/// ```
+/// streaming ─▶ complete | failed
+/// ```
+///
+/// Bytes `base ..< end` lie in memory. A piece is let go when every reader is past it, or can get
+/// it back from the sink, and the sink has taken it. While the whole body so far fits the window
+/// nothing is let go, so that a late client may still join at the beginning.
+struct FillingState {
+    enum Phase {
+        case streaming
+        case complete(Fields)
+        case failed(BodyFailure)
+    }
+
+    /// The store's side of it.
+    enum Sink {
+        case none
+        /// Taking the body; bytes below `written` can be read back.
+        case writing(any ObjectSink, written: UInt64)
+        /// Given up, but a reader that lags still reads back what was written.
+        case drained(any ObjectSink, written: UInt64)
+    }
+
+    struct Reader {
+        let id: UInt64
+        var offset: UInt64
+        var isWaiting: Bool
+        var wake: (@Sendable () -> Void)?
+    }
+
+    /// What a reader gets when it asks.
+    enum Step {
+        case body(BodyStep)
+        /// The bytes from here on are no longer in memory: ask the sink.
+        case readBack(any ObjectSink, from: UInt64)
+    }
+
+    private(set) var phase = Phase.streaming
+    private(set) var sink = Sink.none
+    private(set) var end: UInt64 = 0
+    private(set) var base: UInt64 = 0
+    private(set) var readers: [Reader] = []
+    private(set) var isPaused = false
+    /// The sink gives back what it has written.
+    private var sinkReadsBack = false
+    private var pieces = CircularBuffer<ByteBuffer>()
+    private var nextReader: UInt64 = 0
+    private let window: UInt64
+
+    init(window: ByteCount) {
+        self.window = max(window.bytes, 1)
+    }
+
+    // MARK: The fetch's side
+
+    mutating func begin(sink: any ObjectSink, readsBack: Bool) {
+        self.sink = .writing(sink, written: 0)
+        self.sinkReadsBack = readsBack
+    }
+
+    /// The sink that wants the pieces, while it does.
+    var writingSink: (any ObjectSink)? {
+        if case .writing(let sink, _) = self.sink { return sink }
+        return nil
+    }
+
+    mutating func append(_ piece: ByteBuffer) -> [@Sendable () -> Void] {
+        guard case .streaming = self.phase else { return [] }
+        self.end &+= UInt64(piece.readableBytes)
+        self.pieces.append(piece)
+        return self.takeWakes()
+    }
+
+    mutating func finish(_ phase: Phase) -> [@Sendable () -> Void] {
+        guard case .streaming = self.phase else { return [] }
+        self.phase = phase
+        return self.takeWakes()
+    }
+
+    /// Whether the origin should go on, asked after each piece. Remembers a pause.
+    mutating func demand() -> UpstreamDemand {
+        self.letGo()
+        self.isPaused = self.end &- self.base >= self.window
+        return self.isPaused ? .pause : .more
+    }
+
+    /// Whether only the sink keeps the origin waiting.
+    var isHeldUpBySink: Bool {
+        guard self.isPaused, case .writing(_, let written) = self.sink else { return false }
+        return !self.readers.isEmpty && written < self.end
+            && self.readers.allSatisfy { $0.offset > written }
+    }
+
+    // MARK: The sink's side
+
+    /// - Returns: whether the origin, paused before, should go on.
+    mutating func sinkWritten(_ offset: UInt64) -> Bool {
+        guard case .writing(let sink, let written) = self.sink else { return false }
+        self.sink = .writing(sink, written: max(written, min(offset, self.end)))
+        return self.resumes()
+    }
+
+    /// The sink has ended, or is to be given up. What it holds stays readable for those who lag.
+    mutating func stopSink() -> Bool {
+        guard case .writing(let sink, let written) = self.sink else { return false }
+        self.sink = .drained(sink, written: written)
+        return self.resumes()
+    }
+
+    var sinkWritten: UInt64? {
+        switch self.sink {
+        case .none: nil
+        case .writing(_, let written), .drained(_, let written): written
+        }
+    }
+
+    // MARK: The readers' side
+
+    /// Whether a new reader would still get the whole body.
+    var isJoinable: Bool {
+        if case .failed = self.phase { return false }
+        if self.base == 0 { return true }
+        if case .writing(_, let written) = self.sink {
+            return self.sinkReadsBack && written >= self.base
+        }
+        return false
+    }
+
+    mutating func addReader() -> UInt64 {
+        let id = self.nextReader
+        self.nextReader &+= 1
+        self.readers.append(Reader(id: id, offset: 0, isWaiting: false, wake: nil))
+        return id
+    }
+
+    mutating func attach(_ id: UInt64, wake: @escaping @Sendable () -> Void) {
+        guard let i = self.readers.firstIndex(where: { $0.id == id }) else { return }
+        self.readers[i].wake = wake
+    }
+
+    /// - Returns: whether the origin, paused before, should go on.
+    mutating func removeReader(_ id: UInt64) -> Bool {
+        self.readers.removeAll { $0.id == id }
+        return self.resumes()
+    }
+
+    /// A reader took `count` bytes from the sink.
+    mutating func advance(_ id: UInt64, by count: Int) -> Bool {
+        guard let i = self.readers.firstIndex(where: { $0.id == id }) else { return false }
+        self.readers[i].offset &+= UInt64(count)
+        return self.resumes()
+    }
+
+    /// The next bytes for a reader, and whether the origin, paused before, should go on.
+    mutating func next(_ id: UInt64) -> (step: Step, resumes: Bool) {
+        guard let i = self.readers.firstIndex(where: { $0.id == id }) else {
+            return (.body(.failed(.cancelled)), false)
+        }
+        let offset = self.readers[i].offset
+        if offset < self.base {
+            switch self.sink {
+            case .writing(let sink, _), .drained(let sink, _):
+                return (.readBack(sink, from: offset), false)
+            case .none:
+                return (.body(.failed(.store("the bytes a slow reader needed are gone"))), false)
+            }
+        }
+        if offset < self.end {
+            let piece = self.piece(at: offset)
+            self.readers[i].offset = offset &+ UInt64(piece.readableBytes)
+            return (.body(.piece(piece)), self.resumes())
+        }
+        switch self.phase {
+        case .streaming:
+            self.readers[i].isWaiting = true
+            return (.body(.pending), false)
+        case .complete(let trailers): return (.body(.end(trailers: trailers)), false)
+        case .failed(let failure): return (.body(.failed(failure)), false)
+        }
+    }
+
+    // MARK: Inside
+
+    /// The bytes in memory from `offset` to the end of the piece that holds it.
+    private func piece(at offset: UInt64) -> ByteBuffer {
+        var start = self.base
+        for piece in self.pieces {
+            let next = start &+ UInt64(piece.readableBytes)
+            if offset < next {
+                var rest = piece
+                rest.moveReaderIndex(forwardBy: Int(clamping: offset &- start))
+                return rest
+            }
+            start = next
+        }
+        return ByteBuffer()
+    }
+
+    private mutating func takeWakes() -> [@Sendable () -> Void] {
+        var wakes: [@Sendable () -> Void] = []
+        for i in self.readers.indices where self.readers[i].isWaiting {
+            self.readers[i].isWaiting = false
+            if let wake = self.readers[i].wake { wakes.append(wake) }
+        }
+        return wakes
+    }
+
+    private mutating func resumes() -> Bool {
+        self.letGo()
+        guard self.isPaused, self.end &- self.base <= self.window / 2 else { return false }
+        self.isPaused = false
+        return true
+    }
+
+    /// The first byte that somebody still needs in memory.
+    private var needed: UInt64 {
+        var needed = self.end
+        if case .writing(_, let written) = self.sink { needed = min(needed, written) }
+        let readBack = self.sinkReadsBack ? self.sinkWritten ?? 0 : 0
+        for reader in self.readers { needed = min(needed, max(reader.offset, readBack)) }
+        return needed
+    }
+
+    private mutating func letGo() {
+        guard self.end > self.window else { return }
+        let needed = self.needed
+        while let first = self.pieces.first,
+            self.base &+ UInt64(first.readableBytes) <= needed
+        {
+            self.base &+= UInt64(first.readableBytes)
+            self.pieces.removeFirst()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import LarderHTTP
+import LarderPolicy
+import Synchronization
+
+/// The fillings that other requests may join, by key; and the keys for which joining is no use.
+///
+/// Sharded, each shard locked for a few lines.
+final class FillingTable: Sendable {
+    private struct Shard {
+        var fillings: [CacheKey: Filling] = [:]
+        /// Until when requests for a key are not made to wait for each other.
+        var uncollapsed: [CacheKey: Timestamp] = [:]
+    }
+
+    /// A slot of the table: `Mutex` cannot live in an array.
+    private final class Slot: Sendable {
+        let shard = Mutex(Shard())
+    }
+
+    private static let uncollapsedLimit = 512
+    private let slots: [Slot]
+
+    init() {
+        self.slots = (0..<16).map { _ in Slot() }
+    }
+
+    private func slot(of key: CacheKey) -> Slot {
+        self.slots[Int(UInt(bitPattern: key.hashValue) % 16)]
+    }
+
+    enum Place {
+        /// There is one already.
+        case existing(Filling)
+        /// The filling was entered: the caller fetches.
+        case entered
+        /// The last responses for the key could not be shared: fetch without entering.
+        case notWorthWhile
+    }
+
+    func find(_ key: CacheKey, or filling: () -> Filling, at now: Timestamp) -> Place {
+        let slot = self.slot(of: key)
+        return slot.shard.withLock { shard in
+            if let until = shard.uncollapsed[key] {
+                if now < until { return .notWorthWhile }
+                shard.uncollapsed[key] = nil
+            }
+            if let existing = shard.fillings[key] { return .existing(existing) }
+            shard.fillings[key] = filling()
+            return .entered
+        }
+    }
+
+    /// Takes a filling out, if it is still the one entered under its key.
+    func remove(_ filling: Filling) {
+        self.slot(of: filling.key).shard.withLock { shard in
+            if shard.fillings[filling.key] === filling { shard.fillings[filling.key] = nil }
+        }
+    }
+
+    /// Remembers that responses for `key` cannot be shared. The memory is bounded: when it is full
+    /// the whole shard forgets.
+    func noteUnshared(_ key: CacheKey, until: Timestamp) {
+        self.slot(of: key).shard.withLock { shard in
+            if shard.uncollapsed.count >= Self.uncollapsedLimit { shard.uncollapsed = [:] }
+            shard.uncollapsed[key] = until
+        }
+    }
+
+    func forgetUnshared(_ key: CacheKey) {
+        self.slot(of: key).shard.withLock { shard in
+            if !shard.uncollapsed.isEmpty { shard.uncollapsed[key] = nil }
+        }
+    }
+
+    /// All fillings, for people to look at.
+    var all: [Filling] {
+        self.slots.flatMap { slot in slot.shard.withLock { Array($0.fillings.values) } }
+    }
+}

@@ -1,0 +1,83 @@
+package import LarderHTTP
+import LarderPolicy
+package import LarderStore
+
+/// A session of the URL Loading System: one configuration, one store, and the exchanges between them
+/// and the origins.
+///
+/// Any thread may use it. It holds no threads of its own: it acts on those of whoever calls it, and
+/// on those of its upstream, its store and its timers.
+package final class Session: ExchangeSession {
+    package let configuration: SessionConfiguration
+    package let store: any ObjectStore
+    let upstream: any Upstream
+    let clock: any WallClock
+    let timers: any Timers
+    let fillings = FillingTable()
+    let live = LiveCounters()
+    /// Whose entries these are, where a session is split by principal.
+    let partition = ""
+
+    /// - Parameters:
+    ///   - store: the session's alone; whoever made it closes it, after the last exchange.
+    ///   - upstream: may be shared with other sessions.
+    package init(
+        configuration: SessionConfiguration, store: any ObjectStore, upstream: any Upstream,
+        clock: any WallClock, timers: any Timers
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.upstream = upstream
+        self.clock = clock
+        self.timers = timers
+    }
+
+    package func perform(
+        _ request: Request, body: (any BodySource)?, client: any ExchangeClient
+    ) -> any Exchange {
+        let exchange = ClientExchange(
+            session: self, request: request, body: body, client: client)
+        exchange.begin()
+        return exchange
+    }
+
+    /// What the session has done so far.
+    package func counters() -> SessionCounters {
+        self.live.snapshot()
+    }
+
+    /// A fetch under way that others may join.
+    package struct OpenFetch: Sendable, Equatable, Codable {
+        package var uri: String
+        package var bytesReceived: UInt64
+        package var clients: Int
+    }
+
+    package func openFetches() -> [OpenFetch] {
+        self.fillings.all.map {
+            OpenFetch(
+                uri: $0.key.parts.uri, bytesReceived: $0.bytesReceived, clients: $0.readerCount)
+        }
+    }
+
+    /// Asks the origin, behind the back of a client that was served a stale response, whether it
+    /// still holds (RFC 5861 §3). One such fetch a key at a time.
+    func revalidate(
+        _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int
+    ) {
+        var request = Validation.unconditional(request)
+        request.method = .get
+        let mine = Filling(key: key, window: self.configuration.window)
+        guard case .entered = self.fillings.find(key, or: { mine }, at: self.clock.now()) else {
+            return
+        }
+        self.live.backgroundFetches.add()
+        Fetch(
+            session: self,
+            order: Fetch.Order(
+                request: request, body: nil, key: key, stored: objects, validating: index,
+                client: nil, isEntered: true, isBackground: true),
+            filling: mine
+        ).start()
+    }
+}

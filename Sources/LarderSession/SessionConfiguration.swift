@@ -1,0 +1,36 @@
+package import LarderHTTP
+package import LarderPolicy
+
+/// What a session is made with; fixed for its life.
+package struct SessionConfiguration: Sendable {
+    /// The session's name in the configuration; for logs.
+    package var name: String
+    /// The cache's name in `Cache-Status`: a token (RFC 9211 §2).
+    package var cacheName: String
+    package var policy: PolicyConfiguration
+    /// How many bytes of a body a fetch holds in memory for its readers and the store before it
+    /// stops reading from the origin; also what a late client may join behind.
+    package var window: ByteCount
+    /// A fetch whose last client has left goes on if no more than this is left of it (known or
+    /// found out on the way) and its response is being stored.
+    package var finishAfterClientLeft: ByteCount
+    /// How long the store may hold up a transfer without any progress before the storing is given up.
+    package var storePatience: Duration
+    /// How long a key whose response could not be shared is fetched by each client on its own.
+    package var uncollapsedTime: Duration
+
+    package init(
+        name: String = "default", cacheName: String = "larder",
+        policy: PolicyConfiguration = PolicyConfiguration(), window: ByteCount = .mebibytes(2),
+        finishAfterClientLeft: ByteCount = .mebibytes(16), storePatience: Duration = .seconds(1),
+        uncollapsedTime: Duration = .seconds(30)
+    ) {
+        self.name = name
+        self.cacheName = cacheName
+        self.policy = policy
+        self.window = window
+        self.finishAfterClientLeft = finishAfterClientLeft
+        self.storePatience = storePatience
+        self.uncollapsedTime = uncollapsedTime
+    }
+}

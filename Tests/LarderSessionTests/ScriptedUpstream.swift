@@ -1,0 +1,78 @@
+import LarderHTTP
+import NIOCore
+import Synchronization
+
+/// An upstream whose origin is the test: it records each fetch and says what the test tells it to.
+final class ScriptedUpstream: Upstream {
+    final class Fetch: UpstreamFetch {
+        struct State: ~Copyable {
+            var resumed = 0
+            var cancelled = false
+        }
+
+        let request: Request
+        let body: (any BodySource)?
+        let receiver: any UpstreamReceiver
+        private let state = Mutex(State())
+
+        init(request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver) {
+            self.request = request
+            self.body = body
+            self.receiver = receiver
+        }
+
+        var resumed: Int { self.state.withLock { $0.resumed } }
+        var isCancelled: Bool { self.state.withLock { $0.cancelled } }
+        func resume() { self.state.withLock { $0.resumed += 1 } }
+        func cancel() { self.state.withLock { $0.cancelled = true } }
+
+        // What the origin says.
+
+        @discardableResult
+        func head(
+            _ status: UInt16, _ fields: Fields = Fields(), length: BodyLength = .unknown
+        ) -> UpstreamDemand {
+            self.receiver.upstream(
+                head: ResponseHead(status: StatusCode(status), fields: fields),
+                bodyLength: length,
+                connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"))
+        }
+
+        @discardableResult
+        func piece(_ text: String) -> UpstreamDemand {
+            self.isCancelled ? .pause : self.receiver.upstream(piece: ByteBuffer(string: text))
+        }
+
+        @discardableResult
+        func piece(bytes: Int) -> UpstreamDemand {
+            self.receiver.upstream(piece: ByteBuffer(repeating: 0x61, count: bytes))
+        }
+
+        func finish(_ trailers: Fields = Fields()) {
+            if !self.isCancelled { self.receiver.upstream(finished: trailers) }
+        }
+
+        func fail(_ kind: UpstreamFailure.Kind = .connectionTerminated) {
+            self.receiver.upstream(failed: UpstreamFailure(kind, detail: "scripted"))
+        }
+
+        /// A whole response at once.
+        func answer(_ status: UInt16, _ fields: Fields = Fields(), _ body: String = "") {
+            self.head(status, fields, length: .known(UInt64(body.utf8.count)))
+            if !body.isEmpty { self.piece(body) }
+            self.finish()
+        }
+    }
+
+    private let recorded = Mutex<[Fetch]>([])
+
+    var fetches: [Fetch] { self.recorded.withLock { $0 } }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        let fetch = Fetch(request: request, body: body, receiver: receiver)
+        self.recorded.withLock { $0.append(fetch) }
+        return fetch
+    }
+}
