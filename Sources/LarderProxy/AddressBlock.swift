@@ -16,25 +16,30 @@ package struct IPAddress: Hashable, Sendable {
     }
 
     package init(v6 bits: UInt128) {
-        if bits >> 32 == 0xFFFF {
-            self.init(v4: UInt32(truncatingIfNeeded: bits))
-        } else {
-            self.bits = bits
-            self.isIPv4 = false
-        }
+        let isMapped = bits >> 32 == 0xFFFF
+        self.bits = isMapped ? bits & 0xFFFF_FFFF : bits
+        self.isIPv4 = isMapped
     }
 
     /// The IP address of a socket's address; nil for a Unix socket.
     package init?(_ address: SocketAddress) {
+        // Family, port and address of `sockaddr_in`; family, port, flow and address of
+        // `sockaddr_in6` (ip(7), ipv6(7)). Their fields' names belong to a module of NIO's own.
+        let bytes = unsafe address.withSockAddr { pointer, size in
+            unsafe Array(UnsafeRawBufferPointer(start: pointer, count: size))
+        }
         switch address {
-        case .v4(let v4):
-            self.init(v4: UInt32(bigEndian: v4.address.sin_addr.s_addr))
-        case .v6(let v6):
-            let bytes = unsafe withUnsafeBytes(of: v6.address.sin6_addr) { unsafe Array($0) }
-            self.init(v6: bytes.reduce(UInt128(0)) { $0 << 8 | UInt128($1) })
-        case .unixDomainSocket:
+        case .v4 where bytes.count >= 8:
+            self.init(v4: UInt32(truncatingIfNeeded: Self.number(bytes[4..<8])))
+        case .v6 where bytes.count >= 24:
+            self.init(v6: Self.number(bytes[8..<24]))
+        case .v4, .v6, .unixDomainSocket:
             return nil
         }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt128 {
+        bytes.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
     }
 
     /// The address that `text` writes, brackets around IPv6 allowed; nil for anything else.

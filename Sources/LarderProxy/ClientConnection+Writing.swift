@@ -218,7 +218,10 @@ extension ClientConnection {
             context.close(promise: nil)
             return
         }
-        options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
+        // `struct linger { int l_onoff; int l_linger; }` (socket(7)): on, and no time. Its own
+        // initialiser belongs to a module of NIO's own.
+        let atOnce = unsafe unsafeBitCast((CInt(1), CInt(0)), to: NIOLinger.self)
+        options.setSoLinger(atOnce).assumeIsolated().whenComplete { _ in
             self.context?.close(promise: nil)
         }
     }

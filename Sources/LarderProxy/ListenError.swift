@@ -1,4 +1,4 @@
-package import NIOCore
+import NIOCore
 
 #if canImport(Glibc)
     import Glibc

@@ -1,4 +1,3 @@
-package import LarderHTTP
 package import NIOCore
 
 /// The names and addresses by which the proxy itself is called, seen from one connection.

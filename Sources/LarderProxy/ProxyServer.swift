@@ -21,7 +21,7 @@ package final class ProxyServer: Sendable {
 
     private let group: MultiThreadedEventLoopGroup
     private let configuration: ProxyConfiguration
-    private let loops: [NIOLoopBound<LoopState>]
+    private let loops: [NIOLoopBoundBox<LoopState>]
     private let counters: [LoopCounters]
     private let count: ConnectionCount
     private let state = Mutex(State())
@@ -41,11 +41,10 @@ package final class ProxyServer: Sendable {
         let eventLoops = Array(group.makeIterator())
         let counters = eventLoops.map { _ in LoopCounters() }
         let loops = eventLoops.enumerated().map { index, eventLoop in
-            let box = NIOLoopBoundBox.makeBoxSendingValue(
+            NIOLoopBoundBox.makeBoxSendingValue(
                 LoopState(
                     shared: shared, counters: counters[index], index: index,
                     count: eventLoops.count), eventLoop: eventLoop)
-            return box
         }
         self.counters = counters
         self.loops = loops

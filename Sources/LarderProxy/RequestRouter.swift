@@ -1,5 +1,5 @@
 package import LarderHTTP
-package import NIOCore
+import NIOCore
 
 /// What is to be done about a request: the head's part of the decision.
 package enum RequestRoute: Sendable {
