@@ -119,7 +119,6 @@ final class AcceptGate: ChannelDuplexHandler {
             let count = self.count
             channel.closeFuture.whenComplete { _ in count.leave() }
             context.fireChannelRead(self.wrapInboundOut(channel))
-            context.fireChannelReadComplete()
         }
         if self.wantsRead {
             self.wantsRead = false

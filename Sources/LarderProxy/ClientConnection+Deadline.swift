@@ -57,8 +57,8 @@ extension ClientConnection {
 
     private var currentWait: ConnectionTimer.Wait {
         guard let channel = self.context?.channel else { return .nothing }
-        if self.state.isLingering { return .lingering }
-        if self.isClosing || !channel.isWritable { return .sending }
+        if self.state.isLingering, self.hasSentAll { return .lingering }
+        if self.isClosing || self.state.isLingering || !channel.isWritable { return .sending }
         if self.state.isIdle { return .request }
         if self.state.isReceivingHead { return .head }
         // A client that waits for leave, or for a session to take what it has sent, owes nothing.

@@ -142,7 +142,6 @@ extension ClientConnection {
     func closeExchange(failure: String?) {
         guard let exchange = self.exchange else { return }
         self.exchange = nil
-        if failure != nil, exchange.framing?.isComplete == false { self.loop.counters.wasCut() }
         var entry = ExchangeEntry(
             exchange: exchange.id, client: self.client, request: exchange.head,
             status: exchange.status, began: exchange.beganAt)
@@ -163,6 +162,7 @@ extension ClientConnection {
     /// Ends an exchange whose client is gone or must be cut off: whoever works for it may stop.
     func abandonExchange(_ reason: String) {
         let exchange = self.exchange
+        if exchange?.framing != nil { self.loop.counters.wasCut() }
         let feed = self.upload?.feed
         self.closeExchange(failure: reason)
         self.upload = nil

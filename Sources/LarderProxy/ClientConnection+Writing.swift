@@ -134,8 +134,9 @@ extension ClientConnection {
         case .pending:
             return false
         case .end(let trailers):
+            // If that let the next exchange begin, its content is the loop's next.
             self.endContent(trailers: trailers)
-            return false
+            return true
         case .failed(let failure):
             self.exchange?.source = nil
             self.cut(Self.describe(failure))

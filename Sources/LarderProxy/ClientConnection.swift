@@ -38,6 +38,8 @@ final class ClientConnection: ChannelInboundHandler {
     var isPumping = false
     /// All is written, and the channel closes when it is sent.
     var isClosing = false
+    /// Lingering, with nothing left to send.
+    private(set) var hasSentAll = false
     var timer = ConnectionTimer()
 
     init(
@@ -212,7 +214,11 @@ final class ClientConnection: ChannelInboundHandler {
     private func linger() {
         guard let context = self.context else { return }
         self.inbound = ByteBuffer()
-        self.whenSent { $0.context?.close(mode: .output, promise: nil) }
+        self.whenSent {
+            $0.hasSentAll = true
+            $0.context?.close(mode: .output, promise: nil)
+            $0.updateDeadline()
+        }
         context.read()
     }
 
