@@ -13,34 +13,42 @@ final class ConnectionCount: Sendable {
         /// Whoever waits for the last connection to close.
         var waiters: [UInt64: @Sendable () -> Void] = [:]
         var nextWaiter: UInt64 = 0
+        var makeRoom: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
-    let maximum: Int
-    /// Called when the count has reached its maximum, to make room by closing what is idle.
-    private let full: @Sendable () -> Void
+    private let crowded = Atomic(false)
+    private let maximum: Int
 
-    init(maximum: Int, full: @escaping @Sendable () -> Void) {
+    init(maximum: Int) {
         self.maximum = max(1, maximum)
-        self.full = full
+    }
+
+    /// Names what is called when a connection finds no place, to make room by closing what is idle.
+    func whenFull(_ makeRoom: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.makeRoom = makeRoom }
     }
 
     var open: Int { self.state.withLock { $0.open } }
+
+    /// Whether connections wait for a place: then those that have one end with their answer.
+    var isCrowded: Bool { self.crowded.load(ordering: .relaxed) }
 
     /// Takes a place.
     ///
     /// - Parameter reopen: called once a place may be free again, when none was.
     /// - Returns: whether there was one.
     func enter(orElse reopen: @escaping @Sendable () -> Void) -> Bool {
-        let (entered, isFull) = self.state.withLock { state -> (Bool, Bool) in
+        let (entered, makeRoom) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard state.open < self.maximum else {
                 state.shut.append(reopen)
-                return (false, true)
+                self.crowded.store(true, ordering: .relaxed)
+                return (false, state.makeRoom)
             }
             state.open += 1
-            return (true, state.open == self.maximum)
+            return (true, nil)
         }
-        if isFull { self.full() }
+        makeRoom?()
         return entered
     }
 
@@ -49,6 +57,7 @@ final class ConnectionCount: Sendable {
             state.open -= 1
             var wake = state.shut
             state.shut = []
+            self.crowded.store(false, ordering: .relaxed)
             if state.open == 0 {
                 wake += state.waiters.values
                 state.waiters = [:]

@@ -92,6 +92,8 @@ extension ClientConnection {
         _ request: Request, protocols: String, over origin: OriginConnection, number: UInt64
     ) {
         guard let context = origin.context else { return }
+        // A client that sees no switch may have sent the first bytes of the other protocol.
+        self.exchange?.mayPersist = false
         let upgrade = UpgradeExchange(
             context: context, method: request.method, configuration: self.configuration
         ) { outcome in

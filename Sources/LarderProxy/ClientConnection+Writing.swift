@@ -20,7 +20,8 @@ extension ClientConnection {
             to: exchange.method, version: exchange.version, status: answer.head.status,
             bodyLength: Self.length(of: answer), hasBody: Self.hasBody(answer))
         let persists = self.state.responseBegan(
-            mayPersist: !framing.endsWithConnection
+            mayPersist: !framing.endsWithConnection && exchange.mayPersist
+                && !self.shared.connections.isCrowded
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
         var buffer = self.head(of: answer, framing: framing, persists: persists)

@@ -54,7 +54,9 @@ final class ClientConnection: ChannelInboundHandler {
 
     var shared: ProxyShared { self.loop.shared }
     var configuration: ProxyConfiguration { self.loop.shared.configuration }
-    var isIdle: Bool { self.state.isIdle && self.inbound.readableBytes == 0 }
+    var isUsedAndIdle: Bool {
+        self.state.isIdle && self.state.exchangeNumber > 0 && self.inbound.readableBytes == 0
+    }
 
     // MARK: Events of the channel
 

@@ -45,11 +45,11 @@ final class LoopState {
         for connection in self.connections.values { connection.cutForShutdown() }
     }
 
-    /// Closes up to so many connections that wait for a request, to make room for clients that
-    /// have one.
+    /// Closes up to so many connections that wait for a further request, to make room for clients
+    /// that have one. New ones stay: their first request is on its way.
     func closeIdle(limit: Int) {
         var left = limit
-        for connection in self.connections.values where left > 0 && connection.isIdle {
+        for connection in self.connections.values where left > 0 && connection.isUsedAndIdle {
             connection.drain()
             left -= 1
         }
@@ -64,14 +64,16 @@ final class ProxyShared: Sendable {
     let clock: @Sendable () -> Timestamp
     let router: RequestRouter
     let headWriter: ResponseHeadWriter
+    let connections: ConnectionCount
 
     init(
         configuration: ProxyConfiguration, access: any AccessPolicy, log: any ExchangeLog,
-        clock: @escaping @Sendable () -> Timestamp
+        connections: ConnectionCount, clock: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.access = access
         self.log = log
+        self.connections = connections
         self.clock = clock
         self.router = RequestRouter(configuration)
         self.headWriter = ResponseHeadWriter(pseudonym: configuration.pseudonym)

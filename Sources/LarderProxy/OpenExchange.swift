@@ -22,6 +22,8 @@ struct OpenExchange {
     var bodyBytes: UInt64 = 0
     var cacheStatus: CacheStatus?
     var origin = ""
+    /// False where the connection ends with this exchange whatever its framing.
+    var mayPersist = true
 
     init(number: UInt64, id: UInt64, head: RequestHead?, began: NIODeadline, beganAt: Timestamp) {
         self.number = number

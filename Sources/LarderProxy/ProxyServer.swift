@@ -36,9 +36,11 @@ package final class ProxyServer: Sendable {
     ) {
         self.group = group
         self.configuration = configuration
-        let shared = ProxyShared(
-            configuration: configuration, access: access, log: log, clock: clock)
         let eventLoops = Array(group.makeIterator())
+        let count = ConnectionCount(maximum: configuration.maximumConnections)
+        let shared = ProxyShared(
+            configuration: configuration, access: access, log: log, connections: count,
+            clock: clock)
         let counters = eventLoops.map { _ in LoopCounters() }
         let loops = eventLoops.enumerated().map { index, eventLoop in
             NIOLoopBoundBox.makeBoxSendingValue(
@@ -46,9 +48,10 @@ package final class ProxyServer: Sendable {
                     shared: shared, counters: counters[index], index: index,
                     count: eventLoops.count), eventLoop: eventLoop)
         }
+        self.count = count
         self.counters = counters
         self.loops = loops
-        self.count = ConnectionCount(maximum: configuration.maximumConnections) {
+        count.whenFull {
             for loop in loops {
                 loop.eventLoop.execute { loop.value.closeIdle(limit: 8) }
             }
@@ -209,5 +212,7 @@ package final class ProxyServer: Sendable {
             _ = self.count.whenNone { continuation.resume() }
         }
         cut.cancel()
+        // The closure holds the loops, and they the count: with nobody left to admit, let go.
+        self.count.whenFull {}
     }
 }

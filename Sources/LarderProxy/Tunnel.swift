@@ -110,11 +110,11 @@ final class Tunnel {
             self.context(of: side)?.flush()
             self.context(of: side)?.close(mode: .output, promise: nil)
         case .close(let side):
+            self.finish()
             self.closeWhenSent(side)
-            self.finish()
         case .closeBoth:
-            for side in Side.allCases { self.closeWhenSent(side) }
             self.finish()
+            for side in Side.allCases { self.closeWhenSent(side) }
         }
     }
 

@@ -15,7 +15,7 @@ final class Peer: ChannelInboundHandler, Sendable {
     }
 
     let seen = Event(Seen())
-    private let opened = Event<(any Channel)?>(nil)
+    fileprivate let opened = Event<(any Channel)?>(nil)
 
     var channel: any Channel {
         get throws {
@@ -130,6 +130,7 @@ final class RawOrigin: Sendable {
 
     func accepted(_ index: Int = 0) async throws -> Peer {
         let peers = try await self.peers.wait(for: "connection \(index)") { $0.count > index }
+        try await peers[index].opened.wait(for: "connection \(index) to open") { $0 != nil }
         return peers[index]
     }
 

@@ -146,6 +146,7 @@ final class LogRecorder: ExchangeLog {
 
     func record(_ entry: ExchangeEntry) { self.entries.change { $0.append(entry) } }
 
+    @discardableResult
     func entry(_ index: Int = 0) async throws -> ExchangeEntry {
         try await self.entries.wait(for: "log entry \(index)") { $0.count > index }[index]
     }
