@@ -68,9 +68,12 @@ extension ClientConnection {
             case .piece(let piece):
                 return self.take(piece, of: upload)
             case .end(let trailers):
+                // The state first: the reader may answer from inside its wake.
+                self.exchange?.requestBodyBytes = upload.received
                 self.upload = nil
+                let action = self.state.contentEnded()
                 upload.feed?.end(trailers: trailers)
-                self.apply(self.state.contentEnded())
+                self.apply(action)
                 return true
             }
         } catch {
@@ -97,7 +100,8 @@ extension ClientConnection {
             self.contentFailed("the content is larger than is taken", answer: .contentTooLarge)
             return false
         }
-        if !feed.push(piece) { self.upload?.isPaused = true }
+        // The reader may answer from inside its wake; then nobody will say when to go on.
+        if !feed.push(piece), self.state.reading == .content { self.upload?.isPaused = true }
         return true
     }
 

@@ -131,6 +131,8 @@ struct ConnectionTests {
         try await Fixture.run(configure: { $0.idleTimeout = .milliseconds(50) }) { proxy in
             let client = try await proxy.connect()
             #expect(try await client.receivedAll() == "")
+        }
+        try await Fixture.run(configure: { $0.idleTimeout = .seconds(1) }) { proxy in
             let used = try await proxy.connect()
             try await used.send(get())
             #expect(try await used.receivedAll() == ExchangeTests.hello)

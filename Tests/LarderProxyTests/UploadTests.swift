@@ -48,6 +48,26 @@ struct UploadTests {
         }
     }
 
+    @Test("may be answered from inside the wake that brought its end")
+    func answeredInside() async throws {
+        let session = ScriptedSession { exchange in
+            exchange.body?.attach { exchange.answer(200, [:], "<\(exchange.request.uri.pathAndQuery)>") }
+            _ = exchange.body?.next()
+        }
+        try await Fixture.run(session) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(post("Transfer-Encoding: chunked\r\n", path: "/1"))
+            try await proxy.session.exchange()
+            try await client.send("0\r\n\r\n")
+            try await client.received("</1>")
+            try await client.send(post("Content-Length: 3\r\n", path: "/2"))
+            try await proxy.session.exchange(1)
+            try await client.send("abc")
+            let all = try await client.received("</2>")
+            #expect(!all.contains("close"))
+        }
+    }
+
     @Test("of any size goes through a bounded buffer; the socket is not read further")
     func backPressure() async throws {
         let total = 8 << 20

@@ -78,6 +78,7 @@ final class ScriptedSession: ExchangeSession {
         return exchange
     }
 
+    @discardableResult
     func exchange(_ index: Int = 0) async throws -> ScriptedExchange {
         try await self.exchanges.wait(for: "exchange \(index)") { $0.count > index }[index]
     }
