@@ -32,7 +32,7 @@ package struct AccessQuery: Sendable {
     }
 }
 
-/// May this client do that?
+/// Whether a client may do what it asks for.
 package enum AccessVerdict: Hashable, Sendable {
     case allowed
     /// - Parameter rule: which rule said so, for the log; it is not told to the client.

@@ -59,7 +59,7 @@ package struct AccessRule: Hashable, Sendable {
     package enum Effect: String, Hashable, Sendable { case allow, deny }
 
     package var effect: Effect
-    /// Empty: any client. A client on a Unix socket counts as loopback.
+    /// Where they connect from, empty for anywhere; a Unix socket counts as loopback.
     package var clients: [AddressBlock]
     package var hosts: [HostPattern]
     package var ports: [ClosedRange<UInt16>]

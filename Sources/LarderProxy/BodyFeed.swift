@@ -53,7 +53,9 @@ package final class BodyFeed: BodySource {
     /// Whether nothing more should be pushed for now.
     package var isFull: Bool { self.state.withLock { $0.isFull } }
 
-    /// Adds bytes; empty ones are left out. After an end, a failure or a cancel they are dropped.
+    /// Adds bytes; empty ones are left out.
+    ///
+    /// After an end, a failure or a cancel they are dropped.
     ///
     /// - Returns: false when the feed is full.
     @discardableResult
@@ -72,7 +74,9 @@ package final class BodyFeed: BodySource {
 
     package func end(trailers: Fields) { self.finish(.whole(trailers)) }
 
-    /// Says that the rest will not come. What was pushed before is still read.
+    /// Says that the rest will not come.
+    ///
+    /// What was pushed before is still read.
     package func fail(_ failure: BodyFailure) { self.finish(.broken(failure)) }
 
     private func finish(_ ending: Ending) {

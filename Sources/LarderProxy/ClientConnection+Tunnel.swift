@@ -11,7 +11,9 @@ extension ClientConnection {
         case upgrade(Request, protocols: String)
     }
 
-    /// Begins to connect. Names are resolved and addresses tried in turn by NIO (RFC 8305).
+    /// Begins to connect.
+    ///
+    /// Names are resolved and addresses tried in turn by NIO (RFC 8305).
     func dial(host: String, port: UInt16, purpose: DialPurpose) {
         guard let context = self.context else { return }
         let number = self.state.exchangeNumber
@@ -21,7 +23,8 @@ extension ClientConnection {
             .channelOption(.autoRead, value: false)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(
-                .writeBufferWaterMark, value: ProxyServer.waterMark(configuration))
+                .writeBufferWaterMark, value: ProxyServer.waterMark(configuration)
+            )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(OriginConnection())
@@ -47,7 +50,9 @@ extension ClientConnection {
             return
         }
         guard let handler, handler.context != nil else {
-            self.failed(.tunnel(502, .connectionTerminated, "the connection closed"), number: number)
+            let failure = ExchangeFailure.tunnel(
+                502, .connectionTerminated, "the origin closed the connection")
+            self.failed(failure, number: number)
             return
         }
         if let refusal = self.refusal(of: channel) {
@@ -120,7 +125,7 @@ extension ClientConnection {
 
     // MARK: Tunnels
 
-    /// Answers, and joins both connections. From here on no byte is HTTP to us.
+    /// Answers, and joins both connections: from here on no byte is HTTP to us.
     ///
     /// - Parameters:
     ///   - ahead: what the origin has sent already.

@@ -24,45 +24,50 @@ extension ClientConnection {
                 && !self.shared.connections.isCrowded
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
-        var buffer = self.head(of: answer, framing: framing, persists: persists)
+        let head = self.head(of: answer, framing: framing, persists: persists)
         self.exchange?.status = answer.head.status
-        self.exchange?.headBytes = UInt64(clamping: buffer.readableBytes)
+        self.exchange?.headBytes = UInt64(clamping: head.readableBytes)
         if !isOwn { self.exchange?.cacheStatus = answer.cacheStatus }
-        self.exchange?.origin = answer.origin
+        if !answer.origin.isEmpty { self.exchange?.origin = answer.origin }
         switch answer.body {
         case .resident(let body) where framing.hasContent:
-            guard framing.count(body.readableBytes), framing.isComplete else {
-                // The session announced another length: none of it can be trusted.
-                self.exchange?.framing = framing
-                self.cut("the answer is not as long as it announced")
-                return
-            }
+            let isTrue = framing.count(body.readableBytes) && framing.isComplete
             self.exchange?.framing = framing
-            self.exchange?.bodyBytes = UInt64(clamping: body.readableBytes)
-            if body.readableBytes <= Self.joinedBody {
-                buffer.writeImmutableBuffer(body)
-                self.write(buffer)
-            } else {
-                self.write(buffer)
-                self.write(body)
-            }
-            self.responseEnded(failure: failure)
+            self.send(head, body, isTrue: isTrue, failure: failure)
         case .source(let source) where framing.hasContent:
             self.exchange?.framing = framing
             self.exchange?.source = source
-            self.write(buffer)
+            self.write(head)
             self.attach(source)
             self.pump()
-        case .source(let source):
+        case .none, .resident, .source:
+            if case .source(let source) = answer.body { source.cancel() }
             self.exchange?.framing = framing
-            self.write(buffer)
-            source.cancel()
-            self.responseEnded(failure: failure)
-        case .none, .resident:
-            self.exchange?.framing = framing
-            self.write(buffer)
-            self.responseEnded(failure: failure)
+            self.write(head)
+            self.endContent(trailers: Fields(), failure: failure)
         }
+    }
+
+    /// Sends content that is in memory, in one piece with its head where it is small.
+    ///
+    /// - Parameter isTrue: whether it is as long as announced; if not, nothing of it can be
+    ///   trusted.
+    private func send(
+        _ head: consuming ByteBuffer, _ body: ByteBuffer, isTrue: Bool, failure: String?
+    ) {
+        guard isTrue else {
+            self.cut("the answer is not as long as it announced")
+            return
+        }
+        self.exchange?.bodyBytes = UInt64(clamping: body.readableBytes)
+        if body.readableBytes <= Self.joinedBody {
+            head.writeImmutableBuffer(body)
+            self.write(head)
+        } else {
+            self.write(head)
+            self.write(body)
+        }
+        self.responseEnded(failure: failure)
     }
 
     private static func hasBody(_ answer: Answer) -> Bool {
@@ -163,7 +168,7 @@ extension ClientConnection {
         return true
     }
 
-    private func endContent(trailers: Fields) {
+    private func endContent(trailers: Fields, failure: String? = nil) {
         guard var framing = self.exchange?.framing else { return }
         self.exchange?.source = nil
         guard framing.isComplete else {
@@ -176,7 +181,7 @@ extension ClientConnection {
             self.write(last)
             self.exchange?.framing = framing
         }
-        self.responseEnded(failure: nil)
+        self.responseEnded(failure: failure)
     }
 
     private func responseEnded(failure: String?) {

@@ -18,15 +18,17 @@ final class ClientConnection: ChannelInboundHandler {
     let own: OwnAuthorities
 
     var context: ChannelHandlerContext?
-    /// Self, for other threads to name. A cycle, broken when the handler is removed.
+    /// Self, for other threads to name: a cycle, broken when the handler is removed.
     var bound: NIOLoopBound<ClientConnection>?
     var state = ClientConnectionState()
     var parser: RequestHeadParser
     /// Bytes received and not yet understood.
     var inbound = ByteBuffer()
     var exchange: OpenExchange?
-    /// Content of the current request that has still to come. It may outlive the exchange: what an
-    /// early answer left unread is taken off the connection before the next request.
+    /// Content of the current request that has still to come.
+    ///
+    /// It may outlive the exchange: what an early answer left unread is taken off the connection
+    /// before the next request.
     var upload: Upload?
     var tunnel: Tunnel?
 

@@ -62,12 +62,16 @@ package struct ClientConnectionState: ~Copyable {
 
     /// A request is at work and its answer has not begun.
     package var awaitsAnswer: Bool {
-        if case .exchanging(let exchange) = self.phase { exchange.response == .awaited } else { false }
+        self.response == .awaited
     }
 
     /// An answer is being sent.
     package var isSending: Bool {
-        if case .exchanging(let exchange) = self.phase { exchange.response == .sending } else { false }
+        self.response == .sending
+    }
+
+    private var response: ResponseProgress? {
+        if case .exchanging(let exchange) = self.phase { exchange.response } else { nil }
     }
 
     /// Content of the request at work has still to come.

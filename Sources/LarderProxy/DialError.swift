@@ -29,7 +29,8 @@ enum DialError {
     /// Several addresses were tried: the last failure stands for all, a refusal before others.
     private static func failure(of error: NIOConnectionError) -> ExchangeFailure {
         guard !error.connectionErrors.isEmpty else {
-            return error.dnsAError != nil || error.dnsAAAAError != nil ? self.nameError : self.timeout
+            let hasNoName = error.dnsAError != nil || error.dnsAAAAError != nil
+            return hasNoName ? self.nameError : self.timeout
         }
         let failures = error.connectionErrors.map { self.failure(of: $0.error) }
         let refusal = failures.first { $0.error == UpstreamFailure.Kind.connectionRefused.rawValue }

@@ -26,10 +26,13 @@ package struct ExchangeEntry: Sendable {
     /// The status sent; nil where the client got none.
     package var status: StatusCode?
     package var responseHeadBytes: UInt64 = 0
-    /// Content as handed to the connection, without chunk framing. For a tunnel, all bytes toward
-    /// the client.
+    /// Content as handed to the connection, without chunk framing.
+    ///
+    /// For a tunnel, all bytes toward the client.
     package var responseBodyBytes: UInt64 = 0
-    /// Content as received, without chunk framing. For a tunnel, all bytes from the client.
+    /// Content as received, without chunk framing.
+    ///
+    /// For a tunnel, all bytes from the client.
     package var requestBodyBytes: UInt64 = 0
     /// When the head was received.
     package var began: Timestamp

@@ -1,7 +1,9 @@
 import LarderHTTP
 import NIOCore
 
-/// What the connections of one event loop share. Used on that loop alone.
+/// What the connections of one event loop share.
+///
+/// Used on that loop alone.
 final class LoopState {
     let counters: LoopCounters
     let shared: ProxyShared
@@ -45,8 +47,9 @@ final class LoopState {
         for connection in self.connections.values { connection.cutForShutdown() }
     }
 
-    /// Closes up to so many connections that wait for a further request, to make room for clients
-    /// that have one. New ones stay: their first request is on its way.
+    /// Closes up to so many connections that wait for a further request, to make room.
+    ///
+    /// New ones stay: their first request is on its way.
     func closeIdle(limit: Int) {
         var left = limit
         for connection in self.connections.values where left > 0 && connection.isUsedAndIdle {

@@ -111,14 +111,16 @@ final class ClientExchange: ExchangeClient {
         self.onLoop { $0.failed(failure, number: $1) }
     }
 
-    /// The answer's body has more. Always a turn of the loop later: the source may call from
-    /// inside its own `next`.
+    /// The answer's body has more.
+    ///
+    /// Always a turn of the loop later: the source may call from inside its own `next`.
     func bodyWoke() {
         self.later { $0.bodyWoke(number: $1) }
     }
 
-    /// The request's content has a reader, or lost it. A turn of the loop later, for the same
-    /// reason.
+    /// The request's content has a reader, or lost it.
+    ///
+    /// A turn of the loop later, for the same reason.
     func contentSignalled(_ signal: BodyFeed.Signal) {
         self.later { $0.contentSignalled(signal, number: $1) }
     }

@@ -34,7 +34,7 @@ package struct ProxyConfiguration: Sendable {
     package var tunnelIdleTimeout: Duration = .seconds(600)
     /// Connections with clients at one time; further ones wait in the kernel's queue.
     package var maximumConnections = 10_000
-    /// The largest request content taken; nil for no bound. Beyond it: 413.
+    /// The largest request content taken, else 413; nil for no bound.
     package var maximumRequestBody: ByteCount?
     /// Request content held for a session that does not take it; then reading stops.
     package var requestBuffer: ByteCount = .kibibytes(128)
@@ -48,7 +48,7 @@ package struct ProxyConfiguration: Sendable {
     package var sendBufferHigh: ByteCount = .kibibytes(256)
     /// The ports to which `CONNECT` may go (RFC 9110 §9.3.6: restrict them to known ones).
     package var connectPorts: Set<UInt16> = [443]
-    /// Whether requests get a `Forwarded` field (RFC 7239). It tells origins who asked.
+    /// Whether requests get a `Forwarded` field (RFC 7239), which tells origins who asked.
     package var addsForwarded = false
 
     package init() {}

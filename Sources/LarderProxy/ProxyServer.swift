@@ -177,7 +177,8 @@ package final class ProxyServer: Sendable {
             listeners: endpoints, local: OwnAuthorities.Endpoint(channel.localAddress),
             names: self.configuration.hostNames)
         return ClientConnection(
-            loop: loop.value, session: session, client: Self.client(channel.remoteAddress), own: own)
+            loop: loop.value, session: session, client: Self.client(channel.remoteAddress), own: own
+        )
     }
 
     private static func client(_ address: SocketAddress?) -> ClientAddress {

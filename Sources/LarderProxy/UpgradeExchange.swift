@@ -157,7 +157,8 @@ final class UpgradeExchange {
         case .unknown:
             answer = Answer(
                 head: head, bodyLength: length, body: .source(feed), cacheStatus: status)
-            self.body = isChunked ? .chunked(ChunkedDecoder(limits: self.limits.chunk)) : .untilClose
+            self.body =
+                isChunked ? .chunked(ChunkedDecoder(limits: self.limits.chunk)) : .untilClose
         }
         self.feed = feed
         self.report(.answered(answer))
@@ -219,7 +220,7 @@ final class UpgradeExchange {
         if !feed.push(piece) { self.isPaused = true }
     }
 
-    /// The content is whole. What the origin sends beyond it goes with its connection.
+    /// The content is whole; what the origin sends beyond it goes with its connection.
     private func finish(trailers: Fields) {
         self.feed?.end(trailers: trailers)
         self.feed = nil

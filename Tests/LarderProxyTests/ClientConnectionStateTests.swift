@@ -52,66 +52,72 @@ struct ClientConnectionStateTests {
         return .nothing
     }
 
-    @Test("goes on or ends by what has happened", arguments: [
-        Case([], .nothing, .head),
-        Case([.headBegan], .nothing, .head),
-        // One exchange after the other.
-        Case([.head()], .nothing, .nothing),
-        Case([.head(), .answer(), .answered()], .readHead, .head),
-        Case([.head(), .answer(), .answered(unread: true)], .readHead, .head),
-        // Content is read while the answer is awaited, and while it is sent.
-        Case([.head(content: true)], .nothing, .content),
-        Case([.head(content: true), .answer()], .nothing, .content),
-        Case([.head(content: true), .contentEnded], .nothing, .nothing),
-        Case([.head(content: true), .contentEnded, .answer(), .answered()], .readHead, .head),
-        // An early answer: the rest is thrown away, or the connection ends.
-        Case([.head(content: true), .answer(), .answered()], .discardContent, .discarded),
-        Case(
-            [.head(content: true), .answer(), .answered(), .contentEnded], .readHead, .head),
-        Case(
-            [.head(content: true), .answer(), .answered(), .discardingEnded], .linger,
-            .discarded),
-        Case(
-            [.head(content: true), .answer(mayPersist: false), .answered()], .linger, .discarded),
-        Case([.head(content: true), .contentAbandoned], .nothing, .discarded),
-        Case([.head(content: true), .contentBroke, .answer(), .answered()], .linger, .discarded),
-        // A request, or an answer, that is the connection's last.
-        Case([.head(persists: false), .answer(), .answered()], .close, .nothing),
-        Case([.head(persists: false), .answer(), .answered(unread: true)], .linger, .discarded),
-        Case([.head(), .answer(mayPersist: false), .answered()], .close, .nothing),
-        // A client that has ended its side still gets its answer, also to requests sent ahead.
-        Case([.inputEnded], .readHead, .head),
-        Case([.inputEnded, .inputExhausted], .close, .nothing),
-        Case([.headBegan, .inputEnded, .inputExhausted], .close, .nothing),
-        Case([.head(), .inputEnded], .nothing, .nothing),
-        Case([.head(), .inputEnded, .inputExhausted], .nothing, .nothing),
-        Case([.head(), .inputEnded, .answer(), .answered()], .close, .nothing),
-        Case(
-            [.head(), .inputEnded, .answer(unread: true), .answered(unread: true)], .readHead,
-            .head),
-        Case([.head(content: true), .inputEnded], .failContent, .content),
-        Case(
-            [.head(content: true), .answer(mayPersist: false), .answered(), .inputEnded], .close,
-            .nothing),
-        Case([.head(content: true), .answer(), .answered(), .inputEnded], .close, .nothing),
-        // Shutdown.
-        Case([.drain], .close, .nothing),
-        Case([.headBegan, .drain], .close, .nothing),
-        Case([.head(), .drain], .nothing, .nothing),
-        Case([.head(), .drain, .answer(), .answered()], .close, .nothing),
-        Case([.head(), .answer(), .drain, .answered()], .close, .nothing),
-        Case([.head(content: true), .answer(), .answered(), .drain], .linger, .discarded),
-        Case([.head(), .tunnel, .drain], .nothing, .tunnel),
-        // Time.
-        Case([.deadline], .close, .nothing),
-        Case([.headBegan, .deadline], .answerTimeout, .head),
-        Case([.head(content: true), .deadline], .answerTimeout, .content),
-        Case([.head(content: true), .answer(), .deadline], .abort, .nothing),
-        Case([.head(content: true), .answer(), .answered(), .deadline], .abort, .nothing),
-        Case(
-            [.head(persists: false), .answer(), .answered(unread: true), .deadline], .close,
-            .nothing),
-    ])
+    @Test(
+        "goes on or ends by what has happened",
+        arguments: [
+            Case([], .nothing, .head),
+            Case([.headBegan], .nothing, .head),
+            // One exchange after the other.
+            Case([.head()], .nothing, .nothing),
+            Case([.head(), .answer(), .answered()], .readHead, .head),
+            Case([.head(), .answer(), .answered(unread: true)], .readHead, .head),
+            // Content is read while the answer is awaited, and while it is sent.
+            Case([.head(content: true)], .nothing, .content),
+            Case([.head(content: true), .answer()], .nothing, .content),
+            Case([.head(content: true), .contentEnded], .nothing, .nothing),
+            Case([.head(content: true), .contentEnded, .answer(), .answered()], .readHead, .head),
+            // An early answer: the rest is thrown away, or the connection ends.
+            Case([.head(content: true), .answer(), .answered()], .discardContent, .discarded),
+            Case(
+                [.head(content: true), .answer(), .answered(), .contentEnded], .readHead, .head),
+            Case(
+                [.head(content: true), .answer(), .answered(), .discardingEnded], .linger,
+                .discarded),
+            Case(
+                [.head(content: true), .answer(mayPersist: false), .answered()], .linger, .discarded
+            ),
+            Case([.head(content: true), .contentAbandoned], .nothing, .discarded),
+            Case(
+                [.head(content: true), .contentBroke, .answer(), .answered()], .linger, .discarded),
+            // A request, or an answer, that is the connection's last.
+            Case([.head(persists: false), .answer(), .answered()], .close, .nothing),
+            Case(
+                [.head(persists: false), .answer(), .answered(unread: true)], .linger, .discarded),
+            Case([.head(), .answer(mayPersist: false), .answered()], .close, .nothing),
+            // A client that has ended its side still gets its answer, also to requests sent ahead.
+            Case([.inputEnded], .readHead, .head),
+            Case([.inputEnded, .inputExhausted], .close, .nothing),
+            Case([.headBegan, .inputEnded, .inputExhausted], .close, .nothing),
+            Case([.head(), .inputEnded], .nothing, .nothing),
+            Case([.head(), .inputEnded, .inputExhausted], .nothing, .nothing),
+            Case([.head(), .inputEnded, .answer(), .answered()], .close, .nothing),
+            Case(
+                [.head(), .inputEnded, .answer(unread: true), .answered(unread: true)], .readHead,
+                .head),
+            Case([.head(content: true), .inputEnded], .failContent, .content),
+            Case(
+                [.head(content: true), .answer(mayPersist: false), .answered(), .inputEnded],
+                .close,
+                .nothing),
+            Case([.head(content: true), .answer(), .answered(), .inputEnded], .close, .nothing),
+            // Shutdown.
+            Case([.drain], .close, .nothing),
+            Case([.headBegan, .drain], .close, .nothing),
+            Case([.head(), .drain], .nothing, .nothing),
+            Case([.head(), .drain, .answer(), .answered()], .close, .nothing),
+            Case([.head(), .answer(), .drain, .answered()], .close, .nothing),
+            Case([.head(content: true), .answer(), .answered(), .drain], .linger, .discarded),
+            Case([.head(), .tunnel, .drain], .nothing, .tunnel),
+            // Time.
+            Case([.deadline], .close, .nothing),
+            Case([.headBegan, .deadline], .answerTimeout, .head),
+            Case([.head(content: true), .deadline], .answerTimeout, .content),
+            Case([.head(content: true), .answer(), .deadline], .abort, .nothing),
+            Case([.head(content: true), .answer(), .answered(), .deadline], .abort, .nothing),
+            Case(
+                [.head(persists: false), .answer(), .answered(unread: true), .deadline], .close,
+                .nothing),
+        ])
     func path(_ c: Case) {
         var state = ClientConnectionState()
         var action = ClientConnectionState.Action.nothing

@@ -73,11 +73,14 @@ struct ConnectionTests {
     @Test("a client that does not read holds a bounded amount, and is cut off in time")
     func slowReader() async throws {
         let body = EndlessBody()
-        try await Fixture.run(ScriptedSession { $0.answer(from: body) }, configure: {
-            $0.sendBufferHigh = .kibibytes(64)
-            $0.sendBufferLow = .kibibytes(32)
-            $0.sendTimeout = .milliseconds(200)
-        }) { proxy in
+        try await Fixture.run(
+            ScriptedSession { $0.answer(from: body) },
+            configure: {
+                $0.sendBufferHigh = .kibibytes(64)
+                $0.sendBufferLow = .kibibytes(32)
+                $0.sendTimeout = .milliseconds(200)
+            }
+        ) { proxy in
             let client = try await proxy.connect(reads: false)
             try await client.send(get())
             try await body.isCancelled.wait(for: "the cut") { $0 }
@@ -93,9 +96,11 @@ struct ConnectionTests {
     func patientReader() async throws {
         let size = 4 << 20
         let body = ScriptedBody()
-        try await Fixture.run(ScriptedSession {
-            $0.answer(from: body, length: .known(UInt64(size)))
-        }) { proxy in
+        try await Fixture.run(
+            ScriptedSession {
+                $0.answer(from: body, length: .known(UInt64(size)))
+            }
+        ) { proxy in
             let client = try await proxy.connect(reads: false)
             try await client.send(get())
             for _ in 0..<(size / 65_536) {
@@ -114,7 +119,8 @@ struct ConnectionTests {
     func greedyPipelining() async throws {
         let text = String(repeating: "x", count: 256 << 10)
         let session = ScriptedSession { $0.answer(200, [:], text) }
-        try await Fixture.run(session, configure: { $0.sendTimeout = .milliseconds(200) }) { proxy in
+        try await Fixture.run(session, configure: { $0.sendTimeout = .milliseconds(200) }) {
+            proxy in
             let client = try await proxy.connect(reads: false)
             try await client.send((0..<200).map { get("/\($0)") }.joined())
             // Cut in the end, after far fewer than were asked for: 200 would be 50 MiB.
@@ -235,13 +241,16 @@ struct ConnectionTests {
         }
     }
 
-    @Test("addresses to listen on", arguments: [
-        ("127.0.0.1:3128", ListenAddress.tcp(host: "127.0.0.1", port: 3128)),
-        ("[::1]:0", .tcp(host: "::1", port: 0)), (":8080", .tcp(host: "127.0.0.1", port: 8080)),
-        ("localhost:1", .tcp(host: "localhost", port: 1)), ("unix:/run/x", .unix(path: "/run/x")),
-        ("::1:80", nil), ("127.0.0.1", nil), ("a:65536", nil), ("a:", nil), ("unix:x", nil),
-        ("a:-1", nil),
-    ] as [(String, ListenAddress?)])
+    @Test(
+        "addresses to listen on",
+        arguments: [
+            ("127.0.0.1:3128", ListenAddress.tcp(host: "127.0.0.1", port: 3128)),
+            ("[::1]:0", .tcp(host: "::1", port: 0)), (":8080", .tcp(host: "127.0.0.1", port: 8080)),
+            ("localhost:1", .tcp(host: "localhost", port: 1)),
+            ("unix:/run/x", .unix(path: "/run/x")),
+            ("::1:80", nil), ("127.0.0.1", nil), ("a:65536", nil), ("a:", nil), ("unix:x", nil),
+            ("a:-1", nil),
+        ] as [(String, ListenAddress?)])
     func addresses(_ text: String, _ expected: ListenAddress?) {
         #expect(ListenAddress(text) == expected)
     }

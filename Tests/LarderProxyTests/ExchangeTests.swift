@@ -34,9 +34,11 @@ struct ExchangeTests {
         }
     }
 
-    @Test("requests sent ahead are answered in order, also byte by byte", arguments: [
-        false, true,
-    ])
+    @Test(
+        "requests sent ahead are answered in order, also byte by byte",
+        arguments: [
+            false, true,
+        ])
     func pipelining(byteByByte: Bool) async throws {
         let session = ScriptedSession { exchange in
             exchange.answer(200, [:], "<\(exchange.request.uri.pathAndQuery)>")
@@ -96,9 +98,10 @@ struct ExchangeTests {
     @Test("HTTP/1.0 clients get no chunks and no second answer (RFC 9112 §9.3)")
     func http10() async throws {
         let session = ScriptedSession { exchange in
-            exchange.answer(from: ScriptedBody([
-                .piece(ByteBuffer(string: "hello")), .end(trailers: Fields()),
-            ]))
+            exchange.answer(
+                from: ScriptedBody([
+                    .piece(ByteBuffer(string: "hello")), .end(trailers: Fields()),
+                ]))
         }
         try await Fixture.run(session) { proxy in
             let client = try await proxy.connect()
@@ -110,12 +113,14 @@ struct ExchangeTests {
         }
     }
 
-    @Test("HEAD and 304 have no content", arguments: [
-        ("HEAD", UInt16(200), BodyLength.known(5), "Content-Length: 5\r\n\r\n"),
-        ("HEAD", 200, .unknown, "Via: 1.1 pantry\r\n\r\n"),
-        ("GET", 304, .known(5), "Content-Length: 5\r\n\r\n"),
-        ("GET", 204, .known(5), "Via: 1.1 pantry\r\n\r\n"),
-    ])
+    @Test(
+        "HEAD and 304 have no content",
+        arguments: [
+            ("HEAD", UInt16(200), BodyLength.known(5), "Content-Length: 5\r\n\r\n"),
+            ("HEAD", 200, .unknown, "Via: 1.1 pantry\r\n\r\n"),
+            ("GET", 304, .known(5), "Content-Length: 5\r\n\r\n"),
+            ("GET", 204, .known(5), "Via: 1.1 pantry\r\n\r\n"),
+        ])
     func noContent(
         _ method: String, _ status: UInt16, _ length: BodyLength, _ end: String
     ) async throws {
@@ -128,19 +133,23 @@ struct ExchangeTests {
             let first = try await client.received("\r\n\r\n")
             #expect(first.hasSuffix(end))
             try await client.send(request)
-            let both = try await client.seen.wait(for: "two") { $0.bytes.count == 2 * first.utf8.count }
+            let both = try await client.seen.wait(for: "two") {
+                $0.bytes.count == 2 * first.utf8.count
+            }
             #expect(String(decoding: both.bytes, as: UTF8.self) == first + first)
             #expect(body.isCancelled.value)
         }
     }
 
-    @Test("content that fails, or is not as long as announced, is cut off", arguments: [
-        (BodyLength.unknown, "1.1", BodyStep.failed(.store("damaged"))),
-        (.known(10), "1.1", .failed(.cancelled)),
-        (.known(10), "1.1", .end(trailers: Fields())),
-        (.known(6), "1.1", .piece(ByteBuffer(string: "too long"))),
-        (.unknown, "1.0", .failed(.cancelled)),
-    ])
+    @Test(
+        "content that fails, or is not as long as announced, is cut off",
+        arguments: [
+            (BodyLength.unknown, "1.1", BodyStep.failed(.store("damaged"))),
+            (.known(10), "1.1", .failed(.cancelled)),
+            (.known(10), "1.1", .end(trailers: Fields())),
+            (.known(6), "1.1", .piece(ByteBuffer(string: "too long"))),
+            (.unknown, "1.0", .failed(.cancelled)),
+        ])
     func cut(_ length: BodyLength, _ version: String, _ step: BodyStep) async throws {
         let body = ScriptedBody()
         let session = ScriptedSession { $0.answer(from: body, length: length) }
@@ -172,6 +181,23 @@ struct ExchangeTests {
         }
     }
 
+    @Test("an answer that announces content and has none is cut off")
+    func missingContent() async throws {
+        let session = ScriptedSession { exchange in
+            exchange.client.exchange(
+                answered: Answer(
+                    head: ResponseHead(status: .ok), bodyLength: .known(5), body: .none,
+                    cacheStatus: CacheStatus()))
+        }
+        try await Fixture.run(session) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(get() + get("/2"))
+            let all = try await client.receivedAll()
+            #expect(all.hasSuffix("Content-Length: 5\r\n\r\n"))
+            #expect(session.exchanges.value.count == 1)
+        }
+    }
+
     @Test("1xx answers are relayed, but not to HTTP/1.0", arguments: ["1.1", "1.0"])
     func informational(_ version: String) async throws {
         let session = ScriptedSession { exchange in
@@ -183,7 +209,8 @@ struct ExchangeTests {
             let client = try await proxy.connect()
             try await client.send(get("/", version: version))
             let all = try await client.received("hello")
-            let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nVia: 1.1 pantry\r\n\r\nHTTP/1.1 200"
+            let hint =
+                "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nVia: 1.1 pantry\r\n\r\nHTTP/1.1 200"
             #expect(all.hasPrefix(hint) == (version == "1.1"))
             #expect(all.contains("103") == (version == "1.1"))
         }
@@ -202,25 +229,33 @@ struct ExchangeTests {
             try await client.send(get("/s3cret", "Accept: text/html\r\n"))
             let page = try await client.received("</html>\n")
             #expect(page.hasPrefix("HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html"))
-            #expect(page.contains("Proxy-Status: larder; error=dns_error; detail=\"no such \\\"host\\\"\""))
+            #expect(
+                page.contains(
+                    "Proxy-Status: larder; error=dns_error; detail=\"no such \\\"host\\\"\""))
             #expect(page.contains("Cache-Status: larder; fwd=uri-miss\r\n"))
             #expect(!page.contains("s3cret"))
             try await client.send("GET / HTTP/1.1\r\nHost: 127.0.0.1:\(proxy.port)\r\n\r\n")
             let json = try await client.received("\"status\":404")
             #expect(json.contains("application/problem+json"))
             #expect(!json.contains("Connection: close"))
-            #expect(proxy.server.statistics().ownAnswers == [StatusCode(502): 1, StatusCode(404): 1])
+            #expect(
+                proxy.server.statistics().ownAnswers == [StatusCode(502): 1, StatusCode(404): 1])
         }
     }
 
-    @Test("what is no request is refused, and its connection ends", arguments: [
-        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX : 1\r\n\r\n", "400"),
-        ("GET http://a.example/ HTTP/1.1\r\n\r\n", "400"),
-        ("GET http://a.example/ HTTP/2.0\r\nHost: a.example\r\n\r\n", "505"),
-        ("GET http://a.example/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\n", "414"),
-        (get("/", "X: \(String(repeating: "x", count: 70_000))\r\n"), "431"),
-        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "501"),
-    ])
+    @Test(
+        "what is no request is refused, and its connection ends",
+        arguments: [
+            ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX : 1\r\n\r\n", "400"),
+            ("GET http://a.example/ HTTP/1.1\r\n\r\n", "400"),
+            ("GET http://a.example/ HTTP/2.0\r\nHost: a.example\r\n\r\n", "505"),
+            ("GET http://a.example/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\n", "414"),
+            (get("/", "X: \(String(repeating: "x", count: 70_000))\r\n"), "431"),
+            (
+                "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+                "501"
+            ),
+        ])
     func malformed(_ text: String, _ status: String) async throws {
         try await Fixture.run { proxy in
             let client = try await proxy.connect()
@@ -233,9 +268,11 @@ struct ExchangeTests {
         }
     }
 
-    @Test("hop-by-hop fields of an answer stay behind; unknown statuses pass", arguments: [
-        UInt16(299), 599, 999,
-    ])
+    @Test(
+        "hop-by-hop fields of an answer stay behind; unknown statuses pass",
+        arguments: [
+            UInt16(299), 599, 999,
+        ])
     func relayed(_ status: UInt16) async throws {
         let session = ScriptedSession { exchange in
             exchange.answer(
@@ -252,7 +289,8 @@ struct ExchangeTests {
             #expect(all.hasPrefix("HTTP/1.1 \(status) "))
             #expect(
                 all.hasSuffix(
-                    "\r\ndate: then\r\nX-Own: é\r\nVia: 1.1 pantry\r\nContent-Length: 5\r\n\r\nhello"))
+                    "\r\ndate: then\r\nX-Own: é\r\nVia: 1.1 pantry\r\nContent-Length: 5\r\n\r\nhello"
+                ))
         }
     }
 }

@@ -13,10 +13,13 @@ struct TunnelTests {
         _ body: (Fixture, RawOrigin, Peer) async throws -> Void
     ) async throws {
         let origin = try await RawOrigin.start()
-        try await Fixture.run(access: access, configure: {
-            $0.connectPorts = [UInt16(origin.port)]
-            configure(&$0)
-        }) { proxy in
+        try await Fixture.run(
+            access: access,
+            configure: {
+                $0.connectPorts = [UInt16(origin.port)]
+                configure(&$0)
+            }
+        ) { proxy in
             try await body(proxy, origin, try await proxy.connect())
         }
         try await origin.stop()
@@ -132,7 +135,8 @@ struct TunnelTests {
     @Test("is judged by the address that a name led to")
     func judgedByAddress() async throws {
         let rules = AccessRules([
-            AccessRule(.deny, hosts: [.block(AddressBlock("127.0.0.0/8")!), .block(AddressBlock("::1")!)]),
+            AccessRule(
+                .deny, hosts: AddressBlock.loopback.map(HostPattern.block)),
             AccessRule(.allow, clients: AddressBlock.loopback),
         ])
         try await Self.run(access: rules) { proxy, origin, client in
@@ -183,7 +187,8 @@ struct TunnelTests {
             let answer = try await client.received("first")
             #expect(
                 answer == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                    + "Sec-WebSocket-Accept: a\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n\r\nfirst")
+                    + "Sec-WebSocket-Accept: a\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n\r\nfirst"
+            )
             try await client.send("frame")
             try await far.received("frame")
             try await client.close()
@@ -195,14 +200,22 @@ struct TunnelTests {
         }
     }
 
-    @Test("an origin that does not switch has its answer relayed", arguments: [
-        ("Content-Length: 2\r\n\r\nno and more", "Content-Length: 2\r\nConnection: close\r\n\r\nno"),
-        (
-            "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
-            "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"
-        ),
-        ("\r\nno", "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"),
-    ])
+    @Test(
+        "an origin that does not switch has its answer relayed",
+        arguments: [
+            (
+                "Content-Length: 2\r\n\r\nno and more",
+                "Content-Length: 2\r\nConnection: close\r\n\r\nno"
+            ),
+            (
+                "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+                "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"
+            ),
+            (
+                "\r\nno",
+                "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"
+            ),
+        ])
     func refusing(_ answer: String, _ relayed: String) async throws {
         try await Self.run { proxy, origin, client in
             try await client.send(Self.upgrade(origin))
@@ -218,10 +231,12 @@ struct TunnelTests {
         }
     }
 
-    @Test("an origin that breaks its word is a bad gateway", arguments: [
-        ("", "connection_terminated"), ("SSH-2.0\r\n\r\n", "http_protocol_error"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "http_protocol_error"),
-    ])
+    @Test(
+        "an origin that breaks its word is a bad gateway",
+        arguments: [
+            ("", "connection_terminated"), ("SSH-2.0\r\n\r\n", "http_protocol_error"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "http_protocol_error"),
+        ])
     func failing(_ answer: String, _ error: String) async throws {
         try await Self.run { proxy, origin, client in
             try await client.send(Self.upgrade(origin))

@@ -25,12 +25,18 @@ struct UploadTests {
         }
     }
 
-    @Test("reaches the session, with its trailers", arguments: [
-        (post("Content-Length: 5\r\n", "hello"), "<hello>"),
-        (post("Content-Length: 0\r\n"), "<>"),
-        (post(""), "<>"),
-        (post("Transfer-Encoding: chunked\r\n", "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nX-T: 1\r\n\r\n"), "<hello>"),
-    ])
+    @Test(
+        "reaches the session, with its trailers",
+        arguments: [
+            (post("Content-Length: 5\r\n", "hello"), "<hello>"),
+            (post("Content-Length: 0\r\n"), "<>"),
+            (post(""), "<>"),
+            (
+                post(
+                    "Transfer-Encoding: chunked\r\n",
+                    "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nX-T: 1\r\n\r\n"), "<hello>"
+            ),
+        ])
     func arrives(_ request: String, _ answer: String) async throws {
         try await Fixture.run(Self.echo()) { proxy in
             for byteByByte in [false, true] {
@@ -51,7 +57,9 @@ struct UploadTests {
     @Test("may be answered from inside the wake that brought its end")
     func answeredInside() async throws {
         let session = ScriptedSession { exchange in
-            exchange.body?.attach { exchange.answer(200, [:], "<\(exchange.request.uri.pathAndQuery)>") }
+            exchange.body?.attach {
+                exchange.answer(200, [:], "<\(exchange.request.uri.pathAndQuery)>")
+            }
             _ = exchange.body?.next()
         }
         try await Fixture.run(session) { proxy in
@@ -71,9 +79,12 @@ struct UploadTests {
     @Test("of any size goes through a bounded buffer; the socket is not read further")
     func backPressure() async throws {
         let total = 8 << 20
-        try await Fixture.run(ScriptedSession { _ in }, configure: {
-            $0.requestBuffer = .kibibytes(32)
-        }) { proxy in
+        try await Fixture.run(
+            ScriptedSession { _ in },
+            configure: {
+                $0.requestBuffer = .kibibytes(32)
+            }
+        ) { proxy in
             let client = try await proxy.connect()
             try await client.send(post("Content-Length: \(total)\r\n"))
             try client.push(ByteBuffer(repeating: 120, count: total))
@@ -135,7 +146,8 @@ struct UploadTests {
 
     @Test("that no answer waits for is thrown away, where there is little of it")
     func earlyAnswer() async throws {
-        try await Fixture.run(ScriptedSession { $0.answer(200, [:], $0.request.uri.pathAndQuery) }) {
+        try await Fixture.run(ScriptedSession { $0.answer(200, [:], $0.request.uri.pathAndQuery) })
+        {
             proxy in
             let client = try await proxy.connect()
             try await client.send(post("Content-Length: 10\r\n", "hello", path: "/first"))
@@ -146,9 +158,11 @@ struct UploadTests {
         }
     }
 
-    @Test("that is too much to throw away ends the connection", arguments: [
-        ("Content-Length: 10000000\r\n", true), ("Transfer-Encoding: chunked\r\n", false),
-    ])
+    @Test(
+        "that is too much to throw away ends the connection",
+        arguments: [
+            ("Content-Length: 10000000\r\n", true), ("Transfer-Encoding: chunked\r\n", false),
+        ])
     func muchUnwanted(_ fields: String, _ announced: Bool) async throws {
         try await Fixture.run(ScriptedSession { $0.answer(200, [:], "early") }) { proxy in
             let client = try await proxy.connect()
@@ -161,9 +175,11 @@ struct UploadTests {
         }
     }
 
-    @Test("that breaks its framing fails, and is answered 400", arguments: [
-        "x\r\n", "5\r\nhelloX", "5 \r\n", "fffffffffffffffff\r\n",
-    ])
+    @Test(
+        "that breaks its framing fails, and is answered 400",
+        arguments: [
+            "x\r\n", "5\r\nhelloX", "5 \r\n", "fffffffffffffffff\r\n",
+        ])
     func malformed(_ body: String) async throws {
         try await Fixture.run(ScriptedSession { _ in }) { proxy in
             let client = try await proxy.connect()
@@ -177,14 +193,19 @@ struct UploadTests {
         }
     }
 
-    @Test("beyond the bound is answered 413, announced or not", arguments: [
-        post("Content-Length: 11\r\n", "hello world"),
-        post("Transfer-Encoding: chunked\r\n", "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n"),
-    ])
+    @Test(
+        "beyond the bound is answered 413, announced or not",
+        arguments: [
+            post("Content-Length: 11\r\n", "hello world"),
+            post("Transfer-Encoding: chunked\r\n", "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n"),
+        ])
     func tooLarge(_ request: String) async throws {
-        try await Fixture.run(ScriptedSession { _ in }, configure: {
-            $0.maximumRequestBody = ByteCount(10)
-        }) { proxy in
+        try await Fixture.run(
+            ScriptedSession { _ in },
+            configure: {
+                $0.maximumRequestBody = ByteCount(10)
+            }
+        ) { proxy in
             let client = try await proxy.connect()
             try await client.send(request)
             try await client.received("HTTP/1.1 413 ")
@@ -207,73 +228,17 @@ struct UploadTests {
 
     @Test("that stalls is answered 408")
     func stalls() async throws {
-        try await Fixture.run(ScriptedSession { _ in }, configure: {
-            $0.requestBodyTimeout = .milliseconds(50)
-        }) { proxy in
+        try await Fixture.run(
+            ScriptedSession { _ in },
+            configure: {
+                $0.requestBodyTimeout = .milliseconds(50)
+            }
+        ) { proxy in
             let client = try await proxy.connect()
             try await client.send(post("Content-Length: 10\r\n", "hello"))
             let all = try await client.receivedAll()
             #expect(all.hasPrefix("HTTP/1.1 408 "))
             #expect(try await proxy.session.exchange().isCancelled.value)
-        }
-    }
-}
-
-@Suite("A body between a connection and its reader")
-struct BodyFeedTests {
-    @Test("is full at its bound, and says when there is room again")
-    func bound() {
-        let signals = Event<[BodyFeed.Signal]>([])
-        let feed = BodyFeed(bound: 10) { signal in signals.change { $0.append(signal) } }
-        #expect(feed.push(ByteBuffer(string: "12345")))
-        #expect(!feed.push(ByteBuffer(string: "67890")))
-        #expect(feed.isFull)
-        guard case .piece = feed.next() else {
-            Issue.record("no piece")
-            return
-        }
-        #expect(signals.value == [.wanted, .roomAgain])
-        #expect(!feed.isFull)
-    }
-
-    @Test("gives what it has before it fails, and wakes once for each wait")
-    func failure() {
-        let wakes = Event(0)
-        let feed = BodyFeed(bound: 10) { _ in }
-        feed.attach { wakes.change { $0 += 1 } }
-        guard case .pending = feed.next() else {
-            Issue.record("not pending")
-            return
-        }
-        feed.push(ByteBuffer(string: "a"))
-        feed.push(ByteBuffer(string: "b"))
-        feed.fail(.client("gone"))
-        #expect(wakes.value == 1)
-        guard case .piece = feed.next(), case .piece = feed.next(),
-            case .failed(.client("gone")) = feed.next()
-        else {
-            Issue.record("not in order")
-            return
-        }
-        feed.end(trailers: Fields())
-        guard case .failed = feed.next() else {
-            Issue.record("a failure is final")
-            return
-        }
-    }
-
-    @Test("forgets all when its reader goes")
-    func cancel() {
-        let signals = Event<[BodyFeed.Signal]>([])
-        let feed = BodyFeed(bound: 1) { signal in signals.change { $0.append(signal) } }
-        feed.push(ByteBuffer(string: "abc"))
-        feed.cancel()
-        feed.cancel()
-        #expect(signals.value == [.abandoned])
-        #expect(feed.push(ByteBuffer(string: "abc")))
-        guard case .failed(.cancelled) = feed.next() else {
-            Issue.record("still there")
-            return
         }
     }
 }

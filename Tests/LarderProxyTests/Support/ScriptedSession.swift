@@ -32,7 +32,8 @@ final class ScriptedExchange: Exchange {
                 cacheStatus: CacheStatus(hit: true)))
     }
 
-    func answer(from source: any BodySource, length: BodyLength = .unknown, _ status: UInt16 = 200) {
+    func answer(from source: any BodySource, length: BodyLength = .unknown, _ status: UInt16 = 200)
+    {
         self.client.exchange(
             answered: Answer(
                 head: ResponseHead(status: StatusCode(status)), bodyLength: length,
