@@ -3,6 +3,12 @@ import LarderSession
 import NIOCore
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 @testable import LarderProxy
 
 @Suite("Connections that end, stall, crowd or wait")
@@ -226,6 +232,7 @@ struct ConnectionTests {
     func unixSocket() async throws {
         let name = "larder-\(UInt64.random(in: 0 ... .max)).sock"
         let address = ListenAddress.unix(path: "/tmp/\(name)")
+        defer { _ = unsafe unlink("/tmp/\(name)") }
         for _ in 0..<2 {
             try await Fixture.run { proxy in
                 let bound = try await proxy.server.listen(on: address, session: proxy.session)

@@ -124,7 +124,10 @@ final class ScriptedBody: BodySource {
         return step
     }
 
-    func cancel() { self.isCancelled.change { $0 = true } }
+    func cancel() {
+        self.state.withLock { $0.wake = nil }
+        self.isCancelled.change { $0 = true }
+    }
 }
 
 /// A body without end, made as it is pulled.
