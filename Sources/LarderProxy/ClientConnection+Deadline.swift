@@ -1,0 +1,141 @@
+import LarderHTTP
+import NIOCore
+
+/// The one deadline of a connection, and the timer behind it.
+///
+/// Deadlines move with every request, the timer does not: it fires when it was once set to, sees
+/// that the deadline has moved on, and is set again. So a busy connection pays for a timer once
+/// in the time of a timeout, not once a request.
+struct ConnectionTimer {
+    /// What is waited for.
+    enum Wait: Hashable { case nothing, request, head, content, sending, lingering }
+
+    var wait = Wait.nothing
+    /// The wait goes on, but what it waits for has moved.
+    var hasProgressed = false
+    var deadline: NIODeadline?
+    var armedFor: NIODeadline?
+    var callback: NIOScheduledCallback?
+    /// A moment just read from the clock, to be used instead of reading it again.
+    var now: NIODeadline?
+    /// Bytes that waited to be sent when the wait began.
+    var unsent = 0
+
+    mutating func cancel() {
+        self.callback?.cancel()
+        self.callback = nil
+        self.armedFor = nil
+        self.deadline = nil
+    }
+}
+
+/// Wakes a connection.
+private struct TimerHandler: NIOScheduledCallbackHandler {
+    let connection: ClientConnection
+
+    func handleScheduledCallback(eventLoop: some EventLoop) {
+        self.connection.timerFired()
+    }
+}
+
+extension ClientConnection {
+    /// Sets the deadline that belongs to what is waited for now.
+    func updateDeadline() {
+        let wait = self.currentWait
+        guard wait != self.timer.wait || self.timer.hasProgressed else { return }
+        self.timer.wait = wait
+        self.timer.hasProgressed = false
+        let read = self.timer.now.take()
+        guard let time = self.time(for: wait) else {
+            self.timer.deadline = nil
+            return
+        }
+        let now = read ?? .now()
+        if wait == .sending { self.timer.unsent = self.unsentBytes }
+        self.setDeadline(now + .nanoseconds(time.inNanoseconds))
+    }
+
+    private var currentWait: ConnectionTimer.Wait {
+        guard let channel = self.context?.channel else { return .nothing }
+        if self.state.isLingering, self.hasSentAll { return .lingering }
+        if self.isClosing || self.state.isLingering || !channel.isWritable { return .sending }
+        if self.state.isIdle { return .request }
+        if self.state.isReceivingHead { return .head }
+        // A client that waits for leave, or for a session to take what it has sent, owes nothing.
+        if self.state.awaitsContent, let upload = self.upload, !upload.isPaused,
+            !upload.clientWaits, self.state.reading == .content || self.discardsMore
+        {
+            return .content
+        }
+        return .nothing
+    }
+
+    private func time(for wait: ConnectionTimer.Wait) -> Duration? {
+        switch wait {
+        case .nothing: nil
+        case .request: self.configuration.idleTimeout
+        case .head: self.configuration.headTimeout
+        case .content: self.configuration.requestBodyTimeout
+        case .sending: self.configuration.sendTimeout
+        case .lingering: self.configuration.lingerTimeout
+        }
+    }
+
+    private func setDeadline(_ deadline: NIODeadline) {
+        self.timer.deadline = deadline
+        if let armed = self.timer.armedFor, armed <= deadline { return }
+        self.arm(deadline)
+    }
+
+    private func arm(_ deadline: NIODeadline) {
+        guard let context = self.context else { return }
+        self.timer.callback?.cancel()
+        self.timer.armedFor = deadline
+        // It throws where the loop is shutting down; then no timer is needed.
+        self.timer.callback = try? context.eventLoop.assumeIsolated().scheduleCallback(
+            at: deadline, handler: TimerHandler(connection: self))
+    }
+
+    func timerFired() {
+        self.timer.armedFor = nil
+        self.timer.callback = nil
+        guard self.context != nil, self.tunnel == nil, let deadline = self.timer.deadline else {
+            return
+        }
+        guard deadline <= .now() else {
+            self.arm(deadline)
+            return
+        }
+        self.expired()
+        self.settle()
+    }
+
+    private func expired() {
+        self.timer.deadline = nil
+        guard self.timer.wait == .sending else {
+            self.apply(self.state.deadlinePassed())
+            return
+        }
+        // Writability changes at two marks only: between them a slow client still makes progress.
+        let unsent = self.unsentBytes
+        if unsent < self.timer.unsent {
+            self.timer.hasProgressed = true
+        } else {
+            self.abandonExchange("the client takes nothing of its answer")
+            self.context?.close(promise: nil)
+        }
+    }
+
+    private var unsentBytes: Int {
+        let options = self.context?.channel.syncOptions
+        return (try? options?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, as a wait: not negative, and at most a year, so that it can be added to
+    /// any moment of the clock.
+    var inNanoseconds: Int64 {
+        min(max(self.inMicroseconds, 0), 31_536_000_000_000) * 1_000
+    }
+}

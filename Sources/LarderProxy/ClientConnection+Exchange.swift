@@ -1,0 +1,173 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// The life of one exchange, from its head to its entry in the log.
+extension ClientConnection {
+    func open(_ number: UInt64, head: RequestHead?) {
+        self.exchange = OpenExchange(
+            number: number, id: self.loop.newExchange(), head: head, began: .now(),
+            beganAt: self.shared.clock())
+    }
+
+    func begin(_ head: RequestHead) {
+        self.loop.counters.requestBegan()
+        let hasContent = head.bodyLength != .none && head.bodyLength != .known(0)
+        let number = self.state.headEnded(hasContent: hasContent, persists: Self.persists(head))
+        self.open(number, head: head)
+        let route = self.shared.router.route(
+            head, client: self.client, own: self.own, access: self.shared.access)
+        switch route {
+        case .exchange(let request):
+            self.perform(request, hasContent: hasContent)
+        case .answer(let answer):
+            if hasContent {
+                self.expectContent(head.bodyLength, feed: nil, clientWaits: Self.mayWait(head))
+                self.state.contentAbandoned()
+            }
+            self.respond(answer)
+        case .tunnel(let host, let port):
+            self.dial(host: host, port: port, purpose: .tunnel)
+        case .upgrade(let request, let protocols):
+            self.dial(
+                host: request.uri.host, port: request.uri.port,
+                purpose: .upgrade(request, protocols: protocols))
+        }
+    }
+
+    /// HTTP/1.0 connections end with their answer: a proxy must not keep one open, whatever
+    /// `Connection` says, because an old proxy between may have passed the field on without
+    /// knowing it (RFC 9112 §9.3).
+    private static func persists(_ head: RequestHead) -> Bool {
+        head.version >= .http11 && HopByHop.keepsAlive(head.fields, version: head.version)
+    }
+
+    private static func mayWait(_ head: RequestHead) -> Bool {
+        head.version >= .http11 && head.fields.contains(FieldName(.expect))
+    }
+
+    private func expectContent(_ length: BodyLength, feed: BodyFeed?, clientWaits: Bool) {
+        self.upload = Upload(
+            length: length, limits: self.configuration.chunkLimits, feed: feed,
+            clientWaits: clientWaits)
+    }
+
+    private func perform(_ request: Request, hasContent: Bool) {
+        guard let bound = self.bound else { return }
+        let number = self.state.exchangeNumber
+        let client = ClientExchange(connection: bound, number: number)
+        self.exchange?.client = client
+        var body: BodyFeed?
+        if request.bodyLength != .none {
+            let feed = BodyFeed(bound: self.configuration.requestBuffer.clamped) {
+                client.contentSignalled($0)
+            }
+            body = feed
+            if hasContent {
+                self.expectContent(
+                    request.bodyLength, feed: feed, clientWaits: request.expectsContinue)
+            } else {
+                feed.end(trailers: Fields())
+            }
+        }
+        let handle = self.session.perform(request, body: body, client: client)
+        if self.exchange?.number == number {
+            self.exchange?.handle = handle
+        } else if self.state.isClosed {
+            handle.cancel()
+        }
+    }
+
+    // MARK: What the session says
+
+    func informational(_ head: ResponseHead, number: UInt64) {
+        guard let exchange = self.exchange, exchange.number == number, self.state.awaitsAnswer,
+            exchange.version >= .http11, head.status.isInformational,
+            head.status.rawValue != 100, head.status.rawValue != 101
+        else { return }
+        var buffer = ByteBuffer()
+        self.shared.headWriter.write(
+            head, framing: nil, persistence: .implied, date: nil, into: &buffer)
+        self.write(buffer)
+        self.settleUnlessAdvancing()
+    }
+
+    func answered(_ answer: Answer, number: UInt64) {
+        guard self.exchange?.number == number, self.state.awaitsAnswer else {
+            if case .source(let source) = answer.body { source.cancel() }
+            return
+        }
+        self.send(answer)
+        self.settleUnlessAdvancing()
+    }
+
+    func failed(_ failure: ExchangeFailure, number: UInt64) {
+        guard self.exchange?.number == number, self.state.awaitsAnswer else { return }
+        self.exchange?.handle = nil
+        self.exchange?.cacheStatus = failure.cacheStatus
+        self.respond(OwnAnswer(failure), failure: failure.detail)
+        self.settleUnlessAdvancing()
+    }
+
+    /// While `advance` is at work, what it ends with will settle.
+    func settleUnlessAdvancing() {
+        if !self.isAdvancing { self.settle() }
+    }
+
+    // MARK: Answers of our own
+
+    func respond(_ own: OwnAnswer, failure: String? = nil) {
+        self.loop.counters.answered(own.status)
+        let request = self.exchange?.head?.fields ?? Fields()
+        let isFailed = own.status.rawValue >= 400
+        self.send(
+            own.answer(to: request, name: self.configuration.name),
+            failure: failure ?? (isFailed ? own.detail : nil), isOwn: true)
+    }
+
+    /// What the client owes did not come in time.
+    func answerTimeout() {
+        if self.state.awaitsAnswer {
+            self.contentFailed("the client's content stalled", answer: .headTimeout)
+        } else {
+            let number = self.state.headEnded(hasContent: false, persists: false)
+            self.open(number, head: nil)
+            self.respond(.headTimeout)
+        }
+    }
+
+    // MARK: The end
+
+    /// Notes an exchange that is over, in the log and nowhere else.
+    func closeExchange(failure: String?) {
+        guard let exchange = self.exchange else { return }
+        self.exchange = nil
+        var entry = ExchangeEntry(
+            exchange: exchange.id, client: self.client, request: exchange.head,
+            status: exchange.status, began: exchange.beganAt)
+        let now = NIODeadline.now()
+        entry.duration = .nanoseconds((now - exchange.began).nanoseconds)
+        self.timer.now = now
+        self.timer.hasProgressed = true
+        entry.responseHeadBytes = exchange.headBytes
+        entry.responseBodyBytes = exchange.bodyBytes
+        entry.requestBodyBytes = self.upload?.received ?? exchange.requestBodyBytes
+        entry.cacheStatus = exchange.cacheStatus
+        entry.origin = exchange.origin
+        entry.isTunnel = self.tunnel != nil
+        entry.failure = failure
+        self.shared.log.record(entry)
+    }
+
+    /// Ends an exchange whose client is gone or must be cut off: whoever works for it may stop.
+    func abandonExchange(_ reason: String) {
+        let exchange = self.exchange
+        if exchange?.framing != nil { self.loop.counters.wasCut() }
+        let feed = self.upload?.feed
+        self.closeExchange(failure: reason)
+        self.upload = nil
+        exchange?.source?.cancel()
+        feed?.fail(.client(reason))
+        exchange?.handle?.cancel()
+    }
+}

@@ -1,0 +1,147 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// From bytes to requests and their content.
+extension ClientConnection {
+    /// Understands as much of what was received as the state allows.
+    ///
+    /// A loop and not a recursion: an answer that comes from inside `perform` lets the next request
+    /// be read, and a client may have sent hundreds ahead.
+    func advance() {
+        guard !self.isAdvancing else { return }
+        self.isAdvancing = true
+        while self.context != nil, !self.isClosing {
+            let hasProgressed: Bool
+            switch self.state.reading {
+            case .head: hasProgressed = self.readHead()
+            case .content, .discarded: hasProgressed = self.readContent()
+            case .tunnel, .nothing: hasProgressed = false
+            }
+            guard hasProgressed else { break }
+        }
+        self.isAdvancing = false
+        // An idle connection holds no buffer.
+        if self.inbound.readableBytes == 0 { self.inbound = ByteBuffer() }
+    }
+
+    private func readHead() -> Bool {
+        // Answers to requests sent ahead must not pile up before a client that does not read.
+        guard let context = self.context, context.channel.isWritable else { return false }
+        guard self.inbound.readableBytes > 0 else { return self.inputExhausted() }
+        do throws(HeadError) {
+            guard let head = try self.parser.parse(&self.inbound) else {
+                if self.inbound.readableBytes > 0 || self.parser.isMidHead {
+                    self.state.headBegan()
+                }
+                return self.inputExhausted()
+            }
+            self.begin(head)
+            return true
+        } catch {
+            self.refuseHead(OwnAnswer(error))
+            return false
+        }
+    }
+
+    private func inputExhausted() -> Bool {
+        if !self.state.takesInput { self.apply(self.state.inputExhausted()) }
+        return false
+    }
+
+    /// Answers what is no request; nothing after it can be understood.
+    private func refuseHead(_ answer: OwnAnswer) {
+        let number = self.state.headEnded(hasContent: false, persists: false)
+        self.open(number, head: nil)
+        self.respond(answer)
+    }
+
+    /// Takes content off the buffer: to its reader, or away.
+    private func readContent() -> Bool {
+        guard let upload = self.upload else { return false }
+        if self.state.reading == .content, upload.isPaused { return false }
+        do throws(HeadError) {
+            guard let step = try self.upload?.decode(&self.inbound) else { return false }
+            switch step {
+            case .needMore:
+                return false
+            case .piece(let piece):
+                return self.take(piece, of: upload)
+            case .end(let trailers):
+                // The state first: the reader may answer from inside its wake.
+                self.exchange?.requestBodyBytes = upload.received
+                self.upload = nil
+                let action = self.state.contentEnded()
+                upload.feed?.end(trailers: trailers)
+                self.apply(action)
+                return true
+            }
+        } catch {
+            self.contentFailed(error.detail, answer: OwnAnswer(error))
+            return false
+        }
+    }
+
+    private func take(_ piece: ByteBuffer, of upload: Upload) -> Bool {
+        self.timer.hasProgressed = true
+        let count = UInt64(clamping: piece.readableBytes)
+        self.upload?.clientWaits = false
+        guard self.state.reading == .content, let feed = upload.feed else {
+            self.upload?.discarded += count
+            if !self.discardsMore, !self.state.awaitsAnswer, !self.state.isSending {
+                // More than a kept connection is worth.
+                self.apply(self.state.discardingEnded())
+                return false
+            }
+            return self.discardsMore
+        }
+        self.upload?.received += count
+        if let most = self.configuration.maximumRequestBody?.bytes, upload.received + count > most {
+            self.contentFailed("the content is larger than is taken", answer: .contentTooLarge)
+            return false
+        }
+        // The reader may answer from inside its wake; then nobody will say when to go on.
+        if !feed.push(piece), self.state.reading == .content { self.upload?.isPaused = true }
+        return true
+    }
+
+    /// Whether unwanted content is still taken off the socket.
+    var discardsMore: Bool {
+        guard let upload = self.upload else { return false }
+        return upload.discarded <= self.configuration.discardLimit.bytes
+    }
+
+    /// A session's reader of the request's content wants something.
+    func contentSignalled(_ signal: BodyFeed.Signal, number: UInt64) {
+        guard self.state.exchangeNumber == number, self.upload != nil else { return }
+        switch signal {
+        case .wanted:
+            guard self.upload?.clientWaits == true, self.state.awaitsAnswer else { return }
+            self.upload?.clientWaits = false
+            self.timer.hasProgressed = true
+            self.write(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"))
+        case .roomAgain:
+            self.upload?.isPaused = false
+        case .abandoned:
+            self.upload?.feed = nil
+            self.state.contentAbandoned()
+        }
+        self.advance()
+        self.settle()
+    }
+
+    /// The content broke off or broke its framing: its reader hears of it, and the client too where
+    /// no answer has begun.
+    func contentFailed(_ detail: String, answer: OwnAnswer) {
+        let feed = self.upload?.feed
+        self.state.contentBroke()
+        self.upload = nil
+        if self.state.awaitsAnswer {
+            let handle = self.exchange?.handle
+            self.exchange?.handle = nil
+            self.respond(answer, failure: detail)
+            handle?.cancel()
+        }
+        feed?.fail(.client(detail))
+    }
+}

@@ -1,0 +1,181 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+import NIOPosix
+
+/// `CONNECT` and `Upgrade`: connections of our own to origins.
+extension ClientConnection {
+    /// What a connection to an origin is for.
+    enum DialPurpose: Sendable {
+        case tunnel
+        case upgrade(Request, protocols: String)
+    }
+
+    /// Begins to connect.
+    ///
+    /// Names are resolved and addresses tried in turn by NIO (RFC 8305).
+    func dial(host: String, port: UInt16, purpose: DialPurpose) {
+        guard let context = self.context else { return }
+        let number = self.state.exchangeNumber
+        let configuration = self.configuration
+        let bootstrap = ClientBootstrap(group: context.eventLoop)
+            .connectTimeout(.nanoseconds(configuration.connectTimeout.inNanoseconds))
+            .channelOption(.autoRead, value: false)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(
+                .writeBufferWaterMark, value: ProxyServer.waterMark(configuration)
+            )
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(OriginConnection())
+                }
+            }
+        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        bootstrap.connect(host: name, port: Int(port)).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel):
+                self.dialled(channel, port: port, purpose: purpose, number: number)
+            case .failure(let error):
+                self.failed(DialError.failure(of: error), number: number)
+            }
+        }
+    }
+
+    private func dialled(
+        _ channel: any Channel, port: UInt16, purpose: DialPurpose, number: UInt64
+    ) {
+        let handler = try? channel.pipeline.syncOperations.handler(type: OriginConnection.self)
+        guard self.exchange?.number == number, self.state.awaitsAnswer else {
+            channel.close(promise: nil)
+            return
+        }
+        guard let handler, handler.context != nil else {
+            let failure = ExchangeFailure.tunnel(
+                502, .connectionTerminated, "the origin closed the connection")
+            self.failed(failure, number: number)
+            return
+        }
+        if let refusal = self.refusal(of: channel) {
+            channel.close(promise: nil)
+            self.respond(refusal)
+            self.settle()
+            return
+        }
+        self.exchange?.origin = channel.remoteAddress.map(Self.text) ?? ""
+        self.exchange?.handle = DialledOrigin(channel: channel)
+        switch purpose {
+        case .tunnel:
+            self.beginTunnel(to: handler, ahead: ByteBuffer(), answer: nil)
+        case .upgrade(let request, let protocols):
+            self.upgrade(request, protocols: protocols, over: handler, number: number)
+        }
+    }
+
+    static func text(of address: SocketAddress) -> String {
+        guard let ip = address.ipAddress, let port = address.port else { return "" }
+        return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
+    }
+
+    /// Judges the address that a name led to: the rules saw only the name.
+    private func refusal(of channel: any Channel) -> OwnAnswer? {
+        guard let remote = channel.remoteAddress, let far = OwnAuthorities.Endpoint(remote),
+            let text = remote.ipAddress
+        else { return nil }
+        if self.own.contains(far, from: channel.localAddress.flatMap { IPAddress($0) }) {
+            return .tunnelLoop
+        }
+        let query = AccessQuery(
+            client: self.client, method: self.exchange?.method ?? .connect,
+            host: text.contains(":") ? "[\(text)]" : text, port: far.port)
+        if case .denied = self.shared.access.judge(query) { return RequestRouter.denied }
+        return nil
+    }
+
+    // MARK: Upgrades
+
+    private func upgrade(
+        _ request: Request, protocols: String, over origin: OriginConnection, number: UInt64
+    ) {
+        guard let context = origin.context else { return }
+        // A client that sees no switch may have sent the first bytes of the other protocol.
+        self.exchange?.mayPersist = false
+        let upgrade = UpgradeExchange(
+            context: context, method: request.method, configuration: self.configuration
+        ) { outcome in
+            switch outcome {
+            case .informational(let head):
+                self.informational(head, number: number)
+            case .answered(let answer):
+                var answer = answer
+                answer.origin = self.exchange?.origin ?? ""
+                self.answered(answer, number: number)
+            case .failed(let failure):
+                self.failed(failure, number: number)
+            case .switched(let head, let ahead):
+                guard self.exchange?.number == number, self.state.awaitsAnswer else {
+                    origin.context?.close(promise: nil)
+                    return
+                }
+                self.beginTunnel(to: origin, ahead: ahead, answer: head)
+            }
+        }
+        origin.mode = .upgrading(upgrade)
+        upgrade.begin(request, protocols: protocols)
+    }
+
+    // MARK: Tunnels
+
+    /// Answers, and joins both connections: from here on no byte is HTTP to us.
+    ///
+    /// - Parameters:
+    ///   - ahead: what the origin has sent already.
+    ///   - answer: the head of its 101; nil for a CONNECT, which we answer ourselves.
+    private func beginTunnel(
+        to origin: OriginConnection, ahead: ByteBuffer, answer: ResponseHead?
+    ) {
+        guard let client = self.context, let far = origin.context else { return }
+        let head = answer ?? ResponseHead(status: .ok, reason: "Connection established")
+        var buffer = ByteBuffer()
+        self.shared.headWriter.write(
+            head, framing: nil, persistence: answer == nil ? .implied : .upgrade, date: nil,
+            into: &buffer)
+        self.exchange?.status = head.status
+        self.exchange?.headBytes = UInt64(clamping: buffer.readableBytes)
+        self.write(buffer)
+        self.needsFlush = false
+        let inputHadEnded = !self.state.takesInput
+        self.state.tunnelBegan()
+        self.timer.cancel()
+        let tunnel = Tunnel(
+            client: client, origin: far, idleTimeout: self.configuration.tunnelIdleTimeout,
+            counters: self.loop.counters
+        ) { tunnel, reason in
+            self.tunnelEnded(tunnel, reason)
+        }
+        self.tunnel = tunnel
+        origin.mode = .tunnel(tunnel)
+        let early = self.inbound
+        self.inbound = ByteBuffer()
+        tunnel.received(early, from: .client)
+        tunnel.received(ahead, from: .origin)
+        client.flush()
+        tunnel.begin()
+        if inputHadEnded { tunnel.inputEnded(from: .client) }
+    }
+
+    private func tunnelEnded(_ tunnel: Tunnel, _ reason: String?) {
+        self.exchange?.bodyBytes = tunnel.fromOrigin
+        self.exchange?.requestBodyBytes = tunnel.fromClient
+        self.exchange?.handle = nil
+        self.closeExchange(failure: reason)
+    }
+}
+
+/// A connection to an origin, as something that can be given up.
+private final class DialledOrigin: Exchange {
+    private let channel: any Channel
+
+    init(channel: any Channel) { self.channel = channel }
+
+    func cancel() { self.channel.close(promise: nil) }
+}

@@ -1,0 +1,250 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// One client's connection: the only handler of its channel.
+///
+/// It drives `ClientConnectionState`: reads what the state wants read, does what it says, and
+/// keeps one deadline. Confined to its event loop; a session's calls arrive by `ClientExchange`.
+///
+/// Reading is by hand (`autoRead` is off): nothing is taken off the socket that has no place yet.
+final class ClientConnection: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    let loop: LoopState
+    let session: any ExchangeSession
+    let client: ClientAddress
+    let own: OwnAuthorities
+
+    var context: ChannelHandlerContext?
+    /// Self, for other threads to name: a cycle, broken when the handler is removed.
+    var bound: NIOLoopBound<ClientConnection>?
+    var state = ClientConnectionState()
+    var parser: RequestHeadParser
+    /// Bytes received and not yet understood.
+    var inbound = ByteBuffer()
+    var exchange: OpenExchange?
+    /// Content of the current request that has still to come.
+    ///
+    /// It may outlive the exchange: what an early answer left unread is taken off the connection
+    /// before the next request.
+    var upload: Upload?
+    var tunnel: Tunnel?
+
+    /// Something was written since the last flush.
+    var needsFlush = false
+    /// `advance` is at work further up the stack.
+    var isAdvancing = false
+    /// `pump` is at work further up the stack.
+    var isPumping = false
+    /// All is written, and the channel closes when it is sent.
+    var isClosing = false
+    /// Lingering, with nothing left to send.
+    private(set) var hasSentAll = false
+    var timer = ConnectionTimer()
+
+    init(
+        loop: LoopState, session: any ExchangeSession, client: ClientAddress, own: OwnAuthorities
+    ) {
+        self.loop = loop
+        self.session = session
+        self.client = client
+        self.own = own
+        self.parser = RequestHeadParser(limits: loop.shared.configuration.headLimits)
+    }
+
+    var shared: ProxyShared { self.loop.shared }
+    var configuration: ProxyConfiguration { self.loop.shared.configuration }
+    var isUsedAndIdle: Bool {
+        self.state.isIdle && self.state.exchangeNumber > 0 && self.inbound.readableBytes == 0
+    }
+
+    // MARK: Events of the channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        self.loop.connections[ObjectIdentifier(self)] = self
+        self.loop.counters.connectionOpened()
+        if context.channel.isActive { self.settle() }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.settle()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = self.unwrapInboundIn(data)
+        self.loop.counters.received(bytes.readableBytes)
+        if let tunnel = self.tunnel {
+            tunnel.received(bytes, from: .client)
+            return
+        }
+        guard !self.state.isLingering else { return }
+        if self.inbound.readableBytes == 0 {
+            self.inbound = bytes
+        } else {
+            self.inbound.discardReadBytes()
+            self.inbound.writeBuffer(&bytes)
+        }
+        self.advance()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if let tunnel = self.tunnel {
+            tunnel.readCompleted(from: .client)
+        } else {
+            self.settle()
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if let tunnel = self.tunnel {
+            tunnel.writabilityChanged(of: .client)
+            return
+        }
+        if context.channel.isWritable {
+            self.pump()
+            self.advance()
+        }
+        self.settle()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else { return }
+        if let tunnel = self.tunnel {
+            tunnel.inputEnded(from: .client)
+            return
+        }
+        self.apply(self.state.inputEnded())
+        self.settle()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if let tunnel = self.tunnel {
+            tunnel.closed(.client)
+        }
+        if self.state.connectionEnded() || self.exchange != nil {
+            self.abandonExchange("the client went away")
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        // Also when the pipeline goes without the channel ever having been active.
+        if self.exchange != nil { self.abandonExchange("the client went away") }
+        self.timer.cancel()
+        self.inbound = ByteBuffer()
+        self.context = nil
+        self.bound = nil
+        self.loop.connections[ObjectIdentifier(self)] = nil
+        self.loop.counters.connectionClosed()
+    }
+
+    // MARK: Shutdown
+
+    func drain() {
+        self.apply(self.state.drain())
+        self.settle()
+    }
+
+    func cutForShutdown() {
+        self.tunnel?.cut("the proxy is shutting down")
+        self.context?.close(promise: nil)
+    }
+
+    // MARK: Doing what the state says
+
+    func apply(_ action: ClientConnectionState.Action) {
+        switch action {
+        case .nothing:
+            break
+        case .discardContent:
+            if self.discardsMore {
+                self.advance()
+            } else {
+                self.apply(self.state.discardingEnded())
+            }
+        case .readHead:
+            self.advance()
+        case .linger:
+            self.linger()
+        case .close:
+            self.closeWhenSent()
+        case .abort:
+            self.context?.close(promise: nil)
+        case .answerTimeout:
+            self.answerTimeout()
+        case .failContent:
+            self.contentFailed("the client ended its content early", answer: .contentIncomplete)
+        }
+    }
+
+    /// Flushes, asks for input, sets the deadline: what every event ends with.
+    func settle() {
+        guard let context = self.context else { return }
+        if self.needsFlush {
+            self.needsFlush = false
+            context.flush()
+        }
+        // The flush may have closed the channel, or made it writable and thus gone on.
+        guard self.context != nil, self.tunnel == nil else { return }
+        if self.wantsInput { context.read() }
+        self.updateDeadline()
+    }
+
+    private var wantsInput: Bool {
+        guard self.state.takesInput, !self.isClosing || self.state.isLingering else { return false }
+        switch self.state.reading {
+        case .head:
+            // A head larger than its bounds is refused by the parser, so this is bounded.
+            return self.context?.channel.isWritable ?? false
+        case .content:
+            return self.upload?.isPaused != true
+        case .discarded:
+            return self.state.isLingering || self.discardsMore
+        case .nothing:
+            return self.inbound.readableBytes < self.configuration.pipelineBuffer.clamped
+        case .tunnel:
+            return false
+        }
+    }
+
+    /// Ends the sending side when all is sent, then waits for the client to end its own.
+    private func linger() {
+        guard let context = self.context else { return }
+        self.inbound = ByteBuffer()
+        self.whenSent {
+            $0.hasSentAll = true
+            $0.context?.close(mode: .output, promise: nil)
+            $0.updateDeadline()
+        }
+        context.read()
+    }
+
+    /// Closes when all that was written is sent; NIO's own `close` would drop what waits.
+    func closeWhenSent() {
+        guard !self.isClosing else { return }
+        self.isClosing = true
+        self.whenSent { $0.context?.close(promise: nil) }
+    }
+
+    private func whenSent(_ action: @escaping (ClientConnection) -> Void) {
+        guard let context = self.context else { return }
+        self.needsFlush = false
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenComplete { _ in action(self) }
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: sent)
+    }
+
+    func write(_ buffer: ByteBuffer) {
+        guard let context = self.context, buffer.readableBytes > 0 else { return }
+        self.loop.counters.sent(buffer.readableBytes)
+        self.needsFlush = true
+        context.write(self.wrapOutboundOut(buffer), promise: nil)
+    }
+}

@@ -1,0 +1,58 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Reads what NIO says when it cannot connect: the one place that knows its errors.
+enum DialError {
+    static func failure(of error: any Error) -> ExchangeFailure {
+        if let error = error as? NIOConnectionError { return self.failure(of: error) }
+        if let error = error as? ChannelError, case .connectTimeout = error {
+            return self.timeout
+        }
+        if error is SocketAddressError { return self.nameError }
+        if let error = error as? IOError { return self.failure(errno: error.errnoCode) }
+        return .tunnel(502, .destinationUnavailable, "the origin cannot be reached")
+    }
+
+    private static let timeout = ExchangeFailure.tunnel(
+        504, .connectionTimeout, "connecting to the origin took too long")
+    private static let nameError = ExchangeFailure.tunnel(
+        502, .dnsError, "the origin's name cannot be resolved")
+
+    /// Several addresses were tried: the last failure stands for all, a refusal before others.
+    private static func failure(of error: NIOConnectionError) -> ExchangeFailure {
+        guard !error.connectionErrors.isEmpty else {
+            let hasNoName = error.dnsAError != nil || error.dnsAAAAError != nil
+            return hasNoName ? self.nameError : self.timeout
+        }
+        let failures = error.connectionErrors.map { self.failure(of: $0.error) }
+        let refusal = failures.first { $0.error == UpstreamFailure.Kind.connectionRefused.rawValue }
+        return refusal ?? failures.last ?? self.timeout
+    }
+
+    private static func failure(errno code: CInt) -> ExchangeFailure {
+        switch code {
+        case ECONNREFUSED:
+            .tunnel(502, .connectionRefused, "the origin refused the connection")
+        case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT:
+            .tunnel(502, .destinationIPUnroutable, "no route to the origin")
+        case ETIMEDOUT:
+            self.timeout
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+            ExchangeFailure(
+                status: .serviceUnavailable,
+                error: UpstreamFailure.Kind.connectionLimitReached.rawValue,
+                detail: "no further connections are possible", party: .larder,
+                cacheStatus: CacheStatus(forward: .bypass))
+        default:
+            .tunnel(502, .destinationUnavailable, "the origin cannot be reached")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package import LarderHTTP
+
+/// Takes a note of every exchange when it has ended.
+///
+/// Called on event loops, for many connections at once: it must return at once, and write
+/// elsewhere.
+package protocol ExchangeLog: Sendable {
+    func record(_ entry: ExchangeEntry)
+}
+
+/// Takes no notes.
+package struct NoExchangeLog: ExchangeLog {
+    package init() {}
+    package func record(_ entry: ExchangeEntry) {}
+}
+
+/// What is worth knowing of an exchange that has ended, whether answered or not.
+///
+/// Text is made only when it is asked for: most of it is never read.
+package struct ExchangeEntry: Sendable {
+    /// Unique in this process.
+    package var exchange: UInt64
+    package var client: ClientAddress
+    /// Nil where no head could be read.
+    package var request: RequestHead?
+    /// The status sent; nil where the client got none.
+    package var status: StatusCode?
+    package var responseHeadBytes: UInt64 = 0
+    /// Content as handed to the connection, without chunk framing.
+    ///
+    /// For a tunnel, all bytes toward the client.
+    package var responseBodyBytes: UInt64 = 0
+    /// Content as received, without chunk framing.
+    ///
+    /// For a tunnel, all bytes from the client.
+    package var requestBodyBytes: UInt64 = 0
+    /// When the head was received.
+    package var began: Timestamp
+    package var duration: Duration = .zero
+    /// Nil where no session was asked.
+    package var cacheStatus: CacheStatus?
+    /// The address that was asked, with its port; empty where none was.
+    package var origin = ""
+    package var isTunnel = false
+    /// Why it is not whole: one line for people, or nil.
+    package var failure: String?
+
+    package init(
+        exchange: UInt64, client: ClientAddress, request: RequestHead?, status: StatusCode? = nil,
+        began: Timestamp
+    ) {
+        self.exchange = exchange
+        self.client = client
+        self.request = request
+        self.status = status
+        self.began = began
+    }
+
+    package var method: String { self.request?.method.rawValue ?? "" }
+
+    /// The target as the request named it, without user information.
+    package var uri: String {
+        switch self.request?.target {
+        case .absolute(let uri): uri.description
+        case .origin(let path): path
+        case .authority(let host, let port): "\(host):\(port)"
+        case .asterisk: "*"
+        case nil: ""
+        }
+    }
+
+    package var version: HTTPVersion? { self.request?.version }
+    package var referer: String? { self.request?.fields.string("referer") }
+    package var userAgent: String? { self.request?.fields.string("user-agent") }
+}

@@ -1,0 +1,84 @@
+import LarderHTTP
+import NIOCore
+
+/// What the connections of one event loop share.
+///
+/// Used on that loop alone.
+final class LoopState {
+    let counters: LoopCounters
+    let shared: ProxyShared
+    /// Open connections, by identity: for draining, and to make room.
+    var connections: [ObjectIdentifier: ClientConnection] = [:]
+
+    private var nextExchange: UInt64
+    private let stride: UInt64
+    private var dateSecond: Int64 = .min
+    private var dateText: [UInt8] = []
+
+    /// - Parameters:
+    ///   - index: the loop's place among `count`; exchange numbers interleave by it.
+    init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
+        self.shared = shared
+        self.counters = counters
+        self.nextExchange = UInt64(clamping: index) &+ 1
+        self.stride = UInt64(clamping: max(1, count))
+    }
+
+    func newExchange() -> UInt64 {
+        defer { self.nextExchange &+= self.stride }
+        return self.nextExchange
+    }
+
+    /// `Date`'s value for `now`; written anew once a second.
+    func date(at now: Timestamp) -> [UInt8] {
+        if now.seconds != self.dateSecond {
+            self.dateSecond = now.seconds
+            self.dateText = Array(HTTPDate.format(now).utf8)
+        }
+        return self.dateText
+    }
+
+    /// Ends connections: those without a request at once, others after the one they work on.
+    func drain() {
+        for connection in self.connections.values { connection.drain() }
+    }
+
+    func cutAll() {
+        for connection in self.connections.values { connection.cutForShutdown() }
+    }
+
+    /// Closes up to so many connections that wait for a further request, to make room.
+    ///
+    /// New ones stay: their first request is on its way.
+    func closeIdle(limit: Int) {
+        var left = limit
+        for connection in self.connections.values where left > 0 && connection.isUsedAndIdle {
+            connection.drain()
+            left -= 1
+        }
+    }
+}
+
+/// What all connections share: fixed once the server is made.
+final class ProxyShared: Sendable {
+    let configuration: ProxyConfiguration
+    let access: any AccessPolicy
+    let log: any ExchangeLog
+    let clock: @Sendable () -> Timestamp
+    let router: RequestRouter
+    let headWriter: ResponseHeadWriter
+    let connections: ConnectionCount
+
+    init(
+        configuration: ProxyConfiguration, access: any AccessPolicy, log: any ExchangeLog,
+        connections: ConnectionCount, clock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.configuration = configuration
+        self.access = access
+        self.log = log
+        self.connections = connections
+        self.clock = clock
+        self.router = RequestRouter(configuration)
+        self.headWriter = ResponseHeadWriter(pseudonym: configuration.pseudonym)
+    }
+}

@@ -1,0 +1,141 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// The request that a connection works on, with all that was promised about it.
+struct OpenExchange {
+    /// Its number on the connection (`ClientConnectionState`).
+    let number: UInt64
+    /// For the log; unique in the process.
+    let id: UInt64
+    let head: RequestHead?
+    let began: NIODeadline
+    let beganAt: Timestamp
+    var requestBodyBytes: UInt64 = 0
+    var handle: (any Exchange)?
+    var client: ClientExchange?
+
+    var framing: ResponseFraming?
+    var source: (any BodySource)?
+    var status: StatusCode?
+    var headBytes: UInt64 = 0
+    var bodyBytes: UInt64 = 0
+    var cacheStatus: CacheStatus?
+    var origin = ""
+    /// False where the connection ends with this exchange whatever its framing.
+    var mayPersist = true
+
+    init(number: UInt64, id: UInt64, head: RequestHead?, began: NIODeadline, beganAt: Timestamp) {
+        self.number = number
+        self.id = id
+        self.head = head
+        self.began = began
+        self.beganAt = beganAt
+    }
+
+    var method: Method { self.head?.method ?? .get }
+    var version: HTTPVersion { self.head?.version ?? .http11 }
+}
+
+/// Request content on its way from the socket to its reader.
+struct Upload {
+    enum Decoder {
+        case length(remaining: UInt64)
+        case chunked(ChunkedDecoder)
+    }
+
+    var decoder: Decoder
+    /// Nil where nobody reads it.
+    var feed: BodyFeed?
+    var received: UInt64 = 0
+    /// Bytes thrown away because nobody wanted them.
+    var discarded: UInt64 = 0
+    /// The feed is full; its reader will say when to go on.
+    var isPaused = false
+    /// The client waits for `100 Continue` before it sends.
+    var clientWaits: Bool
+
+    init(length: BodyLength, limits: ChunkLimits, feed: BodyFeed?, clientWaits: Bool) {
+        if case .known(let bytes) = length {
+            self.decoder = .length(remaining: bytes)
+        } else {
+            self.decoder = .chunked(ChunkedDecoder(limits: limits))
+        }
+        self.feed = feed
+        self.clientWaits = clientWaits
+    }
+
+    mutating func decode(_ buffer: inout ByteBuffer) throws(HeadError) -> ChunkedDecoder.Step {
+        switch self.decoder {
+        case .length(let remaining):
+            if remaining == 0 { return .end(trailers: Fields()) }
+            let count = Int(clamping: min(remaining, UInt64(clamping: buffer.readableBytes)))
+            guard count > 0, let piece = buffer.readSlice(length: count) else { return .needMore }
+            self.decoder = .length(remaining: remaining - UInt64(clamping: count))
+            return .piece(piece)
+        case .chunked(var decoder):
+            defer { self.decoder = .chunked(decoder) }
+            return try decoder.decode(&buffer)
+        }
+    }
+
+    /// Whether it is worth taking the rest of the content, unread, to keep the connection.
+    func isSmall(below limit: ByteCount) -> Bool {
+        // A client told neither to send nor not to send may do either: what comes next on the
+        // connection could be content or a request (RFC 9110 §10.1.1).
+        guard !self.clientWaits, self.discarded <= limit.bytes else { return false }
+        if case .length(let remaining) = self.decoder { return remaining <= limit.bytes }
+        return true
+    }
+}
+
+/// An exchange's client, as the session sees it: it carries every call to the connection's loop.
+final class ClientExchange: ExchangeClient {
+    private let connection: NIOLoopBound<ClientConnection>
+    private let number: UInt64
+
+    init(connection: NIOLoopBound<ClientConnection>, number: UInt64) {
+        self.connection = connection
+        self.number = number
+    }
+
+    func exchange(informational head: ResponseHead) {
+        self.onLoop { $0.informational(head, number: $1) }
+    }
+
+    func exchange(answered answer: Answer) {
+        self.onLoop { $0.answered(answer, number: $1) }
+    }
+
+    func exchange(failed failure: ExchangeFailure) {
+        self.onLoop { $0.failed(failure, number: $1) }
+    }
+
+    /// The answer's body has more.
+    ///
+    /// Always a turn of the loop later: the source may call from inside its own `next`.
+    func bodyWoke() {
+        self.later { $0.bodyWoke(number: $1) }
+    }
+
+    /// The request's content has a reader, or lost it.
+    ///
+    /// A turn of the loop later, for the same reason.
+    func contentSignalled(_ signal: BodyFeed.Signal) {
+        self.later { $0.contentSignalled(signal, number: $1) }
+    }
+
+    private func onLoop(_ event: @escaping @Sendable (ClientConnection, UInt64) -> Void) {
+        if self.connection.eventLoop.inEventLoop {
+            event(self.connection.value, self.number)
+        } else {
+            self.later(event)
+        }
+    }
+
+    private func later(_ event: @escaping @Sendable (ClientConnection, UInt64) -> Void) {
+        self.connection.eventLoop.execute { [connection, number] in
+            event(connection.value, number)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package import LarderHTTP
+
+/// What the door to HTTP clients may be told.
+///
+/// Durations bound how long a client may keep the proxy waiting; byte counts bound what one
+/// connection may hold in memory. Nothing here concerns origins reached through a session.
+package struct ProxyConfiguration: Sendable {
+    /// The proxy's name in `Cache-Status` and `Proxy-Status`: a token.
+    package var name = "larder"
+    /// Its name in `Via`: a token by which it recognises its own requests coming back.
+    ///
+    /// Drawn anew for each process, so that two proxies in a chain are not taken for a loop.
+    package var pseudonym = Self.drawnPseudonym()
+    /// Further host names by which clients may call the proxy itself, in lower case.
+    package var hostNames: [String] = []
+    package var headLimits = HeadLimits()
+    package var chunkLimits = ChunkLimits()
+    /// From the first byte of a request head to its last; then 408.
+    package var headTimeout: Duration = .seconds(30)
+    /// How long a connection may stay open without a request.
+    package var idleTimeout: Duration = .seconds(75)
+    /// How long a request's content may stall; then 408.
+    package var requestBodyTimeout: Duration = .seconds(60)
+    /// How long a client may take none of what it is sent; then it is cut off.
+    package var sendTimeout: Duration = .seconds(60)
+    /// How long a closing connection still takes input, so that a reset does not destroy the
+    /// answer on its way (RFC 9112 §9.6).
+    package var lingerTimeout: Duration = .seconds(5)
+    /// To resolve, reach and connect to the origin of a tunnel; then 504.
+    package var connectTimeout: Duration = .seconds(30)
+    /// How long the origin of an upgrade may take to answer; then 504.
+    package var upgradeTimeout: Duration = .seconds(60)
+    /// How long a tunnel may carry nothing either way.
+    package var tunnelIdleTimeout: Duration = .seconds(600)
+    /// Connections with clients at one time; further ones wait in the kernel's queue.
+    package var maximumConnections = 10_000
+    /// The largest request content taken, else 413; nil for no bound.
+    package var maximumRequestBody: ByteCount?
+    /// Request content held for a session that does not take it; then reading stops.
+    package var requestBuffer: ByteCount = .kibibytes(128)
+    /// Bytes taken in advance behind a request that is still being answered.
+    package var pipelineBuffer: ByteCount = .kibibytes(16)
+    /// Request content worth throwing away to keep the connection, after an early answer.
+    package var discardLimit: ByteCount = .kibibytes(64)
+    /// Bytes handed to a socket but not sent: above the second, no more is produced until fewer
+    /// than the first are left.
+    package var sendBufferLow: ByteCount = .kibibytes(64)
+    package var sendBufferHigh: ByteCount = .kibibytes(256)
+    /// The ports to which `CONNECT` may go (RFC 9110 §9.3.6: restrict them to known ones).
+    package var connectPorts: Set<UInt16> = [443]
+    /// Whether requests get a `Forwarded` field (RFC 7239), which tells origins who asked.
+    package var addsForwarded = false
+
+    package init() {}
+
+    private static func drawnPseudonym() -> String {
+        let digits = String(UInt32.random(in: .min ... .max), radix: 16)
+        return "larder-" + String(repeating: "0", count: 8 - digits.utf8.count) + digits
+    }
+}

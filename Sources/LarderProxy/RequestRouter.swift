@@ -1,0 +1,236 @@
+package import LarderHTTP
+import NIOCore
+
+/// What is to be done about a request: the head's part of the decision.
+package enum RequestRoute: Sendable {
+    /// Hand it to the session.
+    case exchange(Request)
+    /// Connect to there, and be a tunnel (RFC 9110 §9.3.6).
+    case tunnel(host: String, port: UInt16)
+    /// Ask the origin, over a connection of its own, to switch to one of these protocols.
+    case upgrade(Request, protocols: String)
+    case answer(OwnAnswer)
+}
+
+/// Decides by a request's head alone what is to be done, and makes the request that travels on.
+///
+/// Pure: no connection is looked at and nothing is looked up, except that `access` may take a lock.
+package struct RequestRouter: Sendable {
+    let pseudonym: String
+    let connectPorts: Set<UInt16>
+    let addsForwarded: Bool
+    let maximumRequestBody: UInt64?
+
+    package init(_ configuration: ProxyConfiguration) {
+        self.pseudonym = configuration.pseudonym
+        self.connectPorts = configuration.connectPorts
+        self.addsForwarded = configuration.addsForwarded
+        self.maximumRequestBody = configuration.maximumRequestBody?.bytes
+    }
+
+    package func route(
+        _ head: RequestHead, client: ClientAddress, own: OwnAuthorities, access: any AccessPolicy
+    ) -> RequestRoute {
+        let present = KnownFieldSet(head.fields)
+        if let refusal = self.refusal(of: head, present) { return .answer(refusal) }
+        switch head.target {
+        case .asterisk:
+            return .answer(Self.options)
+        case .origin:
+            return .answer(Self.ownHost(head, own: own))
+        case .authority(let host, let port):
+            return self.tunnel(head, host, port, client: client, own: own, access: access)
+        case .absolute(let uri):
+            if own.contains(host: uri.host, port: uri.port) {
+                return .answer(Self.ownPage(head.method))
+            }
+            let query = AccessQuery(
+                client: client, method: head.method, host: uri.host, port: uri.port)
+            if case .denied = access.judge(query) { return .answer(Self.denied) }
+            return self.forward(head, to: uri, client: client, present)
+        }
+    }
+
+    // MARK: Refusals
+
+    private func refusal(of head: RequestHead, _ present: KnownFieldSet) -> OwnAnswer? {
+        if present.contains(.via), Via.contains(pseudonym: self.pseudonym, in: head.fields) {
+            return OwnAnswer(
+                508, error: "proxy_loop_detected", detail: "the request has passed here before")
+        }
+        if present.contains(.expect), Expectation(head.fields, version: head.version) == .unknown {
+            return OwnAnswer(
+                417, error: "http_request_error", detail: "an expectation other than 100-continue")
+        }
+        if case .known(let length) = head.bodyLength, let most = self.maximumRequestBody,
+            length > most
+        {
+            return OwnAnswer.contentTooLarge
+        }
+        // Without a length an HTTP/1.0 request's content would end with the connection, and with it
+        // the way for an answer (RFC 1945 §7.2.2).
+        if head.version < .http11, head.bodyLength == .none,
+            head.method == .post || head.method == .put
+        {
+            return OwnAnswer(
+                411, error: "http_request_error", detail: "HTTP/1.0 content needs Content-Length")
+        }
+        return nil
+    }
+
+    static let denied = OwnAnswer(
+        403, error: "http_request_denied", detail: "the access rules do not allow this request")
+
+    // MARK: The proxy itself
+
+    private static let allowedMethods = "GET, HEAD, OPTIONS, TRACE"
+
+    private static let options = OwnAnswer(
+        200, fields: ["Allow": Self.allowedMethods], content: .nothing)
+
+    /// A request in origin form is for whom `Host` names: us, or an origin that we are not.
+    private static func ownHost(_ head: RequestHead, own: OwnAuthorities) -> OwnAnswer {
+        let value = head.fields.first(FieldName(.host)) ?? []
+        guard !value.isEmpty else { return self.ownPage(head.method) }
+        if let authority = try? Authority(parsing: value.span),
+            own.contains(host: authority.host, port: authority.port ?? 80)
+        {
+            return self.ownPage(head.method)
+        }
+        return OwnAnswer(
+            421, error: "http_request_error",
+            detail: "this is a proxy: it wants the whole URI in the request line")
+    }
+
+    private static func ownPage(_ method: Method) -> OwnAnswer {
+        switch method {
+        case .options: self.options
+        case .get, .head:
+            OwnAnswer(404, detail: "this is a proxy: it has no pages of its own")
+        default:
+            OwnAnswer(
+                405, error: "http_request_error", detail: "the proxy itself takes no such request",
+                fields: ["Allow": self.allowedMethods])
+        }
+    }
+
+    // MARK: Tunnels
+
+    private func tunnel(
+        _ head: RequestHead, _ host: String, _ port: UInt16, client: ClientAddress,
+        own: OwnAuthorities, access: any AccessPolicy
+    ) -> RequestRoute {
+        // A CONNECT has no content; what claims to be some would be taken for tunnelled bytes.
+        guard head.bodyLength == .none || head.bodyLength == .known(0) else {
+            return .answer(
+                OwnAnswer(400, error: "http_request_error", detail: "CONNECT has no content"))
+        }
+        guard !own.contains(host: host, port: port) else {
+            return .answer(OwnAnswer.tunnelLoop)
+        }
+        guard self.connectPorts.contains(port) else {
+            return .answer(
+                OwnAnswer(
+                    403, error: "http_request_denied", detail: "no tunnels to this port"))
+        }
+        let query = AccessQuery(client: client, method: .connect, host: host, port: port)
+        if case .denied = access.judge(query) { return .answer(Self.denied) }
+        return .tunnel(host: host, port: port)
+    }
+
+    // MARK: What travels on
+
+    private func forward(
+        _ head: RequestHead, to uri: TargetURI, client: ClientAddress, _ present: KnownFieldSet
+    ) -> RequestRoute {
+        let forwards =
+            present.contains(.maxForwards)
+            ? MaxForwards.judge(method: head.method, fields: head.fields) : .unlimited
+        if forwards == .respond {
+            return .answer(head.method == .trace ? Self.trace(head) : Self.options)
+        }
+        var fields = head.fields
+        HopByHop.strip(&fields)
+        fields.keep { _, line in
+            line.known != .host && line.known != .contentLength && line.known != .expect
+        }
+        if case .forward(let remaining) = forwards {
+            fields.set("Max-Forwards", String(remaining))
+        }
+        Via.append(to: &fields, version: head.version, pseudonym: self.pseudonym)
+        if self.addsForwarded { self.forwarded(client).append(to: &fields) }
+        let request = Request(
+            method: head.method, uri: uri, fields: fields, bodyLength: head.bodyLength,
+            expectsContinue: present.contains(.expect)
+                && Expectation(head.fields, version: head.version) == .continue)
+        if present.contains(.upgrade), let protocols = Self.upgrade(head, uri) {
+            return .upgrade(request, protocols: protocols)
+        }
+        return .exchange(request)
+    }
+
+    /// The protocols to ask the origin for; nil where the request goes the ordinary way.
+    ///
+    /// `h2c` is taken out: HTTP/2 is not tunnelled but spoken, and smuggles requests past a proxy
+    /// that lets it through (RFC 9113 removed it). HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
+    private static func upgrade(_ head: RequestHead, _ uri: TargetURI) -> String? {
+        guard uri.scheme == .http, head.bodyLength == .none || head.bodyLength == .known(0) else {
+            return nil
+        }
+        let offered = Upgrade.protocols(in: head.fields, version: head.version)
+        let kept = offered.filter { $0.lowercased() != "h2c" }
+        return kept.isEmpty ? nil : kept.joined(separator: ", ")
+    }
+
+    /// The client's address, never its name.
+    private func forwarded(_ client: ClientAddress) -> ForwardedElement {
+        let node: ForwardedElement.Node =
+            switch client {
+            case .ip(_, let text, _): .address(text, port: nil)
+            case .unix: .unknown
+            }
+        return ForwardedElement(client: node, by: .obfuscated(self.pseudonym), proto: .http)
+    }
+
+    /// The request as received, without what a TRACE must not show (RFC 9110 §9.3.8).
+    private static func trace(_ head: RequestHead) -> OwnAnswer {
+        var fields = head.fields
+        fields.keep { _, line in
+            switch line.known {
+            case .authorization, .proxyAuthorization, .cookie: false
+            default: true
+            }
+        }
+        var target = ""
+        if case .absolute(let uri) = head.target { target = uri.description }
+        var message = ByteBuffer()
+        message.writeString("\(head.method.rawValue) \(target) HTTP/\(head.version.viaName)\r\n")
+        message.writeBytes(fields.serialized())
+        message.writeStaticString("\r\n")
+        return OwnAnswer(200, fields: ["Cache-Control": "no-store"], content: .message(message))
+    }
+}
+
+extension OwnAnswer {
+    static let contentTooLarge = OwnAnswer(
+        413, error: "http_request_error", detail: "the content is larger than is taken here")
+    static let tunnelLoop = OwnAnswer(
+        508, error: "proxy_loop_detected", detail: "the tunnel would end where it began")
+    static let headTimeout = OwnAnswer(
+        408, error: "http_request_error", detail: "the request took too long to arrive")
+    static let contentIncomplete = OwnAnswer(
+        400, error: "http_request_error", detail: "the content ended before it was whole")
+}
+
+/// Which of the known fields a section has, found in one pass.
+struct KnownFieldSet {
+    private var bits: UInt128 = 0
+
+    init(_ fields: Fields) {
+        for line in fields.lines { self.bits |= 1 << UInt128(line.known.rawValue) }
+    }
+
+    func contains(_ field: KnownField) -> Bool {
+        self.bits >> UInt128(field.rawValue) & 1 == 1
+    }
+}

@@ -1,0 +1,173 @@
+import NIOCore
+
+/// Two connections joined: what one receives, the other sends (RFC 9110 §9.3.6).
+///
+/// Both channels live on one event loop, and their handlers pass their events here. A side is read
+/// only while the other takes bytes, so that a tunnel holds no more than one read and one send
+/// buffer each way.
+final class Tunnel {
+    typealias Side = TunnelState.Side
+
+    private var state = TunnelState()
+    /// Nil once that side's channel is gone.
+    private var client: ChannelHandlerContext?
+    private var origin: ChannelHandlerContext?
+    private let idleTimeout: Duration
+    private let counters: LoopCounters
+    private let ended: (Tunnel, String?) -> Void
+
+    private(set) var fromClient: UInt64 = 0
+    private(set) var fromOrigin: UInt64 = 0
+    private var lastActivity = NIODeadline.now()
+    private var timer: NIOScheduledCallback?
+    private var hasEnded = false
+    private var reason: String?
+
+    /// - Parameter ended: called once, when both sides are closed or about to be; the text says why,
+    ///   where it was not an orderly end.
+    init(
+        client: ChannelHandlerContext, origin: ChannelHandlerContext, idleTimeout: Duration,
+        counters: LoopCounters, ended: @escaping (Tunnel, String?) -> Void
+    ) {
+        self.client = client
+        self.origin = origin
+        self.idleTimeout = idleTimeout
+        self.counters = counters
+        self.ended = ended
+        self.counters.tunnelOpened()
+    }
+
+    /// Lets both sides flow, after what they sent ahead was passed to `received`.
+    func begin() {
+        self.armTimer(at: self.lastActivity + .nanoseconds(self.idleTimeout.inNanoseconds))
+        for side in Side.allCases { self.readCompleted(from: side) }
+    }
+
+    // MARK: Events of either channel
+
+    func received(_ bytes: ByteBuffer, from side: Side) {
+        guard bytes.readableBytes > 0 else { return }
+        self.lastActivity = .now()
+        let count = UInt64(clamping: bytes.readableBytes)
+        switch side {
+        case .client:
+            self.fromClient &+= count
+        case .origin:
+            self.fromOrigin &+= count
+            self.counters.sent(bytes.readableBytes)
+        }
+        self.context(of: side.other)?.write(NIOAny(bytes), promise: nil)
+    }
+
+    func readCompleted(from side: Side) {
+        self.context(of: side.other)?.flush()
+        self.readIfWanted(side)
+    }
+
+    func writabilityChanged(of side: Side) {
+        if self.context(of: side)?.channel.isWritable == true { self.readIfWanted(side.other) }
+    }
+
+    func inputEnded(from side: Side) {
+        self.perform(self.state.inputEnded(from: side))
+    }
+
+    func closed(_ side: Side) {
+        switch side {
+        case .client: self.client = nil
+        case .origin: self.origin = nil
+        }
+        self.perform(self.state.closed(side))
+        self.cancelTimerIfGone()
+    }
+
+    /// Ends both sides at once, whatever is on its way.
+    func cut(_ reason: String) {
+        self.reason = reason
+        let contexts = [self.client, self.origin]
+        self.finish()
+        for context in contexts { context?.close(promise: nil) }
+    }
+
+    // MARK: Acting
+
+    private func context(of side: Side) -> ChannelHandlerContext? {
+        side == .client ? self.client : self.origin
+    }
+
+    private func readIfWanted(_ side: Side) {
+        guard self.state.takesInput(from: side),
+            self.context(of: side.other)?.channel.isWritable == true
+        else { return }
+        self.context(of: side)?.read()
+    }
+
+    private func perform(_ action: TunnelState.Action) {
+        switch action {
+        case .nothing:
+            break
+        case .closeOutput(let side):
+            self.context(of: side)?.flush()
+            self.context(of: side)?.close(mode: .output, promise: nil)
+        case .close(let side):
+            self.finish()
+            self.closeWhenSent(side)
+        case .closeBoth:
+            self.finish()
+            for side in Side.allCases { self.closeWhenSent(side) }
+        }
+    }
+
+    /// NIO's `close` drops what waits to be sent, also where only the sending side is closed but
+    /// the other had ended before: so an empty write is sent behind it, and waited for.
+    private func closeWhenSent(_ side: Side) {
+        guard let context = self.context(of: side) else { return }
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        let channel = context.channel
+        sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
+        context.writeAndFlush(NIOAny(ByteBuffer()), promise: sent)
+    }
+
+    private func finish() {
+        guard !self.hasEnded else { return }
+        self.hasEnded = true
+        self.counters.tunnelClosed()
+        self.ended(self, self.reason)
+    }
+
+    // MARK: Idle time
+
+    private struct TimerHandler: NIOScheduledCallbackHandler {
+        let tunnel: Tunnel
+
+        func handleScheduledCallback(eventLoop: some EventLoop) {
+            self.tunnel.timerFired()
+        }
+    }
+
+    private func armTimer(at deadline: NIODeadline) {
+        guard let loop = (self.client ?? self.origin)?.eventLoop else { return }
+        self.timer = try? loop.assumeIsolated().scheduleCallback(
+            at: deadline, handler: TimerHandler(tunnel: self))
+    }
+
+    /// Runs on after the tunnel's end until both channels are gone: a side that takes nothing
+    /// would otherwise stay for ever.
+    private func timerFired() {
+        self.timer = nil
+        guard self.client != nil || self.origin != nil else { return }
+        let deadline = self.lastActivity + .nanoseconds(self.idleTimeout.inNanoseconds)
+        if deadline <= .now() {
+            self.cut("the tunnel was idle")
+        } else {
+            self.armTimer(at: deadline)
+        }
+    }
+
+    /// Both channels are gone: nothing is left to wait for.
+    private func cancelTimerIfGone() {
+        guard self.client == nil, self.origin == nil else { return }
+        self.timer?.cancel()
+        self.timer = nil
+    }
+}

@@ -1,0 +1,254 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// A request to switch protocols, asked of its origin over a connection of its own.
+///
+/// Until the origin has switched, this is HTTP: its answer is parsed, and what is not a 101 becomes
+/// an ordinary answer whose content is read from here. Confined to the loop of its connection.
+final class UpgradeExchange {
+    /// What comes of it; the last three are final.
+    enum Outcome {
+        case informational(ResponseHead)
+        /// The origin switched; these bytes came right behind its head.
+        case switched(ResponseHead, ByteBuffer)
+        case answered(Answer)
+        case failed(ExchangeFailure)
+    }
+
+    private enum Body {
+        case length(remaining: UInt64)
+        case chunked(ChunkedDecoder)
+        case untilClose
+    }
+
+    private let context: ChannelHandlerContext
+    private let method: Method
+    private let limits: (head: HeadLimits, chunk: ChunkLimits)
+    private let bound: Int
+    private let report: (Outcome) -> Void
+    private var parser: ResponseHeadParser
+    private var buffer = ByteBuffer()
+    private var isAnswered = false
+    private var body: Body?
+    private var feed: BodyFeed?
+    private var isPaused = false
+    private let timeout: Duration
+    private var timer: NIOScheduledCallback?
+
+    init(
+        context: ChannelHandlerContext, method: Method, configuration: ProxyConfiguration,
+        report: @escaping (Outcome) -> Void
+    ) {
+        self.context = context
+        self.method = method
+        self.limits = (configuration.headLimits, configuration.chunkLimits)
+        self.bound = configuration.requestBuffer.clamped
+        self.timeout = configuration.upgradeTimeout
+        self.report = report
+        self.parser = ResponseHeadParser(limits: configuration.headLimits)
+    }
+
+    /// Sends the request and waits for the answer's head.
+    func begin(_ request: Request, protocols: String) {
+        var buffer = self.context.channel.allocator.buffer(capacity: 1_024)
+        buffer.writeString("\(request.method) \(request.uri.pathAndQuery) HTTP/1.1\r\n")
+        buffer.writeString("Host: \(request.uri.authority)\r\n")
+        buffer.writeBytes(request.fields.serialized())
+        buffer.writeString("Connection: upgrade\r\nUpgrade: \(protocols)\r\n\r\n")
+        self.context.writeAndFlush(NIOAny(buffer), promise: nil)
+        self.context.read()
+        self.timer = try? self.context.eventLoop.assumeIsolated().scheduleCallback(
+            in: .nanoseconds(self.timeout.inNanoseconds), handler: TimerHandler(upgrade: self))
+    }
+
+    private struct TimerHandler: NIOScheduledCallbackHandler {
+        let upgrade: UpgradeExchange
+
+        func handleScheduledCallback(eventLoop: some EventLoop) {
+            guard !self.upgrade.isAnswered else { return }
+            self.upgrade.fail(
+                "the origin did not answer in time", kind: .httpResponseTimeout, status: 504)
+        }
+    }
+
+    private func answerBegan() {
+        self.isAnswered = true
+        self.timer?.cancel()
+        self.timer = nil
+    }
+
+    // MARK: Events of the channel
+
+    func received(_ bytes: ByteBuffer) {
+        var bytes = bytes
+        self.buffer.writeBuffer(&bytes)
+        if self.body == nil { self.readHeads() }
+        self.readBody()
+    }
+
+    func readCompleted() {
+        if !self.isPaused, !self.isSwitched { self.context.read() }
+    }
+
+    func inputEnded() {
+        if case .untilClose? = self.body {
+            self.finish(trailers: Fields())
+        } else {
+            self.fail("the origin closed the connection")
+        }
+    }
+
+    func closed() {
+        self.fail("the origin's connection was lost")
+    }
+
+    // MARK: Heads
+
+    private var isSwitched = false
+
+    private func readHeads() {
+        while !self.isAnswered {
+            do throws(HeadError) {
+                guard let head = try self.parser.parse(&self.buffer) else { return }
+                try self.take(head)
+            } catch {
+                self.fail("\(error.reason.rawValue): \(error.detail)", kind: .httpProtocolError)
+            }
+        }
+    }
+
+    private func take(_ head: ResponseHead) throws(HeadError) {
+        if head.status.rawValue == 101 {
+            self.answerBegan()
+            self.isSwitched = true
+            let rest = self.buffer
+            self.buffer = ByteBuffer()
+            self.report(.switched(head, rest))
+        } else if head.status.isInformational {
+            self.report(.informational(head))
+        } else {
+            try self.answer(head)
+        }
+    }
+
+    private func answer(_ head: ResponseHead) throws(HeadError) {
+        let length = try MessageFraming.responseBody(of: head, to: self.method)
+        let isChunked = try MessageFraming.isChunked(head)
+        self.answerBegan()
+        var head = head
+        HopByHop.strip(&head.fields)
+        head.fields.remove(FieldName(.contentLength))
+        let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
+        let loop = self.context.eventLoop
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let feed = BodyFeed(bound: self.bound) { signal in
+            loop.execute { bound.value.signalled(signal) }
+        }
+        let answer: Answer
+        switch length {
+        case .none:
+            answer = Answer(head: head, bodyLength: length, body: .none, cacheStatus: status)
+            self.body = .length(remaining: 0)
+        case .known(let bytes):
+            answer = Answer(
+                head: head, bodyLength: length, body: .source(feed), cacheStatus: status)
+            self.body = .length(remaining: bytes)
+        case .unknown:
+            answer = Answer(
+                head: head, bodyLength: length, body: .source(feed), cacheStatus: status)
+            self.body =
+                isChunked ? .chunked(ChunkedDecoder(limits: self.limits.chunk)) : .untilClose
+        }
+        self.feed = feed
+        self.report(.answered(answer))
+    }
+
+    // MARK: Content
+
+    private func signalled(_ signal: BodyFeed.Signal) {
+        switch signal {
+        case .wanted: break
+        case .roomAgain:
+            self.isPaused = false
+            self.context.read()
+        case .abandoned: self.context.close(promise: nil)
+        }
+    }
+
+    private func readBody() {
+        while let feed = self.feed {
+            switch self.body {
+            case nil:
+                return
+            case .untilClose:
+                guard self.buffer.readableBytes > 0 else { return }
+                let piece = self.buffer
+                self.buffer = ByteBuffer()
+                self.push(piece, to: feed)
+            case .length(let remaining):
+                guard remaining > 0 else {
+                    self.finish(trailers: Fields())
+                    return
+                }
+                let count = Int(clamping: min(remaining, UInt64(clamping: buffer.readableBytes)))
+                guard count > 0, let piece = self.buffer.readSlice(length: count) else { return }
+                self.body = .length(remaining: remaining - UInt64(clamping: count))
+                self.push(piece, to: feed)
+            case .chunked(var decoder):
+                do throws(HeadError) {
+                    let step = try decoder.decode(&self.buffer)
+                    self.body = .chunked(decoder)
+                    guard self.take(step, feed: feed) else { return }
+                } catch {
+                    self.fail(error.detail, kind: .httpProtocolError)
+                }
+            }
+        }
+    }
+
+    private func take(_ step: ChunkedDecoder.Step, feed: BodyFeed) -> Bool {
+        switch step {
+        case .piece(let piece): self.push(piece, to: feed)
+        case .needMore: return false
+        case .end(let trailers): self.finish(trailers: trailers)
+        }
+        return true
+    }
+
+    private func push(_ piece: ByteBuffer, to feed: BodyFeed) {
+        if !feed.push(piece) { self.isPaused = true }
+    }
+
+    /// The content is whole; what the origin sends beyond it goes with its connection.
+    private func finish(trailers: Fields) {
+        self.feed?.end(trailers: trailers)
+        self.feed = nil
+        self.context.close(promise: nil)
+    }
+
+    private func fail(
+        _ detail: String, kind: UpstreamFailure.Kind = .connectionTerminated, status: UInt16 = 502
+    ) {
+        guard !self.isSwitched else { return }
+        if let feed = self.feed {
+            self.feed = nil
+            feed.fail(.upstream(UpstreamFailure(kind, detail: detail)))
+        } else if !self.isAnswered {
+            self.answerBegan()
+            self.report(.failed(.tunnel(status, kind, detail)))
+        }
+        self.context.close(promise: nil)
+    }
+}
+
+extension ExchangeFailure {
+    /// A failure on the way to the origin of a tunnel or an upgrade.
+    static func tunnel(
+        _ status: UInt16, _ kind: UpstreamFailure.Kind, _ detail: String
+    ) -> ExchangeFailure {
+        ExchangeFailure(
+            status: StatusCode(status), error: kind.rawValue, detail: detail, party: .origin,
+            cacheStatus: CacheStatus(forward: .bypass))
+    }
+}

@@ -1,0 +1,177 @@
+import LarderHTTP
+import NIOCore
+import Testing
+
+@testable import LarderProxy
+
+@Suite("What is done about a request")
+struct RequestRouterTests {
+    static let own = OwnAuthorities(
+        listeners: [.init(address: IPAddress(v4: 0), port: 3128)],
+        local: .init(address: IPAddress(v4: 0xC000_0209), port: 3128), names: ["proxy.example"])
+
+    static func route(
+        _ text: String, configure: (inout ProxyConfiguration) -> Void = { _ in }
+    ) throws -> RequestRoute {
+        var configuration = ProxyConfiguration()
+        configuration.pseudonym = "pantry"
+        configure(&configuration)
+        var parser = RequestHeadParser(limits: configuration.headLimits)
+        var buffer = ByteBuffer(string: text)
+        let head = try #require(try parser.parse(&buffer))
+        return RequestRouter(configuration).route(
+            head, client: .unix, own: Self.own,
+            access: AccessRules([
+                AccessRule(.deny, hosts: [.exactly("closed.example")]),
+                AccessRule(.allow, clients: AddressBlock.loopback),
+            ]))
+    }
+
+    @Test(
+        "answers by itself what is not for an origin",
+        arguments: [
+            ("GET / HTTP/1.1\r\nHost: 192.0.2.9:3128\r\n\r\n", 404),
+            ("GET / HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 404),
+            ("GET / HTTP/1.1\r\nHost: proxy.example:3128\r\n\r\n", 404),
+            ("GET / HTTP/1.0\r\n\r\n", 404),
+            ("POST / HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 405),
+            ("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", 421),
+            ("GET http://127.0.0.1:3128/ HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n", 404),
+            (
+                "GET http://[::ffff:127.0.0.1]:3128/ HTTP/1.1\r\nHost: [::ffff:127.0.0.1]:3128\r\n\r\n",
+                404
+            ),
+            ("OPTIONS * HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 200),
+            (
+                "OPTIONS http://a.example/ HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: 0\r\n\r\n",
+                200
+            ),
+            ("TRACE http://a.example/ HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: 0\r\n\r\n", 200),
+            ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nVia: 1.1 Pantry\r\n\r\n", 508),
+            ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nExpect: cake\r\n\r\n", 417),
+            ("POST http://a.example/ HTTP/1.0\r\n\r\n", 411),
+            ("GET http://closed.example/ HTTP/1.1\r\nHost: closed.example\r\n\r\n", 403),
+            ("CONNECT a.example:25 HTTP/1.1\r\nHost: a.example:25\r\n\r\n", 403),
+            ("CONNECT closed.example:443 HTTP/1.1\r\nHost: closed.example:443\r\n\r\n", 403),
+            ("CONNECT localhost:3128 HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 508),
+            (
+                "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nContent-Length: 3\r\n\r\n",
+                400
+            ),
+            (
+                "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 11\r\n\r\n",
+                413
+            ),
+        ] as [(String, UInt16)])
+    func ownAnswers(_ text: String, _ status: UInt16) throws {
+        let route = try Self.route(text) { $0.maximumRequestBody = ByteCount(10) }
+        guard case .answer(let answer) = route else {
+            Issue.record("\(route)")
+            return
+        }
+        #expect(answer.status == StatusCode(status))
+    }
+
+    @Test("makes the request that travels on (RFC 9110 §7.6)")
+    func travelling() throws {
+        let route = try Self.route(
+            """
+            POST http://a.example/p?q HTTP/1.1\r
+            Host: a.example\r
+            Connection: close, X-Hop\r
+            X-Hop: 1\r
+            X-End: 2\r
+            Proxy-Authorization: Basic c2VjcmV0\r
+            Proxy-Connection: keep-alive\r
+            Keep-Alive: 3\r
+            TE: trailers\r
+            Trailer: X-T\r
+            Expect: 100-continue\r
+            Upgrade: h2c\r
+            Max-Forwards: 7\r
+            Via: 1.0 fred\r
+            Content-Length: 3\r
+            \r
+
+            """)
+        guard case .exchange(let request) = route else {
+            Issue.record("\(route)")
+            return
+        }
+        #expect(request.uri.description == "http://a.example/p?q")
+        #expect(
+            request.fields == [
+                "X-End": "2", "Max-Forwards": "7", "Via": "1.0 fred", "Via": "1.1 pantry",
+            ])
+        #expect(request.expectsContinue)
+        #expect(request.bodyLength == .known(3))
+    }
+
+    @Test(
+        "counts Max-Forwards down for OPTIONS and TRACE only",
+        arguments: [
+            ("OPTIONS", "3", "2"), ("TRACE", "1", "0"), ("GET", "3", "3"), ("OPTIONS", "x", "x"),
+        ])
+    func maxForwards(_ method: String, _ before: String, _ after: String) throws {
+        let route = try Self.route(
+            "\(method) http://a.example/ HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: \(before)\r\n\r\n"
+        )
+        guard case .exchange(let request) = route else {
+            Issue.record("\(route)")
+            return
+        }
+        #expect(request.fields.string(FieldName(.maxForwards)) == after)
+    }
+
+    @Test("echoes a TRACE without its secrets (RFC 9110 §9.3.8)")
+    func trace() throws {
+        let route = try Self.route(
+            "TRACE http://a.example/x HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: 0\r\n"
+                + "Authorization: Basic c2VjcmV0\r\nCookie: secret\r\n"
+                + "Proxy-Authorization: Basic c2VjcmV0\r\nX-Seen: yes\r\n\r\n")
+        guard case .answer(let answer) = route, case .message(let message) = answer.content else {
+            Issue.record("\(route)")
+            return
+        }
+        #expect(
+            String(buffer: message) == "TRACE http://a.example/x HTTP/1.1\r\nHost: a.example\r\n"
+                + "Max-Forwards: 0\r\nX-Seen: yes\r\n\r\n")
+    }
+
+    @Test("says who asked only when told to (RFC 7239)")
+    func forwarded() throws {
+        let route = try Self.route(get()) { $0.addsForwarded = true }
+        guard case .exchange(let request) = route else { return }
+        #expect(request.fields.string(FieldName(.forwarded)) == "by=_pantry;for=unknown;proto=http")
+    }
+
+    @Test(
+        "asks for an upgrade where one can be had (RFC 9110 §7.8)",
+        arguments: [
+            ("GET", "1.1", "http", "websocket", "upgrade", "", "websocket"),
+            ("GET", "1.1", "http", "h2c, websocket", "Upgrade", "", "websocket"),
+            ("GET", "1.1", "http", "h2c", "upgrade", "", nil),
+            ("GET", "1.1", "http", "websocket", "close", "", nil),
+            ("GET", "1.0", "http", "websocket", "upgrade", "", nil),
+            ("GET", "1.1", "https", "websocket", "upgrade", "", nil),
+            ("POST", "1.1", "http", "websocket", "upgrade", "Content-Length: 1\r\n", nil),
+        ] as [(String, String, String, String, String, String, String?)])
+    func upgrade(
+        _ method: String, _ version: String, _ scheme: String, _ protocols: String,
+        _ connection: String, _ fields: String, _ expected: String?
+    ) throws {
+        let route = try Self.route(
+            "\(method) \(scheme)://a.example/ HTTP/\(version)\r\nHost: a.example\r\n\(fields)"
+                + "Upgrade: \(protocols)\r\nConnection: \(connection)\r\n\r\n")
+        switch route {
+        case .upgrade(let request, let protocols):
+            #expect(protocols == expected)
+            #expect(!request.fields.contains(FieldName(.upgrade)))
+        case .exchange(let request):
+            #expect(expected == nil)
+            #expect(!request.fields.contains(FieldName(.upgrade)))
+        case .tunnel, .answer:
+            Issue.record("\(route)")
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import LarderHTTP
+import LarderSession
+import NIOPosix
+
+@testable import LarderProxy
+
+/// A proxy on a fresh port of loopback, with a scripted session behind it.
+struct Fixture {
+    let server: ProxyServer
+    let address: ListenAddress
+    let session: ScriptedSession
+    let log: LogRecorder
+
+    static let now = Timestamp(seconds: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
+
+    /// Runs `body` with a proxy and drains it, which must leave nothing open.
+    static func run(
+        _ session: ScriptedSession = ScriptedSession(), access: any AccessPolicy = AccessRules(),
+        configure: (inout ProxyConfiguration) -> Void = { _ in },
+        _ body: (Fixture) async throws -> Void
+    ) async throws {
+        var configuration = ProxyConfiguration()
+        configuration.pseudonym = "pantry"
+        configure(&configuration)
+        let log = LogRecorder()
+        let server = ProxyServer(
+            group: .singleton, configuration: configuration, access: access, log: log,
+            clock: { Self.now })
+        let address = try await server.listen(
+            on: .tcp(host: "127.0.0.1", port: 0), session: session)
+        let fixture = Fixture(server: server, address: address, session: session, log: log)
+        do {
+            try await body(fixture)
+        } catch {
+            await server.drain(within: .zero)
+            throw error
+        }
+        await server.drain(within: .zero)
+        let statistics = server.statistics()
+        if statistics.connectionsOpen != 0 || statistics.tunnelsOpen != 0 {
+            throw TimedOut(description: "left open: \(statistics)")
+        }
+    }
+
+    func connect(reads: Bool = true) async throws -> Peer {
+        try await Peer.connect(to: self.address, reads: reads)
+    }
+
+    var port: UInt16 {
+        if case .tcp(_, let port) = self.address { port } else { 0 }
+    }
+}
+
+/// A GET in absolute form.
+func get(_ path: String = "/", _ fields: String = "", version: String = "1.1") -> String {
+    "GET http://a.example\(path) HTTP/\(version)\r\nHost: a.example\r\n\(fields)\r\n"
+}

@@ -1,0 +1,260 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+import Testing
+
+@testable import LarderProxy
+
+@Suite("Tunnels and upgrades (RFC 9110 §9.3.6, §7.8)")
+struct TunnelTests {
+    static func run(
+        access: any AccessPolicy = AccessRules(),
+        configure: (inout ProxyConfiguration) -> Void = { _ in },
+        _ body: (Fixture, RawOrigin, Peer) async throws -> Void
+    ) async throws {
+        let origin = try await RawOrigin.start()
+        try await Fixture.run(
+            access: access,
+            configure: {
+                $0.connectPorts = [UInt16(origin.port)]
+                configure(&$0)
+            }
+        ) { proxy in
+            try await body(proxy, origin, try await proxy.connect())
+        }
+        try await origin.stop()
+    }
+
+    static func connect(_ origin: RawOrigin, _ host: String = "127.0.0.1") -> String {
+        "CONNECT \(host):\(origin.port) HTTP/1.1\r\nHost: \(host):\(origin.port)\r\n\r\n"
+    }
+
+    @Test("carries bytes both ways, those sent ahead too, and each end by itself")
+    func tunnel() async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.connect(origin) + "ahead")
+            let far = try await origin.accepted()
+            try await client.received("HTTP/1.1 200 Connection established\r\n")
+            try await far.received("ahead")
+            try await far.send("back")
+            try await client.received("\r\n\r\nback")
+            try await client.endOutput()
+            #expect(try await far.receivedAll() == "ahead")
+            try await far.send("still")
+            try await client.received("still")
+            #expect(proxy.server.statistics().tunnelsOpen == 1)
+            try await far.endOutput()
+            try await client.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+            let entry = try await proxy.log.entry()
+            #expect(entry.isTunnel)
+            #expect(entry.method == "CONNECT")
+            #expect(entry.uri == "127.0.0.1:\(origin.port)")
+            #expect(entry.origin == "127.0.0.1:\(origin.port)")
+            #expect((entry.requestBodyBytes, entry.responseBodyBytes) == (5, 9))
+            #expect(entry.failure == nil)
+        }
+    }
+
+    @Test("ends for one side what the other has ended first")
+    func originEndsFirst() async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.connect(origin, "localhost"))
+            try await client.received("200 ")
+            let far = try await origin.accepted()
+            try await far.send("bye")
+            try await far.endOutput()
+            #expect(try await client.receivedAll().hasSuffix("\r\n\r\nbye"))
+            try await client.send("late")
+            try await far.received("late")
+            try await client.endOutput()
+            try await far.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+        }
+    }
+
+    @Test("is lost for both when one connection is reset", arguments: [true, false])
+    func reset(byClient: Bool) async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.connect(origin))
+            try await client.received("200 ")
+            let far = try await origin.accepted()
+            let (one, other) = byClient ? (client, far) : (far, client)
+            try await one.reset()
+            try await other.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+            try await proxy.log.entry()
+        }
+    }
+
+    @Test("takes no more from one side than the other accepts")
+    func backPressure() async throws {
+        try await Self.run(configure: { $0.tunnelIdleTimeout = .seconds(1) }) {
+            proxy, origin, _ in
+            let total = 64 << 20
+            let much = ByteBuffer(repeating: 120, count: total)
+            let client = try await proxy.connect(reads: false)
+            try await client.send(Self.connect(origin))
+            let far = try await origin.accepted()
+            try far.push(much)
+            // Nothing moves any more, so the tunnel counts as idle in the end.
+            let entry = try await proxy.log.entry()
+            #expect(entry.responseBodyBytes > 0)
+            #expect(entry.responseBodyBytes < UInt64(total) / 2)
+            #expect(entry.failure == "the tunnel was idle")
+            try await client.close()
+        }
+    }
+
+    @Test("carries much, whole")
+    func bulk() async throws {
+        try await Self.run { _, origin, client in
+            try await client.send(Self.connect(origin))
+            try await client.received("\r\n\r\n")
+            let head = client.seen.value.bytes.count
+            let far = try await origin.accepted()
+            try far.push(ByteBuffer(repeating: 120, count: 8 << 20))
+            try client.push(ByteBuffer(repeating: 121, count: 8 << 20))
+            try await client.seen.wait(for: "all") { $0.bytes.count == head + (8 << 20) }
+            try await far.seen.wait(for: "all") { $0.bytes.count == 8 << 20 }
+        }
+    }
+
+    @Test("that cannot be had is refused with its reason, and the connection stays")
+    func refused() async throws {
+        let closed = try await RawOrigin.start()
+        let port = UInt16(closed.port)
+        try await closed.stop()
+        try await Self.run(configure: { $0.connectPorts.insert(port) }) { proxy, origin, client in
+            try await client.send(
+                "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
+            let all = try await client.received("error=connection_refused")
+            #expect(all.contains("HTTP/1.1 502 Bad Gateway"))
+            try await client.send(get())
+            try await client.received("hello")
+        }
+    }
+
+    @Test("is judged by the address that a name led to")
+    func judgedByAddress() async throws {
+        let rules = AccessRules([
+            AccessRule(
+                .deny, hosts: AddressBlock.loopback.map(HostPattern.block)),
+            AccessRule(.allow, clients: AddressBlock.loopback),
+        ])
+        try await Self.run(access: rules) { proxy, origin, client in
+            try await client.send(Self.connect(origin, "localhost"))
+            try await client.received("HTTP/1.1 403 Forbidden")
+        }
+    }
+
+    @Test("to the proxy itself is a loop")
+    func loop() async throws {
+        try await Fixture.run { proxy in
+            let client = try await proxy.connect()
+            try await client.send(
+                "CONNECT 127.0.0.1:\(proxy.port) HTTP/1.1\r\nHost: 127.0.0.1:\(proxy.port)\r\n\r\n")
+            try await client.received("HTTP/1.1 508 Loop Detected")
+        }
+    }
+
+    @Test("is given up when its client leaves first")
+    func clientLeaves() async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.connect(origin))
+            try await client.reset()
+            try await proxy.log.entry()
+        }
+    }
+
+    // MARK: Upgrades
+
+    static func upgrade(_ origin: RawOrigin) -> String {
+        "GET http://127.0.0.1:\(origin.port)/chat HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
+            + "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n"
+    }
+
+    @Test("an origin that switches is joined with its client")
+    func switching() async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.upgrade(origin))
+            let far = try await origin.accepted()
+            let request = try await far.received("\r\n\r\n")
+            #expect(
+                request == "GET /chat HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
+                    + "Sec-WebSocket-Key: k\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n"
+                    + "Upgrade: websocket\r\n\r\n")
+            try await far.send(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    + "Sec-WebSocket-Accept: a\r\n\r\nfirst")
+            let answer = try await client.received("first")
+            #expect(
+                answer == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                    + "Sec-WebSocket-Accept: a\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n\r\nfirst"
+            )
+            try await client.send("frame")
+            try await far.received("frame")
+            try await client.close()
+            try await far.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+            try await far.close()
+            let entry = try await proxy.log.entry()
+            #expect(entry.status == StatusCode(101))
+            #expect(proxy.session.exchanges.value.isEmpty)
+        }
+    }
+
+    @Test(
+        "an origin that does not switch has its answer relayed",
+        arguments: [
+            (
+                "Content-Length: 2\r\n\r\nno and more",
+                "Content-Length: 2\r\nConnection: close\r\n\r\nno"
+            ),
+            (
+                "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+                "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"
+            ),
+            (
+                "\r\nno",
+                "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nno\r\n0\r\n\r\n"
+            ),
+        ])
+    func refusing(_ answer: String, _ relayed: String) async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            try await far.send("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
+            try await far.send("HTTP/1.1 426 Upgrade Required\r\nKeep-Alive: 3\r\n\(answer)")
+            try await far.endOutput()
+            let all = try await client.receivedAll()
+            #expect(all.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: x\r\n"))
+            #expect(all.contains("HTTP/1.1 426 Upgrade Required\r\nDate: "))
+            #expect(all.hasSuffix(relayed))
+        }
+    }
+
+    @Test(
+        "an origin that breaks its word is a bad gateway",
+        arguments: [
+            ("", "connection_terminated"), ("SSH-2.0\r\n\r\n", "http_protocol_error"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "http_protocol_error"),
+        ])
+    func failing(_ answer: String, _ error: String) async throws {
+        try await Self.run { proxy, origin, client in
+            try await client.send(Self.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            try await far.send(answer)
+            try await far.endOutput()
+            let all = try await client.received("error=\(error)")
+            #expect(all.hasPrefix("HTTP/1.1 502 "))
+        }
+    }
+
+    @Test("an origin that does not answer an upgrade is a gateway timeout")
+    func silent() async throws {
+        try await Self.run(configure: { $0.upgradeTimeout = .milliseconds(50) }) {
+            proxy, origin, client in
+            try await client.send(Self.upgrade(origin))
+            try await client.received("HTTP/1.1 504 ")
+        }
+    }
+}
