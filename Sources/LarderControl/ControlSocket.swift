@@ -40,6 +40,9 @@ package enum ControlSocket {
         }
     }
 
+    /// Removes the file of a socket that is no longer listened to.
+    package static func remove(_ path: String) { _ = unsafe unlink(path) }
+
     /// Whether someone accepts connections there.
     package static func isAnswered(_ path: String) throws(ControlError) -> Bool {
         do throws(ControlError) {
