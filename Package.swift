@@ -116,7 +116,9 @@ let package = Package(
         tests("LarderControlTests", ["LarderControl"]),
         tests(
             "LarderDaemonTests", ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioCore]),
-        tests("LarderCommandTests", ["larder", "LarderConfig", "LarderControl"]),
+        tests(
+            "LarderCommandTests",
+            ["larder", "LarderDaemon", "LarderConfig", "LarderControl", arguments]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -10,6 +10,7 @@ package enum Daemon {
     ///   - announce: hears one line for people once all listeners are open: where clients connect
     ///     and where the caches lie.
     /// - Throws: what keeps it from starting: a port in use, a log that cannot be opened.
+    @concurrent
     package static func serve(
         _ loaded: LoadedSettings,
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
@@ -25,6 +26,7 @@ package enum Daemon {
     ///
     /// - Parameter session: one of the configuration's.
     /// - Returns: what `body` returned, and what the proxy did meanwhile, once it has drained.
+    @concurrent
     package static func withProxy<Result: Sendable>(
         _ loaded: LoadedSettings, session: SessionName,
         _ body: @Sendable (TemporaryProxy) async throws -> Result
