@@ -113,12 +113,24 @@ let package = Package(
             "LarderProxyTests",
             ["LarderProxy", "LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix, nioEmbedded]),
         tests("LarderConfigTests", ["LarderConfig"]),
-        tests("LarderDaemonTests", ["LarderDaemon", "LarderConfig", "LarderControl"]),
+        tests("LarderControlTests", ["LarderControl"]),
+        tests(
+            "LarderDaemonTests", ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioCore]),
+        tests(
+            "LarderCommandTests",
+            ["larder", "LarderDaemon", "LarderConfig", "LarderControl", arguments]),
     ],
     swiftLanguageModes: [.v6]
 )
 
 if let only = Context.environment["LARDER_ONLY"]?.split(separator: ",").map(String.init) {
+    let all = package.targets.map(\.name)
     package.targets.removeAll { !only.contains($0.name) }
+    for target in package.targets {
+        target.dependencies.removeAll {
+            guard case .byNameItem(let name, _) = $0 else { return false }
+            return all.contains(name) && !only.contains(name)
+        }
+    }
     package.products = []
 }

@@ -1,0 +1,162 @@
+/// Clients that an access rule speaks of: `10.0.0.0/8`, `::1`, `unix`, `*`.
+package enum ClientPattern: SettingText, Hashable {
+    case anyone
+    /// Whoever came through a Unix socket.
+    case unix
+    case block(AddressBlock)
+
+    package static var kind: String { "clients" }
+    package static var expectation: String {
+        "an address, a block such as 192.168.0.0/16, unix, or *"
+    }
+
+    package init(settingText text: String) throws(SettingTextProblem) {
+        switch text {
+        case "*": self = .anyone
+        case "unix": self = .unix
+        default:
+            guard let block = AddressBlock(text) else { throw AddressBlock.problem(text) }
+            self = .block(block)
+        }
+    }
+
+    package var settingText: String {
+        switch self {
+        case .anyone: "*"
+        case .unix: "unix"
+        case .block(let block): block.description
+        }
+    }
+
+    /// - Parameter client: nil for a client of a Unix socket.
+    package func matches(_ client: IPAddress?) -> Bool {
+        switch self {
+        case .anyone: true
+        case .unix: client == nil
+        case .block(let block): client.map(block.contains) ?? false
+        }
+    }
+}
+
+extension AddressBlock {
+    /// Why a text that looks like a block is none.
+    static func problem(_ text: String) -> SettingTextProblem {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, IPAddress(parts[0]) != nil, let length = UInt8(parts[1]) else {
+            return SettingTextProblem()
+        }
+        return AddressBlock(parts[0]).map { Int(length) > $0.base.bitWidth } ?? false
+            ? SettingTextProblem("has a prefix that is too long")
+            : SettingTextProblem("has bits set beyond its prefix")
+    }
+}
+
+/// Destinations that an access rule speaks of: `example.com`, `.example.com`, `*.example.com:443`,
+/// `10.0.0.0/8:1-1023`, `[::1]`, `*`.
+///
+/// A block matches only requests that name an address: names are not resolved for a rule.
+package struct DestinationPattern: SettingText, Hashable {
+    package enum Host: Hashable, Sendable {
+        case any
+        /// The domain itself and everything below it, written with a leading dot.
+        case domain(String)
+        case glob(Glob)
+        case block(AddressBlock)
+    }
+
+    package let host: Host
+    /// nil: every port.
+    package let ports: PortRange?
+
+    package static var kind: String { "destinations" }
+    package static var expectation: String {
+        "a host such as example.com, .example.com, *.example.com:443, 10.0.0.0/8 or [::1]:80"
+    }
+
+    package init(settingText text: String) throws(SettingTextProblem) {
+        let (host, ports) = try Self.split(text)
+        self.ports = ports
+        if host == "*" || host.isEmpty {
+            guard !(host.isEmpty && ports == nil) else { throw SettingTextProblem() }
+            self.host = .any
+        } else if let block = AddressBlock(host) {
+            self.host = .block(block)
+        } else if host.contains("/") {
+            throw AddressBlock.problem(String(host))
+        } else {
+            let name = host.lowercased()
+            guard name.utf8.allSatisfy(Self.isHostByte) else {
+                throw SettingTextProblem("has a character that no host name has")
+            }
+            self.host = name.hasPrefix(".")
+                ? .domain(String(name.dropFirst())) : .glob(Glob(name))
+        }
+    }
+
+    /// Host and ports; an IPv6 address stands in brackets, or alone without a port.
+    private static func split(
+        _ text: String
+    ) throws(SettingTextProblem) -> (host: Substring, ports: PortRange?) {
+        var host = text[...]
+        var rest = Substring()
+        if text.hasPrefix("["), let close = text.firstIndex(of: "]") {
+            let inside = text[text.index(after: text.startIndex)..<close]
+            rest = text[text.index(after: close)...]
+            host = inside
+            if rest.hasPrefix("/") {
+                let end = rest.firstIndex(of: ":") ?? rest.endIndex
+                host = Substring(String(inside) + String(rest[..<end]))
+                rest = rest[end...]
+            }
+        } else if text.filter({ $0 == ":" }).count == 1, let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            rest = text[colon...]
+        }
+        guard !rest.isEmpty else { return (host, nil) }
+        guard rest.hasPrefix(":") else { throw SettingTextProblem() }
+        let ports = String(rest.dropFirst())
+        if ports == "*" { return (host, nil) }
+        return (host, try PortRange(settingText: ports))
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "*"), UInt8(ascii: "?"):
+            true
+        default: false
+        }
+    }
+
+    package var settingText: String {
+        var text: String
+        switch self.host {
+        case .any: text = "*"
+        case .domain(let domain): text = ".\(domain)"
+        case .glob(let glob): text = glob.pattern
+        case .block(let block):
+            text = block.description
+            if block.base.family == .v6 {
+                text = "[\(block.base)]"
+                if block.prefixLength < 128 { text += "/\(block.prefixLength)" }
+            }
+        }
+        if let ports = self.ports { text += ":\(ports.settingText)" }
+        return text
+    }
+
+    /// - Parameter host: in lower case; an IPv6 address with or without brackets. A final dot, which
+    ///   names the same host, does not count.
+    package func matches(host: String, port: UInt16) -> Bool {
+        if let ports = self.ports, !ports.ports.contains(port) { return false }
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        switch self.host {
+        case .any: return true
+        case .domain(let domain): return name == domain || name.hasSuffix(".\(domain)")
+        case .glob(let glob): return glob.matches(name.utf8)
+        case .block(let block):
+            let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
+            return IPAddress(bare).map(block.contains) ?? false
+        }
+    }
+}

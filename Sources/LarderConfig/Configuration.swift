@@ -1,0 +1,51 @@
+/// Loads the configuration: finds the file, reads it, checks it.
+package enum Configuration {
+    /// A file larger than this is not a configuration.
+    package static let largestFile = 1 << 20
+
+    /// Reads settings from text.
+    ///
+    /// - Parameters:
+    ///   - file: the file's name, for messages and origins.
+    ///   - environment: decides where things lie.
+    /// - Throws: every problem of the file.
+    package static func parse(
+        _ text: String, file: String, environment: Environment
+    ) throws(ConfigurationError) -> LoadedSettings {
+        guard text.utf8.count <= Self.largestFile else {
+            throw ConfigurationError(problems: [
+                ConfigurationProblem(file: file, message: "larger than 1 MiB; not a configuration")
+            ])
+        }
+        let (settings, origins) = try SettingsReader.read(text, file: file)
+        return LoadedSettings(
+            settings: settings, file: file, origins: origins,
+            places: .of(environment, configuration: file))
+    }
+
+    /// Loads the named file, or the first that is found where one may lie, or the defaults.
+    ///
+    /// - Parameters:
+    ///   - named: the file that the user named; it must exist.
+    ///   - currentDirectory: what a relative name is relative to.
+    /// - Throws: every problem of the file, or that it cannot be read.
+    package static func load(
+        named: String?, environment: Environment, currentDirectory: String
+    ) throws(ConfigurationError) -> LoadedSettings {
+        if let named {
+            let path = named.hasPrefix("/") ? named : "\(currentDirectory)/\(named)"
+            guard let text = try Self.contents(path) else {
+                throw ConfigurationError(problems: [
+                    ConfigurationProblem(file: path, message: "there is no such file")
+                ])
+            }
+            return try Self.parse(text, file: path, environment: environment)
+        }
+        for path in environment.configurationFiles {
+            guard let text = try Self.contents(path) else { continue }
+            return try Self.parse(text, file: path, environment: environment)
+        }
+        return LoadedSettings(
+            settings: Settings(), file: nil, places: .of(environment, configuration: nil))
+    }
+}

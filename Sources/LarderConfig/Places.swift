@@ -1,0 +1,111 @@
+/// Where Larder's files lie: for a user by the XDG base directories, for a system service under
+/// `/var` and `/run`.
+package struct Places: Sendable, Equatable {
+    package var isSystem: Bool
+    /// Holds one directory for each session.
+    package var cacheDirectory: String
+    /// Holds what must not be lost, one directory for each session.
+    package var stateDirectory: String
+    /// Where sockets go, the preferred place first.
+    package var runtimeDirectories: [String]
+    /// The configuration files that are found unasked.
+    package var usualFiles: [String]
+
+    package init(
+        isSystem: Bool, cacheDirectory: String, stateDirectory: String,
+        runtimeDirectories: [String], usualFiles: [String]
+    ) {
+        self.isSystem = isSystem
+        self.cacheDirectory = cacheDirectory
+        self.stateDirectory = stateDirectory
+        self.runtimeDirectories = runtimeDirectories
+        self.usualFiles = usualFiles
+    }
+
+    package static let system = Places(
+        isSystem: true, cacheDirectory: "/var/cache/larder", stateDirectory: "/var/lib/larder",
+        runtimeDirectories: ["/run/larder"], usualFiles: [Environment.systemFile])
+
+    /// The places for whoever has this environment and reads this configuration.
+    ///
+    /// A system service is one whose configuration lies in `/etc/larder`, or whose environment says
+    /// `LARDER_SYSTEM=1`: then the same file leads a person and the service to the same cache. The
+    /// superuser alone does not make a service: root in a container is a person, too.
+    /// Without a home directory there is no place but the system's.
+    package static func of(_ environment: Environment, configuration: String?) -> Places {
+        if environment["LARDER_SYSTEM"] == "1" || configuration?.hasPrefix("/etc/larder/") == true {
+            return .system
+        }
+        guard let cache = environment.cacheHome, let state = environment.stateHome else {
+            return .system
+        }
+        // Without a runtime directory the socket lies beside the cache, which is the user's alone.
+        let runtime = environment.directory("XDG_RUNTIME_DIR").map { "\($0)/larder" }
+        return Places(
+            isSystem: false, cacheDirectory: "\(cache)/larder", stateDirectory: "\(state)/larder",
+            runtimeDirectories: [runtime, "\(cache)/larder"].compactMap(\.self),
+            usualFiles: environment.configurationFiles)
+    }
+
+    /// Where the control socket of a proxy with this configuration may lie.
+    ///
+    /// Proxies with different files get different sockets, and whoever names the same file finds
+    /// the same one. `default` is the name without a file or with one that is found unasked.
+    package func controlSockets(forConfiguration file: String?) -> [String] {
+        let unusual = file.flatMap { self.usualFiles.contains($0) ? nil : $0 }
+        let name = unusual.map(Self.digest) ?? "default"
+        return self.runtimeDirectories.map { "\($0)/control-\(name).sock" }
+    }
+
+    /// FNV-1a: short, stable from one release to the next, and collisions do no harm but a refusal.
+    private static func digest(_ text: String) -> String {
+        var hash: UInt32 = 0x811C_9DC5
+        for byte in text.utf8 { hash = (hash ^ UInt32(byte)) &* 0x0100_0193 }
+        let hex = String(hash, radix: 16)
+        return String(repeating: "0", count: 8 - hex.count) + hex
+    }
+}
+
+/// The environment variables that Larder's places depend on, and the home directory.
+package struct Environment: Sendable {
+    private let variables: [String: String]
+    private let home: String?
+
+    /// - Parameter home: the home directory where `HOME` is not set.
+    package init(_ variables: [String: String], home: String? = nil) {
+        self.variables = variables
+        self.home = home
+    }
+
+    package subscript(name: String) -> String? { self.variables[name] }
+
+    /// A directory that a variable names. A relative path counts as unset, as the XDG base directory
+    /// specification has it.
+    package func directory(_ name: String) -> String? {
+        guard let path = self.variables[name], path.hasPrefix("/") else { return nil }
+        return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+
+    private var homeDirectory: String? { self.directory("HOME") ?? self.home }
+
+    var cacheHome: String? {
+        self.directory("XDG_CACHE_HOME") ?? self.homeDirectory.map { "\($0)/.cache" }
+    }
+
+    var stateHome: String? {
+        self.directory("XDG_STATE_HOME") ?? self.homeDirectory.map { "\($0)/.local/state" }
+    }
+
+    private var configHome: String? {
+        self.directory("XDG_CONFIG_HOME") ?? self.homeDirectory.map { "\($0)/.config" }
+    }
+
+    static let systemFile = "/etc/larder/larder.yaml"
+
+    /// Where a configuration file is looked for when none is named; the first that exists counts.
+    package var configurationFiles: [String] {
+        let own = self.configHome.map { "\($0)/larder/larder.yaml" }
+        if self.variables["LARDER_SYSTEM"] == "1" { return [Self.systemFile] }
+        return [own, Self.systemFile].compactMap(\.self)
+    }
+}

@@ -1,0 +1,112 @@
+/// Everything that the configuration says, as values. A new one holds the defaults.
+///
+/// What each setting means stands in `SettingsTable`; these are only its places.
+package struct Settings: Sendable, Equatable {
+    package var listeners: [ListenerSettings] = [ListenerSettings()]
+    /// `default` and `ephemeral`, which always exist, and then those of the file in its order.
+    package var sessions: [SessionSettings] = [
+        SessionSettings(name: .default, kind: .default),
+        SessionSettings(name: .ephemeral, kind: .ephemeral),
+    ]
+    package var access: [AccessRule] = .local
+    package var connectPorts: [PortRange] = [PortRange(443...443)]
+    package var name: Token = .larder
+    package var forwarded = false
+    package var limits = LimitSettings()
+    package var timeouts = TimeoutSettings()
+    package var log = LogSettings()
+    /// nil: one for each core.
+    package var eventLoops: Int?
+    package var transferThreads = 1
+    package var controlSocket: FilePath?
+
+    package init() {}
+
+    package func session(named name: SessionName) -> SessionSettings? {
+        self.sessions.first { $0.name == name }
+    }
+}
+
+/// A place at which the proxy waits for clients.
+package struct ListenerSettings: Sendable, Equatable {
+    package var address: ListenAddress
+    package var session: SessionName = .default
+    package var mode = FileMode(0o600)
+
+    package init(address: ListenAddress = .ip(IPAddress(.v4, 0x7F00_0001), port: 3128)) {
+        self.address = address
+    }
+}
+
+/// One session: what it keeps, and how it asks origins.
+package struct SessionSettings: Sendable, Equatable {
+    package enum Kind: String, SettingWord { case `default`, ephemeral }
+
+    package var name: SessionName
+    package var kind: Kind
+    package var cache = CacheSettings()
+    package var freshness = FreshnessSettings()
+    package var connectionsPerHost = 6
+    package var http2 = true
+    /// nil: the system's certificates.
+    package var caFile: FilePath?
+
+    package init(name: SessionName, kind: Kind = .default) {
+        self.name = name
+        self.kind = kind
+    }
+}
+
+/// The response cache of a session.
+package struct CacheSettings: Sendable, Equatable {
+    package var memory: ByteSize = .mebibytes(64)
+    package var memoryObject: ByteSize = .mebibytes(1)
+    package var disk: ByteSize = .gibibytes(10)
+    package var maximumObject: ByteSize = .gibibytes(4)
+    /// nil: where `Places` says.
+    package var directory: FilePath?
+    package var finishFetch: ByteSize = .mebibytes(64)
+}
+
+/// How long stored responses are taken for fresh where origins leave that open.
+package struct FreshnessSettings: Sendable, Equatable {
+    package var heuristicFraction = Fraction(0.1)
+    package var heuristicMaximum: TimeSpan = .days(1)
+    package var staleIfError: TimeSpan = .seconds(0)
+}
+
+/// Bounds on what a client may send and hold.
+package struct LimitSettings: Sendable, Equatable {
+    package var requestLine: ByteSize = .kibibytes(16)
+    package var head: ByteSize = .kibibytes(64)
+    package var fieldCount = 128
+    package var chunkExtension: ByteSize = .kibibytes(4)
+    /// nil: no bound.
+    package var requestBody: ByteSize?
+    package var connections = 4096
+}
+
+/// How long Larder waits, for what.
+package struct TimeoutSettings: Sendable, Equatable {
+    package var head: TimeSpan = .seconds(30)
+    package var idle: TimeSpan = .minutes(2)
+    package var resolve: TimeSpan = .seconds(10)
+    package var connect: TimeSpan = .seconds(10)
+    package var response: TimeSpan = .minutes(1)
+    package var stall: TimeSpan = .minutes(1)
+    package var tunnelIdle: TimeSpan = .minutes(10)
+    package var drain: TimeSpan = .seconds(10)
+}
+
+/// What is logged, and where.
+package struct LogSettings: Sendable, Equatable {
+    package enum Level: String, SettingWord {
+        case trace, debug, info, notice, warning, error, critical
+    }
+
+    package enum AccessFormat: String, SettingWord { case squid, combined, json }
+
+    package var level: Level = .info
+    package var accessFormat: AccessFormat = .squid
+    package var accessDestination: LogDestination = .none
+}

@@ -1,0 +1,72 @@
+/// Where an effective value comes from.
+package enum SettingOrigin: Sendable, Equatable {
+    case `default`
+    case file(line: Int)
+}
+
+/// Settings, and where they come from.
+package struct LoadedSettings: Sendable, Equatable {
+    package var settings: Settings
+    /// The file that was read; nil where none was found, which is no error.
+    package var file: String?
+    /// By full path (`sessions.default.cache.memory`); what is not here has its default.
+    package var origins: [String: SettingOrigin]
+    package var places: Places
+
+    package init(
+        settings: Settings, file: String?, origins: [String: SettingOrigin] = [:], places: Places
+    ) {
+        self.settings = settings
+        self.file = file
+        self.origins = origins
+        self.places = places
+    }
+
+    /// Where the session's cache lies; nil where it keeps nothing on disk.
+    package func cacheDirectory(of session: SessionSettings) -> String? {
+        guard session.kind == .default, session.cache.disk.bytes > 0 else { return nil }
+        return session.cache.directory?.text
+            ?? "\(self.places.cacheDirectory)/\(session.name.text)"
+    }
+
+    /// Where the control socket may lie, the preferred place first.
+    package var controlSockets: [String] {
+        if let path = self.settings.controlSocket { return [path.text] }
+        return self.places.controlSockets(forConfiguration: self.file)
+    }
+}
+
+/// One thing that is wrong with a configuration file.
+package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
+    package var file: String
+    /// From 1; 0 where the problem is with the file as a whole.
+    package var line: Int
+    package var column: Int
+    package var message: String
+
+    package init(file: String, line: Int = 0, column: Int = 0, message: String) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.message = message
+    }
+
+    package var description: String {
+        self.line == 0
+            ? "\(self.file): \(self.message)"
+            : "\(self.file):\(self.line):\(self.column): \(self.message)"
+    }
+}
+
+/// A configuration that cannot be used: every problem that was found, in the order of the file.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    package var problems: [ConfigurationProblem]
+
+    package init(problems: [ConfigurationProblem]) {
+        self.problems = problems
+    }
+
+    package var description: String {
+        self.problems.map(\.description).joined(separator: "\n")
+    }
+}

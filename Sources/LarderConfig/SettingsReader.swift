@@ -1,0 +1,312 @@
+import Yams
+
+/// Reads a configuration file into settings, by the table.
+///
+/// Goes on after a problem, so that one look shows all that is wrong. Only what breaks the YAML
+/// itself, or a key given twice, ends the reading.
+struct SettingsReader {
+    private let file: String
+    private var problems: [ConfigurationProblem] = []
+    private var origins: [String: SettingOrigin] = [:]
+    private var settings = Settings()
+    /// Where each listener's session was named, for checks once all sessions are known.
+    private var marks: [String: Mark] = [:]
+
+    private static let groups = ["listeners", "sessions", "access"]
+
+    private init(file: String) {
+        self.file = file
+    }
+
+    /// - Parameter file: the file's name, for messages.
+    static func read(
+        _ text: String, file: String
+    ) throws(ConfigurationError) -> (settings: Settings, origins: [String: SettingOrigin]) {
+        var reader = SettingsReader(file: file)
+        let root: Node?
+        do {
+            root = try Yams.compose(yaml: text)
+        } catch {
+            throw ConfigurationError(problems: reader.problems(of: error))
+        }
+        if let root, !root.isEmptyScalar { reader.readRoot(root) }
+        reader.checkTogether()
+        guard reader.problems.isEmpty else {
+            throw ConfigurationError(
+                problems: reader.problems.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
+        }
+        return (reader.settings, reader.origins)
+    }
+
+    private mutating func readRoot(_ root: Node) {
+        guard let mapping = root.mapping else {
+            self.report(root, "the file must hold settings, such as \"listeners:\"")
+            return
+        }
+        for (key, value) in mapping where Self.groups.contains(key.plain) && !value.isEmptyScalar {
+            switch key.plain {
+            case "listeners": self.readListeners(value)
+            case "sessions": self.readSessions(value)
+            default: self.readAccess(value)
+            }
+        }
+        self.read(
+            mapping, by: SettingsTable.general, label: "", into: \.self, besides: Self.groups)
+    }
+
+    private mutating func readListeners(_ node: Node) {
+        guard let items = self.items(node, "listeners") else { return }
+        self.settings.listeners = items.map { _ in ListenerSettings() }
+        for (index, item) in items.enumerated() {
+            let label = "listeners[\(index)]"
+            guard let mapping = self.mapping(item, label) else { continue }
+            if mapping["address"] == nil {
+                self.report(item, "\(label): needs an address, such as 127.0.0.1:3128")
+            }
+            self.read(
+                mapping, by: SettingsTable.listener, label: "\(label).",
+                into: \.listeners[index])
+            self.marks[label] = mapping["session"]?.mark ?? item.mark
+        }
+    }
+
+    private mutating func readSessions(_ node: Node) {
+        guard let mapping = self.mapping(node, "sessions") else { return }
+        for (key, value) in mapping {
+            let name: SessionName
+            do throws(SettingTextProblem) {
+                name = try SessionName(settingText: key.plain)
+            } catch {
+                self.report(
+                    key, "sessions: \"\(key.plain)\" is no name of a session; expected "
+                        + SessionName.expectation)
+                continue
+            }
+            let index: Int
+            if let known = self.settings.sessions.firstIndex(where: { $0.name == name }) {
+                index = known
+            } else {
+                index = self.settings.sessions.count
+                self.settings.sessions.append(SessionSettings(name: name))
+            }
+            let label = "sessions.\(name.text)"
+            self.marks[label] = key.mark
+            if value.isEmptyScalar { continue }
+            guard let inner = self.mapping(value, label) else { continue }
+            self.read(
+                inner, by: SettingsTable.session, label: "\(label).", into: \.sessions[index])
+        }
+    }
+
+    private mutating func readAccess(_ node: Node) {
+        guard let items = self.items(node, "access") else { return }
+        self.settings.access = items.map { _ in AccessRule() }
+        for (index, item) in items.enumerated() {
+            let label = "access[\(index)]"
+            guard let mapping = self.mapping(item, label) else { continue }
+            if mapping["action"] == nil {
+                self.report(item, "\(label): needs an action, allow or deny")
+            }
+            self.read(
+                mapping, by: SettingsTable.access, label: "\(label).", into: \.access[index])
+        }
+    }
+}
+
+extension SettingsReader {
+    /// Reads one mapping, and those inside it, into one section.
+    ///
+    /// - Parameters:
+    ///   - label: stands before each name in messages and origins.
+    ///   - prefix: the part of the names that leads to this mapping.
+    ///   - besides: keys that someone else reads.
+    private mutating func read<Section>(
+        _ mapping: Node.Mapping, by table: [Setting<Section>], label: String,
+        prefix: String = "", into section: WritableKeyPath<Settings, Section>,
+        besides: [String] = []
+    ) {
+        for (key, value) in mapping {
+            let path = prefix + key.plain
+            if besides.contains(path) { continue }
+            if let setting = table.first(where: { $0.path == path }) {
+                self.read(value, key: key, as: setting, label: label, into: section)
+            } else if table.contains(where: { $0.path.hasPrefix("\(path).") }) {
+                if value.isEmptyScalar { continue }
+                guard let inner = self.mapping(value, label + path) else { continue }
+                self.read(inner, by: table, label: label, prefix: "\(path).", into: section)
+            } else {
+                self.reportUnknown(
+                    key, path: path, prefix: prefix, label: label,
+                    paths: table.map(\.path) + besides)
+            }
+        }
+    }
+
+    private mutating func read<Section>(
+        _ value: Node, key: Node, as setting: Setting<Section>, label: String,
+        into section: WritableKeyPath<Settings, Section>
+    ) {
+        let name = label + setting.path
+        guard let scalars = self.scalars(value, key: key, setting.isList, name) else { return }
+        let problems = setting.accept(scalars.map(\.string), &self.settings[keyPath: section])
+        for problem in problems {
+            let mark = scalars[problem.index].mark ?? key.mark
+            self.report(at: mark, "\(name): \(problem.message)")
+        }
+        self.origins[name] = .file(line: key.mark?.line ?? 0)
+    }
+
+    /// The scalars of one setting: itself, or its items.
+    private mutating func scalars(
+        _ value: Node, key: Node, _ isList: Bool, _ name: String
+    ) -> [Node.Scalar]? {
+        if value.isEmptyScalar {
+            self.report(key, "\(name): has no value")
+            return nil
+        }
+        if let scalar = value.scalar { return [scalar] }
+        guard isList, let items = value.sequence else {
+            self.report(value, "\(name): takes \(isList ? "a list of values" : "one value")")
+            return nil
+        }
+        let scalars = items.compactMap(\.scalar)
+        guard scalars.count == items.count else {
+            self.report(value, "\(name): takes a list of plain values")
+            return nil
+        }
+        return scalars
+    }
+
+    private mutating func mapping(_ node: Node, _ name: String) -> Node.Mapping? {
+        if let mapping = node.mapping { return mapping }
+        self.report(node, "\(name): takes settings of its own, such as \"name: value\"")
+        return nil
+    }
+
+    private mutating func items(_ node: Node, _ name: String) -> [Node]? {
+        if let sequence = node.sequence { return Array(sequence) }
+        self.report(node, "\(name): takes a list, each item beginning with \"- \"")
+        return nil
+    }
+}
+
+extension SettingsReader {
+    /// What no row of its own can check.
+    private mutating func checkTogether() {
+        let names = self.settings.sessions.map(\.name.text)
+        for (index, listener) in self.settings.listeners.enumerated() {
+            let label = "listeners[\(index)]"
+            if !names.contains(listener.session.text) {
+                let nearest = NearestName.of(listener.session.text, among: names)
+                let hint = nearest.map { "did you mean \"\($0)\"?" }
+                    ?? "there are: \(names.joined(separator: ", "))"
+                self.report(
+                    at: self.marks[label],
+                    "\(label).session: there is no session \"\(listener.session.text)\"; \(hint)")
+            }
+            let address = listener.address
+            if self.settings.listeners[..<index].contains(where: { $0.address == address }),
+                !address.takesFreePort
+            {
+                self.report(
+                    at: self.marks[label],
+                    "\(label).address: \(address.settingText) is given to another listener already")
+            }
+        }
+        for session in self.settings.sessions { self.check(session) }
+    }
+
+    private mutating func check(_ session: SessionSettings) {
+        let label = "sessions.\(session.name.text)"
+        let disk = "\(label).cache.disk"
+        if session.kind == .ephemeral, session.cache.disk.bytes > 0, self.origins[disk] != nil {
+            self.report(
+                at: self.marks[label],
+                "\(disk): an ephemeral session keeps nothing on disk; remove this or its kind")
+        }
+        let twin = self.settings.sessions.first {
+            $0.name != session.name && $0.cache.directory == session.cache.directory
+        }
+        if let twin, let directory = session.cache.directory, twin.name.text < session.name.text {
+            self.report(
+                at: self.marks[label],
+                "\(label).cache.directory: \(directory.text) is the cache of session "
+                    + "\"\(twin.name.text)\" already")
+        }
+    }
+
+    private mutating func reportUnknown(
+        _ key: Node, path: String, prefix: String, label: String, paths: [String]
+    ) {
+        let siblings = paths.filter { $0.hasPrefix(prefix) }
+            .compactMap { $0.dropFirst(prefix.count).split(separator: ".").first.map(String.init) }
+        var message = "\(label)\(path): there is no such setting"
+        let last = key.plain
+        if let nearest = NearestName.of(last, among: siblings) {
+            message += "; did you mean \"\(nearest)\"?"
+        } else if let elsewhere = paths.first(where: {
+            $0.hasSuffix(".\(last)") || $0.split(separator: ".").last.map(String.init) == last
+        }) {
+            message += "; did you mean \"\(label)\(elsewhere)\"?"
+        } else {
+            message += "; \"larder config settings\" lists all"
+        }
+        self.report(key, message)
+    }
+
+    private mutating func report(_ node: Node, _ message: String) {
+        self.report(at: node.mark, message)
+    }
+
+    private mutating func report(at mark: Mark?, _ message: String) {
+        self.problems.append(
+            ConfigurationProblem(
+                file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
+                message: message))
+    }
+
+    /// What the YAML parser says, as problems.
+    private func problems(of error: any Error) -> [ConfigurationProblem] {
+        func at(_ mark: Mark?, _ message: String) -> [ConfigurationProblem] {
+            [
+                ConfigurationProblem(
+                    file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
+                    message: message)
+            ]
+        }
+        switch error as? YamlError {
+        case .duplicatedKeysInMapping(let keys, let context):
+            return keys.sorted().flatMap {
+                at(context.mark, "\"\($0)\" is given more than once in one place; keep one of them")
+            }
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            return at(mark, "not YAML: \(problem)")
+        case .reader(let problem, _, _, _):
+            return at(nil, "not YAML: \(problem)")
+        default:
+            return at(nil, "not YAML")
+        }
+    }
+}
+
+extension ListenAddress {
+    fileprivate var takesFreePort: Bool {
+        switch self {
+        case .ip(_, let port), .everywhere(let port), .localhost(let port): port == 0
+        case .unix: false
+        }
+    }
+}
+
+extension Node {
+    /// The key as it is written; a key that is no scalar is no name either.
+    fileprivate var plain: String { self.scalar?.string ?? "" }
+
+    /// A value that was left out: `cache:` and nothing after it.
+    fileprivate var isEmptyScalar: Bool {
+        guard let scalar = self.scalar else { return false }
+        let isQuoted = scalar.style == .singleQuoted || scalar.style == .doubleQuoted
+        return !isQuoted && (scalar.string.isEmpty || scalar.string == "~")
+    }
+}

@@ -1,0 +1,115 @@
+/// The table of settings: the one place that knows what can be configured.
+///
+/// The reader of the file, its messages, `larder config` and the shipped file come from it. A new
+/// setting is a property of `Settings` and a row here.
+package enum SettingsTable {
+    /// `listeners[].…`
+    package static let listener: [Setting<ListenerSettings>] = [
+        .one(
+            "address", \.address,
+            """
+            Where clients connect: an address and a port, *:PORT for all addresses of this machine, \
+            or unix:PATH. Port 0 takes a free one. Whoever can connect can use the proxy within \
+            the access rules, so anything but loopback wants rules of its own.
+            """),
+        .one(
+            "session", \.session,
+            "The session that answers this listener's clients."),
+        .one(
+            "mode", \.mode,
+            "The permissions of a Unix socket: who on this machine may connect to it."),
+    ]
+
+    /// `sessions.NAME.…`
+    package static let session: [Setting<SessionSettings>] = [
+        .one(
+            "kind", \.kind,
+            """
+            default keeps its cache in memory and on disk, and it survives a restart; ephemeral \
+            keeps it in memory only, and nothing of it ever reaches a disk.
+            """),
+        .one(
+            "cache.memory", \.cache.memory, .kibibytes(0)...(.tebibytes(1)),
+            "How much the memory tier of the cache may hold, heads and bodies together."),
+        .one(
+            "cache.memory-object", \.cache.memoryObject, .kibibytes(0)...(.gibibytes(1)),
+            "The largest body that the memory tier holds. Larger ones are read from the disk."),
+        .one(
+            "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(64)),
+            """
+            How large the cache's file may grow. 0 keeps nothing on disk. An ephemeral session \
+            has no disk tier, whatever this says.
+            """),
+        .one(
+            "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),
+            "The largest body that is stored at all. Larger ones are passed on and not kept."),
+        .optional(
+            "cache.directory", \.cache.directory, absent: "automatic",
+            """
+            Where the cache lies. automatic is $XDG_CACHE_HOME/larder/SESSION (that is \
+            ~/.cache/larder/SESSION where the variable is not set), and for a system service \
+            /var/cache/larder/SESSION. Larder is a system service when its configuration lies in \
+            /etc/larder or LARDER_SYSTEM is 1. No two sessions may share a directory.
+            """),
+        .one(
+            "cache.finish-fetch", \.cache.finishFetch, .kibibytes(0)...(.tebibytes(64)), live: true,
+            """
+            When the last client of a response has left before its end, the fetch goes on to store \
+            it if no more than this is missing. 0 gives it up at once.
+            """),
+        .one(
+            "freshness.heuristic-fraction", \.freshness.heuristicFraction,
+            Fraction(0)...Fraction(1),
+            """
+            A response that does not say how long it is fresh is taken for fresh for this share \
+            of the time since it was last modified (RFC 9111 §4.2.2). 0 turns the heuristic off.
+            """),
+        .one(
+            "freshness.heuristic-maximum", \.freshness.heuristicMaximum,
+            .seconds(0)...(.days(365)),
+            "The longest that the heuristic takes a response for fresh."),
+        .one(
+            "freshness.stale-if-error", \.freshness.staleIfError, .seconds(0)...(.days(365)),
+            """
+            How long after its freshness ended a stored response may still answer when the origin \
+            cannot be reached or fails (RFC 5861 §4), where the response itself does not say. \
+            Responses that forbid it, by must-revalidate for example, are never used so.
+            """),
+        .one(
+            "connections-per-host", \.connectionsPerHost, 1...1024,
+            "How many connections to one origin may be open at a time; further requests wait."),
+        .one(
+            "http2", \.http2,
+            "Whether https origins that know HTTP/2 are spoken to in it."),
+        .optional(
+            "ca-file", \.caFile, absent: "system",
+            """
+            A file of certificates in PEM form that https origins are checked against, in place \
+            of those that the system trusts.
+            """),
+    ]
+
+    /// `access[].…`
+    package static let access: [Setting<AccessRule>] = [
+        .one(
+            "action", \.action, live: true,
+            "What the rule does with a request that fits it. The first rule that fits decides."),
+        .list(
+            "clients", \.clients, live: true,
+            """
+            Whom the rule is about: addresses, blocks of them, unix for clients of Unix sockets. \
+            An empty list is everyone.
+            """),
+        .list(
+            "destinations", \.destinations, live: true,
+            """
+            What the rule is about: example.com is that host, .example.com that and all below it, \
+            *.example.com only what is below; a block of addresses fits requests that name an \
+            address; a port or a range of ports may follow after a colon. An empty list is \
+            everything.
+            """),
+        .list(
+            "methods", \.methods, live: true,
+            "The request methods that the rule is about. An empty list is all of them."),
+    ]
+}

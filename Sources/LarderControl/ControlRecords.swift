@@ -1,0 +1,97 @@
+/// A response in the memory tier.
+package struct MemoryObject: Codable, Sendable, Equatable {
+    /// Names it among the objects of its session.
+    package var id: UInt64
+    package var partition: String
+    package var method: String
+    package var url: String
+    package var status: Int
+    package var bytes: UInt64
+    package var ageMilliseconds: Int64
+    /// Negative when stale.
+    package var freshForMilliseconds: Int64
+    package var hits: UInt64
+    /// Whether the disk tier has it, too.
+    package var isOnDisk: Bool
+
+    package init(
+        id: UInt64, partition: String = "", method: String = "GET", url: String, status: Int,
+        bytes: UInt64, ageMilliseconds: Int64, freshForMilliseconds: Int64, hits: UInt64,
+        isOnDisk: Bool
+    ) {
+        self.id = id
+        self.partition = partition
+        self.method = method
+        self.url = url
+        self.status = status
+        self.bytes = bytes
+        self.ageMilliseconds = ageMilliseconds
+        self.freshForMilliseconds = freshForMilliseconds
+        self.hits = hits
+        self.isOnDisk = isOnDisk
+    }
+}
+
+/// An exchange under way.
+package struct OpenExchange: Codable, Sendable, Equatable {
+    package var id: UInt64
+    package var session: String
+    package var client: String
+    package var method: String
+    package var url: String
+    package var elapsedMilliseconds: Int64
+    package var bytesSent: UInt64
+    /// One word: `looking-up`, `fetching`, `serving`, `tunnel`.
+    package var state: String
+
+    package init(
+        id: UInt64, session: String, client: String, method: String, url: String,
+        elapsedMilliseconds: Int64, bytesSent: UInt64, state: String
+    ) {
+        self.id = id
+        self.session = session
+        self.client = client
+        self.method = method
+        self.url = url
+        self.elapsedMilliseconds = elapsedMilliseconds
+        self.bytesSent = bytesSent
+        self.state = state
+    }
+}
+
+/// What a purge did.
+package struct PurgeOutcome: Codable, Sendable, Equatable {
+    package var session: String
+    package var removed: Int
+
+    package init(session: String, removed: Int) {
+        self.session = session
+        self.removed = removed
+    }
+}
+
+/// What a reload did.
+package struct ReloadOutcome: Codable, Sendable, Equatable {
+    /// Settings that changed but wait for a restart.
+    package var needingRestart: [String]
+
+    package init(needingRestart: [String]) {
+        self.needingRestart = needingRestart
+    }
+}
+
+/// Why a request could not be done.
+package struct ControlFailure: Codable, Sendable, Equatable {
+    package enum Code: String, Codable, Sendable {
+        case unknownVersion, malformed, noSuchSession, invalid, failed
+    }
+
+    package var code: Code
+    /// One sentence for people; a configuration's problems are separated by line breaks.
+    package var message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}

@@ -1,0 +1,124 @@
+/// What a command asks of a running proxy: one line of JSON.
+package enum ControlRequest: Codable, Sendable, Equatable {
+    /// Who is there: `.status`.
+    case status
+    /// One `.statistics` for each session, or for the named one.
+    case statistics(session: String?)
+    /// One `.object` for each response that the memory tier holds.
+    case listMemory(session: String)
+    /// One `.exchange` for each exchange under way.
+    case listExchanges
+    /// Removes stored responses from both tiers: `.purged`.
+    case purge(session: String?, PurgeSelection)
+    /// Reads the configuration again: `.reloaded`.
+    case reload
+}
+
+/// Which stored responses to remove.
+package enum PurgeSelection: Codable, Sendable, Equatable {
+    /// Every variant of one URL.
+    case url(String)
+    /// Everything of one host, whatever the scheme and port.
+    case host(String)
+    /// Every URL that the glob fits as a whole.
+    case pattern(String)
+    case all
+}
+
+/// One line of an answer. `.end` or `.failed` is the last.
+package enum ControlReply: Codable, Sendable, Equatable {
+    case status(DaemonStatus)
+    case statistics(SessionStatistics)
+    case object(MemoryObject)
+    case exchange(OpenExchange)
+    case purged(PurgeOutcome)
+    case reloaded(ReloadOutcome)
+    /// Work goes on: so many items are done. Keeps a patient client from giving up.
+    case progress(UInt64)
+    case failed(ControlFailure)
+    case end
+
+    package var isLast: Bool {
+        switch self {
+        case .end, .failed: true
+        case .status, .statistics, .object, .exchange, .purged, .reloaded, .progress: false
+        }
+    }
+}
+
+/// A running proxy, in a few facts.
+package struct DaemonStatus: Codable, Sendable, Equatable {
+    package var release: String
+    package var pid: Int32
+    package var startedMicroseconds: Int64
+    /// The addresses that clients connect to, with the ports that were really taken.
+    package var listeners: [String]
+    package var sessions: [String]
+    /// nil: it runs on defaults.
+    package var configuration: String?
+    package var connections: Int
+    package var requests: UInt64
+
+    package init(
+        release: String, pid: Int32, startedMicroseconds: Int64, listeners: [String],
+        sessions: [String], configuration: String?, connections: Int, requests: UInt64
+    ) {
+        self.release = release
+        self.pid = pid
+        self.startedMicroseconds = startedMicroseconds
+        self.listeners = listeners
+        self.sessions = sessions
+        self.configuration = configuration
+        self.connections = connections
+        self.requests = requests
+    }
+}
+
+/// What one session has done since the proxy started, and what it holds.
+package struct SessionStatistics: Codable, Sendable, Equatable {
+    /// One tier of the cache.
+    package struct Tier: Codable, Sendable, Equatable {
+        package var objects: UInt64
+        package var bytes: UInt64
+        package var capacity: UInt64
+        package var evictions: UInt64
+        package var hits: UInt64
+
+        package init(
+            objects: UInt64 = 0, bytes: UInt64 = 0, capacity: UInt64 = 0, evictions: UInt64 = 0,
+            hits: UInt64 = 0
+        ) {
+            self.objects = objects
+            self.bytes = bytes
+            self.capacity = capacity
+            self.evictions = evictions
+            self.hits = hits
+        }
+    }
+
+    package var session: String
+    package var kind: String
+    package var memory: Tier
+    /// nil: the session has no disk tier.
+    package var disk: Tier?
+    package var fileBytes: UInt64 = 0
+    package var requests: UInt64 = 0
+    /// Answered from the cache without asking an origin.
+    package var hits: UInt64 = 0
+    /// Answered from the cache after the origin said that nothing had changed.
+    package var validated: UInt64 = 0
+    package var misses: UInt64 = 0
+    /// Body bytes sent to clients, and those of them that came from the cache.
+    package var bytesServed: UInt64 = 0
+    package var bytesFromCache: UInt64 = 0
+    package var failures: UInt64 = 0
+    package var storeFailures: UInt64 = 0
+    package var damaged: UInt64 = 0
+
+    package init(session: String, kind: String, memory: Tier = Tier(), disk: Tier? = nil) {
+        self.session = session
+        self.kind = kind
+        self.memory = memory
+        self.disk = disk
+    }
+}

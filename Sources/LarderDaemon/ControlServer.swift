@@ -1,0 +1,111 @@
+package import LarderControl
+import NIOCore
+package import NIOPosix
+
+/// Answers what commands ask of the running proxy.
+package protocol ControlResponder: Sendable {
+    /// Answers one request, by any number of replies; `.end` is not one of them.
+    ///
+    /// - Parameter reply: sends one line; returns when the client can take more.
+    /// - Throws: `ControlRefusal` with what the client is to be told.
+    func answer(
+        _ request: ControlRequest, _ reply: @Sendable (ControlReply) async throws -> Void
+    ) async throws
+}
+
+/// The proxy's end of the control socket.
+///
+/// ```
+/// init (bound, listening) ──▶ run ──cancelled──▶ closed, file removed
+/// ```
+package struct ControlServer: Sendable {
+    private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    /// Where commands find it.
+    package let path: String
+    private let descriptor: CInt
+    private let group: MultiThreadedEventLoopGroup
+    private let responder: any ControlResponder
+
+    /// Binds the first of these paths that can be bound. `run` must follow, for it closes the socket.
+    ///
+    /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
+    ///   bound.
+    package init(
+        paths: [String], group: MultiThreadedEventLoopGroup, responder: any ControlResponder
+    ) throws(ControlError) {
+        var failure = ControlError(.notRunning, "there is no place for a control socket")
+        for path in paths {
+            do throws(ControlError) {
+                self.descriptor = try ControlSocket.listen(at: path)
+                self.path = path
+                self.group = group
+                self.responder = responder
+                return
+            } catch {
+                if error.code == .inUse { throw error }
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// Serves until cancelled, and removes the socket's file then.
+    ///
+    /// - Throws: when the socket fails, or `CancellationError`.
+    package func run() async throws {
+        defer { ControlSocket.remove(self.path) }
+        let server = try await ServerBootstrap(group: self.group)
+            .bind(self.descriptor) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try Connection(
+                        wrappingChannelSynchronously: channel,
+                        configuration: .init(isOutboundHalfClosureEnabled: true))
+                }
+            }
+        try await server.executeThenClose { connections in
+            try await withThrowingDiscardingTaskGroup { group in
+                for try await connection in connections {
+                    group.addTask { await self.serve(connection) }
+                }
+            }
+        }
+    }
+
+    /// Answers the requests of one connection, one after the other.
+    private func serve(_ connection: Connection) async {
+        // Whatever ends one connection ends only that one: a command that left, or that sent junk.
+        try? await connection.executeThenClose { inbound, outbound in
+            let send: @Sendable (ControlReply) async throws -> Void = { reply in
+                try await outbound.write(ByteBuffer(bytes: try ControlCodec.line(reply)))
+            }
+            var splitter = LineSplitter()
+            for try await piece in inbound {
+                for line in try splitter.push(piece.readableBytesView) {
+                    try await self.answer(line, send)
+                }
+            }
+        }
+    }
+
+    private func answer(
+        _ line: [UInt8], _ send: @Sendable (ControlReply) async throws -> Void
+    ) async throws {
+        let request: ControlRequest
+        do throws(ControlError) {
+            request = try ControlCodec.message(ControlRequest.self, from: line)
+        } catch {
+            let code: ControlFailure.Code =
+                error.code == .unknownVersion ? .unknownVersion : .malformed
+            return try await send(.failed(ControlFailure(code, error.description)))
+        }
+        do {
+            try await self.responder.answer(request, send)
+        } catch let refusal as ControlRefusal {
+            return try await send(.failed(refusal.failure))
+        } catch {
+            return try await send(.failed(ControlFailure(.failed, String(describing: error))))
+        }
+        try await send(.end)
+    }
+}

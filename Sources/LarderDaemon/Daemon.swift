@@ -1,0 +1,85 @@
+package import LarderConfig
+
+/// The proxy as a whole: settings in, a running proxy out.
+package enum Daemon {
+    /// Serves until told to stop by SIGTERM or SIGINT, and then drains; a second signal ends it at
+    /// once.
+    ///
+    /// - Parameters:
+    ///   - reload: reads the configuration again, for SIGHUP and `ControlRequest.reload`.
+    ///   - announce: hears one line for people once all listeners are open: where clients connect
+    ///     and where the caches lie.
+    /// - Throws: what keeps it from starting: a port in use, a log that cannot be opened.
+    @concurrent
+    package static func serve(
+        _ loaded: LoadedSettings,
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
+        announce: @escaping @Sendable (String) -> Void
+    ) async throws(DaemonError) {
+        throw DaemonError(.software, "the proxy is not part of this build")
+    }
+
+    /// Runs a proxy on a free port of loopback for as long as `body` takes.
+    ///
+    /// It listens to no signal, opens no control socket, and writes no access log. Whoever can
+    /// connect to loopback can use it.
+    ///
+    /// - Parameter session: one of the configuration's.
+    /// - Returns: what `body` returned, and what the proxy did meanwhile, once it has drained.
+    @concurrent
+    package static func withProxy<Result: Sendable>(
+        _ loaded: LoadedSettings, session: SessionName,
+        _ body: @Sendable (TemporaryProxy) async throws -> Result
+    ) async throws -> (result: Result, summary: ProxySummary) {
+        throw DaemonError(.software, "the proxy is not part of this build")
+    }
+}
+
+/// A proxy that runs for one command.
+package struct TemporaryProxy: Sendable, Equatable {
+    /// `http://127.0.0.1:PORT`
+    package var url: String
+
+    package init(url: String) {
+        self.url = url
+    }
+}
+
+/// What a proxy did for one command.
+package struct ProxySummary: Sendable, Equatable {
+    package var requests: UInt64 = 0
+    /// Answered from the cache, validated ones included.
+    package var hits: UInt64 = 0
+    package var misses: UInt64 = 0
+    package var tunnels: UInt64 = 0
+    package var failures: UInt64 = 0
+    /// Body bytes that came from the cache instead of an origin.
+    package var bytesSaved: UInt64 = 0
+    package var bytesServed: UInt64 = 0
+
+    package init() {}
+}
+
+/// Why the proxy could not start or go on.
+package struct DaemonError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What kind of remedy helps; each becomes an exit status.
+    package enum Code: Sendable, Equatable {
+        /// An address is taken, or another proxy runs with this configuration.
+        case unavailable
+        /// A directory, file or port that we may not use.
+        case notPermitted
+        /// A directory, file or socket could not be made.
+        case cannotCreate
+        case configuration
+        case software
+    }
+
+    package var code: Code
+    /// One line: the cause, and after a semicolon what to do about it.
+    package var description: String
+
+    package init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

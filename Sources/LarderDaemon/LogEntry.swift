@@ -1,0 +1,96 @@
+package import LarderHTTP
+
+/// One exchange, as the access log tells it. Written when the exchange has ended.
+///
+/// The texts come from strangers as they are; the formats escape them.
+package struct AccessLogEntry: Sendable, Equatable {
+    /// How the answer came about; each format has its own words for it.
+    package enum Outcome: Sendable, Equatable, CaseIterable {
+        case memoryHit, diskHit
+        /// Answered by another request's fetch.
+        case collapsed
+        case miss
+        /// The origin said that the stored response still holds.
+        case validated
+        /// The origin sent a new one in its place.
+        case refreshed
+        case staleHit
+        /// `only-if-cached`, and there was nothing.
+        case onlyIfCachedMiss
+        case bypass
+        case tunnel
+        /// The access rules said no.
+        case denied
+        /// Larder answered by itself: a rejection, a failure, a page of its own.
+        case own
+    }
+
+    package var end: Timestamp
+    package var duration: Duration
+    /// Empty for a client of a Unix socket that has no name.
+    package var client: String
+    package var user: String?
+    package var method: String
+    /// The target as a URI, or `host:port` for a tunnel; ftp passwords left out.
+    package var target: String
+    package var version: String
+    package var status: Int
+    /// Bytes sent to the client, head included.
+    package var bytesSent: UInt64
+    package var bytesReceived: UInt64
+    package var outcome: Outcome
+    /// The address that was asked; empty where none was.
+    package var origin: String
+    package var contentType: String?
+    package var referer: String?
+    package var userAgent: String?
+    /// Names the exchange in every log.
+    package var id: String
+    package var session: String
+    /// The `Cache-Status` member (RFC 9211).
+    package var cacheStatus: String
+    /// The proxy error type (RFC 9209 §2.3), where there was one.
+    package var error: String?
+    /// The client left before the end.
+    package var wasAborted: Bool
+
+    package init(
+        end: Timestamp, duration: Duration, client: String, method: String, target: String,
+        version: String = "HTTP/1.1", status: Int, bytesSent: UInt64, outcome: Outcome
+    ) {
+        self.end = end
+        self.duration = duration
+        self.client = client
+        self.method = method
+        self.target = target
+        self.version = version
+        self.status = status
+        self.bytesSent = bytesSent
+        self.bytesReceived = 0
+        self.outcome = outcome
+        self.origin = ""
+        self.id = ""
+        self.session = ""
+        self.cacheStatus = ""
+        self.wasAborted = false
+    }
+}
+
+extension AccessLogEntry.Outcome {
+    /// The outcome that a cache status tells of, for an exchange that a session answered.
+    ///
+    /// - Parameter fromMemory: a hit came from the memory tier.
+    package init(_ status: CacheStatus, fromMemory: Bool) {
+        if status.hit {
+            self = (status.ttl ?? 0) < 0 ? .staleHit : fromMemory ? .memoryHit : .diskHit
+        } else if status.collapsed {
+            self = .collapsed
+        } else if status.forward == .stale, let code = status.forwardStatus {
+            self = code == .notModified ? .validated : .refreshed
+        } else if status.forward == .bypass {
+            self = .bypass
+        } else {
+            self = status.forward == nil ? .own : .miss
+        }
+    }
+}

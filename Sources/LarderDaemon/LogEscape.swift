@@ -1,0 +1,96 @@
+import LarderHTTP
+
+/// Makes text harmless inside a log line.
+enum LogEscape {
+    /// A field between spaces: everything but printable ASCII is `%XX`, and nothing is `-`.
+    ///
+    /// A quotation mark and a backslash are escaped, too: in the combined format the request stands
+    /// in quotation marks. `%` stays, so that a URL is logged as it was sent.
+    static func word(_ text: String, _ line: inout [UInt8]) {
+        if text.isEmpty { line.append(UInt8(ascii: "-")) }
+        for byte in text.utf8 {
+            let isPlain = byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
+                && byte != UInt8(ascii: "\\")
+            if isPlain {
+                line.append(byte)
+            } else {
+                line.append(UInt8(ascii: "%"))
+                line.append(Self.digit(byte >> 4))
+                line.append(Self.digit(byte & 15))
+            }
+        }
+    }
+
+    /// A field inside quotation marks: `\"`, `\\`, and `\xXX` for what is no printable ASCII.
+    static func quoted(_ text: String, _ line: inout [UInt8]) {
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                line.append(UInt8(ascii: "\\"))
+                line.append(byte)
+            case 0x20..<0x7F: line.append(byte)
+            default:
+                line += "\\x".utf8
+                line.append(Self.digit(byte >> 4))
+                line.append(Self.digit(byte & 15))
+            }
+        }
+    }
+
+    /// A JSON string with its quotation marks (RFC 8259 §7). Control characters of all kinds are
+    /// escaped, those that JSON lets through included: terminals act on them.
+    static func json(_ text: String, _ line: inout [UInt8]) {
+        line.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x22, 0x5C:
+                line.append(UInt8(ascii: "\\"))
+                line.append(UInt8(truncatingIfNeeded: scalar.value))
+            case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069:
+                line += "\\u".utf8
+                for shift in [12, 8, 4, 0] as [UInt32] {
+                    line.append(Self.digit(UInt8(scalar.value >> shift & 15)))
+                }
+            default: line += String(scalar).utf8
+            }
+        }
+        line.append(UInt8(ascii: "\""))
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x41 + value - 10
+    }
+}
+
+/// Builds one JSON object without a line break.
+struct LogObject {
+    private var bytes: [UInt8] = [UInt8(ascii: "{")]
+
+    /// - Parameter name: one of ours, that needs no escape.
+    private mutating func begin(_ name: String) {
+        if self.bytes.count > 1 { self.bytes.append(UInt8(ascii: ",")) }
+        self.bytes += "\"\(name)\":".utf8
+    }
+
+    /// Adds a text; nothing where there is none.
+    mutating func add(_ name: String, _ text: String?) {
+        guard let text, !text.isEmpty else { return }
+        self.begin(name)
+        LogEscape.json(text, &self.bytes)
+    }
+
+    mutating func add(_ name: String, number: some FixedWidthInteger) {
+        self.begin(name)
+        self.bytes += String(number).utf8
+    }
+
+    mutating func add(_ name: String, isTrue: Bool) {
+        self.begin(name)
+        self.bytes += (isTrue ? "true" : "false").utf8
+    }
+
+    consuming func finished() -> [UInt8] {
+        self.bytes.append(UInt8(ascii: "}"))
+        return self.bytes
+    }
+}

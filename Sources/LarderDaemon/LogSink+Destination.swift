@@ -1,0 +1,42 @@
+package import LarderConfig
+
+extension LogWriter {
+    /// Begins to write to a destination of the configuration; nil for none.
+    ///
+    /// - Throws: when its file cannot be opened.
+    package static func open(
+        _ destination: LogDestination, notice: @escaping @Sendable (Notice) -> Void
+    ) throws(LogError) -> LogWriter? {
+        guard destination != .none else { return nil }
+        return LogWriter(sink: try Self.sink(destination), notice: notice)
+    }
+
+    /// Changes over to another destination, which must not be `.none`.
+    package func replace(destination: LogDestination) throws(LogError) {
+        self.replace(sink: try Self.sink(destination))
+    }
+
+    private static func sink(_ destination: LogDestination) throws(LogError) -> sending any LogSink {
+        switch destination {
+        case .none, .stdout: return DescriptorSink()
+        case .journal: return JournalSink()
+        case .file(let path): return try DescriptorSink(path: path.text)
+        }
+    }
+}
+
+/// A log that cannot be written to.
+package struct LogError: Error, Sendable, Equatable, CustomStringConvertible {
+    package var path: String
+    /// The `errno` of what failed.
+    package var code: CInt
+
+    package init(path: String, code: CInt) {
+        self.path = path
+        self.code = code
+    }
+
+    package var description: String {
+        "cannot open the log \(self.path): \(SystemError.text(self.code))"
+    }
+}

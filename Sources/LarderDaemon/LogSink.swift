@@ -1,0 +1,125 @@
+import Glibc
+
+/// Where log lines are written. Used by one thread: the log writer's.
+package protocol LogSink: AnyObject {
+    /// Writes whole lines, each with its line feed.
+    ///
+    /// - Returns: 0, or the `errno` of what failed; the lines are lost then.
+    func write(_ lines: [[UInt8]]) -> CInt
+    /// Opens the file anew, which a rotation has moved away. The old one stays where that fails.
+    func reopen() -> CInt
+}
+
+/// Writes to a descriptor: standard output, or a file that is appended to.
+package final class DescriptorSink: LogSink {
+    private var descriptor: CInt
+    /// nil: the descriptor is not ours to close.
+    private let path: String?
+
+    /// Standard output.
+    package convenience init() {
+        self.init(descriptor: STDOUT_FILENO, path: nil)
+    }
+
+    private init(descriptor: CInt, path: String?) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    /// Opens a file for appending, made with mode 0640 if need be.
+    package convenience init(path: String) throws(LogError) {
+        let descriptor = Self.open(path)
+        guard descriptor >= 0 else { throw LogError(path: path, code: errno) }
+        self.init(descriptor: descriptor, path: path)
+    }
+
+    deinit {
+        if self.path != nil { close(self.descriptor) }
+    }
+
+    private static func open(_ path: String) -> CInt {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY
+        return unsafe Glibc.open(path, flags, 0o640)
+    }
+
+    package func write(_ lines: [[UInt8]]) -> CInt {
+        // One write for all: O_APPEND keeps it in one piece beside other writers.
+        var rest = lines.flatMap(\.self)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes {
+                unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
+            }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if count < 0, errno == EINTR {
+                continue
+            } else {
+                return count < 0 ? errno : EIO
+            }
+        }
+        return 0
+    }
+
+    package func reopen() -> CInt {
+        guard let path = self.path else { return 0 }
+        let fresh = Self.open(path)
+        guard fresh >= 0 else { return errno }
+        close(self.descriptor)
+        self.descriptor = fresh
+        return 0
+    }
+}
+
+/// Writes to the systemd journal by its native protocol: a datagram of fields a line.
+///
+/// Without a journal the lines go to standard error with a priority before them (sd-daemon(3)),
+/// which is what a service manager reads.
+package final class JournalSink: LogSink {
+    private let descriptor: CInt
+    private let isNative: Bool
+
+    package static let defaultPath = "/run/systemd/journal/socket"
+
+    package init(path: String = JournalSink.defaultPath) {
+        let datagram = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_UNIX, datagram, 0)
+        let isConnected = descriptor >= 0 && Self.connect(descriptor, path)
+        if descriptor >= 0, !isConnected { close(descriptor) }
+        self.descriptor = isConnected ? descriptor : STDERR_FILENO
+        self.isNative = isConnected
+    }
+
+    deinit {
+        if self.isNative { close(self.descriptor) }
+    }
+
+    private static func connect(_ descriptor: CInt, _ path: String) -> Bool {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe Glibc.connect(descriptor, $0, size) == 0
+            }
+        }
+    }
+
+    package func write(_ lines: [[UInt8]]) -> CInt {
+        var failure: CInt = 0
+        for line in lines {
+            let head = self.isNative
+                ? "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=" : "<6>"
+            let datagram = Array(head.utf8) + line
+            let count = unsafe datagram.withUnsafeBytes {
+                unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
+            }
+            if count < 0 { failure = errno }
+        }
+        return failure
+    }
+
+    package func reopen() -> CInt { 0 }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// `larder cache list`
+struct CacheList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List what is stored.")
+
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    func run() async throws {
+        let view = try CacheView(self.options, self.session)
+        var text = CacheListText(width: Output.width)
+        func write(_ row: CacheRow) throws {
+            if self.json { return try Output.line(try JSONLine.of(row)) }
+            for line in text.add(row) { try Output.line(line) }
+        }
+        // What is in memory is bounded by the memory tier; the disk is not held.
+        var memory: [ObjectName: MemoryObject] = [:]
+        _ = try view.ask(.listMemory(session: view.session.name.text)) { reply in
+            guard case .object(let object) = reply else { return true }
+            if object.isOnDisk {
+                memory[ObjectName(object.partition, object.method, object.url, object.bytes)] =
+                    object
+            } else {
+                try write(CacheRow(object))
+            }
+            return true
+        }
+        try view.disk?.forEach { row in
+            var row = row
+            let name = ObjectName(row.partition, row.method, row.url, row.bytes)
+            if let twin = memory[name] {
+                row.tier = .both
+                row.hits = max(row.hits, twin.hits)
+            }
+            try write(row)
+            return true
+        }
+        for line in text.finish() { try Output.line(line) }
+    }
+}
+
+/// Tells a response in both tiers, nearly always: variants of one URL and one size look the same.
+private struct ObjectName: Hashable {
+    private var partition: String
+    private var method: String
+    private var url: String
+    private var bytes: UInt64
+
+    init(_ partition: String, _ method: String, _ url: String, _ bytes: UInt64) {
+        self.partition = partition
+        self.method = method
+        self.url = url
+        self.bytes = bytes
+    }
+}
+
+extension CacheRow {
+    init(_ object: MemoryObject) {
+        self.init(
+            partition: object.partition, method: object.method, url: object.url,
+            status: object.status, bytes: object.bytes, ageMilliseconds: object.ageMilliseconds,
+            freshForMilliseconds: object.freshForMilliseconds, hits: object.hits, tier: .memory)
+    }
+}

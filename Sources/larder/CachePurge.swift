@@ -1,0 +1,32 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// `larder cache purge …`
+struct CachePurge: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "purge", abstract: "Remove stored responses; prints how many.")
+
+    @OptionGroup var selection: SelectionArguments
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+
+    func run() async throws {
+        let selection = try self.selection.selection()
+        let view = try CacheView(self.options, self.session)
+        var removed = 0
+        // A large cache takes its time; the proxy tells that it is still at it.
+        let name = view.session.name.text
+        var isAsked = false
+        do {
+            isAsked = try view.ask(.purge(session: name, selection), patience: .seconds(60)) {
+                if case .purged(let outcome) = $0 { removed += outcome.removed }
+                return true
+            }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {
+            // The proxy serves other sessions: this one's file is nobody's but ours.
+        }
+        if !isAsked { removed = try await view.disk?.purge(selection) ?? 0 }
+        try Output.line("\(removed)")
+    }
+}

@@ -1,0 +1,97 @@
+/// Where a stored response is.
+enum CacheTier: String, Encodable {
+    case memory, disk
+    /// In both.
+    case both = "memory+disk"
+}
+
+/// A stored response in a listing.
+struct CacheRow: Encodable, Equatable {
+    /// The principal whose it is; empty where the session is not split.
+    var partition = ""
+    var method = "GET"
+    var url: String
+    var status: Int
+    var bytes: UInt64
+    var ageMilliseconds: Int64
+    /// What is left of its freshness; zero or less when it is stale.
+    var freshForMilliseconds: Int64
+    var hits: UInt64
+    var tier: CacheTier
+
+    var isFresh: Bool { self.freshForMilliseconds > 0 }
+}
+
+/// A field line.
+struct CacheField: Encodable, Equatable {
+    var name: String
+    var value: String
+}
+
+/// All about one stored response but its body.
+struct CacheObject: Encodable, Equatable {
+    /// How its freshness is reckoned (RFC 9111 §4.2).
+    struct Freshness: Encodable, Equatable {
+        var lifetimeMilliseconds: Int64
+        /// What the lifetime comes from: `max-age`, `expires`, `heuristic` …
+        var source: String
+        var currentAgeMilliseconds: Int64
+
+        var remainingMilliseconds: Int64 {
+            let (left, overflow) = self.lifetimeMilliseconds.subtractingReportingOverflow(
+                self.currentAgeMilliseconds)
+            return overflow ? .max : left
+        }
+    }
+
+    /// Names it among those of its tier.
+    var id: UInt64
+    var partition = ""
+    var method: String
+    var url: String
+    /// The request's fields that select this variant; a name with no value was absent.
+    var variant: [CacheField]
+    var status: Int
+    var reason: String
+    var fields: [CacheField]
+    var trailers: [CacheField]
+    var requestTimeMicroseconds: Int64
+    var responseTimeMicroseconds: Int64
+    var storedTimeMicroseconds: Int64
+    var lastUsedMicroseconds: Int64
+    var freshness: Freshness
+    /// It must be validated before it is used, whatever its freshness.
+    var isInvalidated: Bool
+    var bodyBytes: UInt64
+    var hits: UInt64
+    var tier: CacheTier
+    /// In hexadecimal; nil where the body could not be read.
+    var sha256: String?
+}
+
+/// The disk tier's figures, as its file tells them.
+struct CacheFigures: Encodable, Equatable {
+    var objects: UInt64
+    var bodyBytes: UInt64
+    var usedBytes: UInt64
+    var fileBytes: UInt64
+    var capacityBytes: UInt64
+    var hits: UInt64
+    var evictions: UInt64
+    var damaged: UInt64
+}
+
+/// A session's cache on disk, looked into from outside the proxy.
+protocol CacheReading {
+    /// Calls `body` with every stored response, in no particular order, until it answers false.
+    func forEach(_ body: (CacheRow) throws -> Bool) throws
+    /// The stored responses to GET for a URL, the most recent first, without digests.
+    func objects(for url: String) throws -> [CacheObject]
+    /// Hands over the body of what `objects` gave, piece by piece.
+    func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws
+    func figures() throws -> CacheFigures
+    /// Removes stored responses, where no proxy is running that could; answers how many.
+    ///
+    /// - Throws: where another process writes to the cache.
+    func purge(_ selection: CacheSelection) async throws -> Int
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// What `larder cache purge` is to remove.
+typealias CacheSelection = PurgeSelection
+
+/// `URL | --host H | --pattern GLOB | --all`
+struct SelectionArguments: ParsableArguments {
+    @Argument(help: "Every variant of this URL.")
+    var url: String?
+
+    @Option(help: ArgumentHelp("Everything of this host.", valueName: "host"))
+    var host: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Every URL that this fits as a whole; * stands for anything.", valueName: "glob"))
+    var pattern: String?
+
+    @Flag(help: "Everything.")
+    var all = false
+
+    func selection() throws(CommandFailure) -> CacheSelection {
+        let given: [CacheSelection?] = [
+            self.url.map { .url($0) }, self.host.map { .host($0) },
+            self.pattern.map { .pattern($0) }, self.all ? .all : nil,
+        ]
+        let selections = given.compactMap(\.self)
+        guard let selection = selections.first, selections.count == 1 else {
+            throw CommandFailure(
+                .usage,
+                selections.isEmpty ? "nothing to remove is named" : "several things are named",
+                remedy: "give one of URL, --host, --pattern and --all")
+        }
+        return selection
+    }
+}

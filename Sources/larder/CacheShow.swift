@@ -1,0 +1,58 @@
+import ArgumentParser
+import Crypto
+
+/// `larder cache show URL`
+struct CacheShow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show what is stored for a URL, every variant of it.")
+
+    @Argument(help: "The URL.")
+    var url: String
+
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+
+    @Flag(help: "Write the body of the most recent variant, as it is stored, and nothing else.")
+    var body = false
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    func run() async throws {
+        let view = try CacheView(self.options, self.session)
+        let objects = try view.disk?.objects(for: self.url) ?? []
+        guard let disk = view.disk, let latest = objects.first else {
+            throw CommandFailure(
+                .nothingFound, "nothing is stored on disk for \(self.url)",
+                remedy: "\"larder cache list\" shows what is")
+        }
+        if self.body {
+            return try disk.readBody(of: latest) { try Output.bytes($0) }
+        }
+        let now = wallClockMicroseconds()
+        for (index, object) in objects.enumerated() {
+            var object = object
+            object.sha256 = Self.digest(of: object, in: disk)
+            if self.json {
+                try Output.line(try JSONLine.of(object))
+                continue
+            }
+            if index > 0 { try Output.line("") }
+            for line in CacheShowText.lines(object, nowMicroseconds: now) { try Output.line(line) }
+        }
+    }
+
+    /// In hexadecimal; nil where the body is damaged or was removed meanwhile.
+    private static func digest(of object: CacheObject, in disk: any CacheReading) -> String? {
+        var hash = SHA256()
+        do {
+            try disk.readBody(of: object) { hash.update(data: $0) }
+        } catch {
+            return nil
+        }
+        return hash.finalize().map { byte in
+            let hex = String(byte, radix: 16)
+            return byte < 16 ? "0\(hex)" : hex
+        }.joined()
+    }
+}

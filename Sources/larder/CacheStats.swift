@@ -1,0 +1,32 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// `larder cache stats`
+struct CacheStats: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stats", abstract: "Show how full the cache is and what it has done.")
+
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+
+    @Flag(help: "One JSON object.")
+    var json = false
+
+    func run() async throws {
+        let view = try CacheView(self.options, self.session)
+        var report = CacheStatsReport(
+            session: view.session.name.text, kind: view.session.kind.rawValue,
+            directory: view.loaded.cacheDirectory(of: view.session), running: nil,
+            disk: try view.disk?.figures())
+        // A running proxy that has no listener for this session knows nothing of it.
+        do {
+            _ = try view.ask(.statistics(session: report.session)) { reply in
+                if case .statistics(let statistics) = reply { report.running = statistics }
+                return true
+            }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        if self.json { return try Output.line(try JSONLine.of(report)) }
+        for line in CacheStatsText.lines(report) { try Output.line(line) }
+    }
+}

@@ -1,0 +1,143 @@
+import Dispatch
+import Glibc
+
+/// How a child process ended.
+enum ChildEnding: Sendable, Equatable {
+    case exited(Int32)
+    case signalled(Int32)
+
+    /// What a shell would say: the status itself, or 128 and the signal.
+    var exitStatus: Int32 {
+        switch self {
+        case .exited(let status): status
+        case .signalled(let signal): 128 + signal
+        }
+    }
+
+    /// From the status of wait(2), whose macros C alone can use.
+    init(waitStatus: CInt) {
+        let signal = waitStatus & 0x7F
+        self = signal == 0 ? .exited(waitStatus >> 8 & 0xFF) : .signalled(signal)
+    }
+}
+
+/// A command that could not be started.
+struct StartFailure: Error, Equatable {
+    var command: String
+    /// The `errno` of posix_spawn(3).
+    var code: CInt
+
+    /// As shells have it: 127 for what is not there, 126 for what cannot be run.
+    var exitStatus: Int32 { self.code == ENOENT ? 127 : 126 }
+
+    var failure: CommandFailure {
+        CommandFailure(
+            .noInput, "cannot run \"\(self.command)\": \(Output.reason(self.code))",
+            remedy: "check the command's name")
+    }
+}
+
+/// A command that runs in our place: it has our terminal and gets our signals.
+enum ChildProcess {
+    /// Those that ask a process to end or to do something; the others are ours or the kernel's.
+    private static let forwarded = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2]
+
+    /// Starts a command, found by PATH, and waits for its end.
+    ///
+    /// - Throws: `StartFailure`.
+    static func run(
+        _ command: [String], environment: [String: String]
+    ) async throws -> ChildEnding {
+        // Ignored in this process while the child lives: it decides what they mean.
+        let before = Self.forwarded.map { ($0, signal($0, SIG_IGN)) }
+        defer { for (number, action) in before { _ = signal(number, action) } }
+        // What was ignored when we began, as nohup does, stays so for the child.
+        let restored = before.filter { !Self.isIgnored($0.1) }.map(\.0)
+        let relay = SignalRelay()
+        let sources = await relay.start(Self.forwarded)
+        defer { for source in sources { source.cancel() } }
+        let child = try Self.spawn(command, environment, withDefault: restored)
+        relay.began(child)
+        return await withCheckedContinuation { ended in
+            DispatchQueue.global().async {
+                ended.resume(returning: Self.wait(for: child, ended: relay.ended))
+            }
+        }
+    }
+
+    private static func isIgnored(_ action: (@convention(c) (CInt) -> Void)?) -> Bool {
+        unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
+    /// Waits for the child's end, tells of it, and only then lets its number go.
+    private static func wait(for child: pid_t, ended: () -> Void) -> ChildEnding {
+        var info = unsafe siginfo_t()
+        while unsafe waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        ended()
+        var status: CInt = 0
+        while unsafe waitpid(child, &status, 0) < 0 {
+            // Somebody else has waited for it: nothing is known of its end.
+            guard errno == EINTR else { return .exited(ExitStatus.software.rawValue) }
+        }
+        return ChildEnding(waitStatus: status)
+    }
+
+    private static func spawn(
+        _ command: [String], _ environment: [String: String], withDefault signals: [Int32]
+    ) throws(StartFailure) -> pid_t {
+        var attributes = posix_spawnattr_t()
+        var code = unsafe posix_spawnattr_init(&attributes)
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        code = Self.setSignals(&attributes, withDefault: signals)
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        var child: pid_t = 0
+        code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
+            guard let file = unsafe arguments[0] else { return EINVAL }
+            return unsafe posix_spawnp(&child, file, nil, &attributes, arguments, variables)
+        }
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
+        return child
+    }
+
+    /// Gives the child no blocked signals and these with their default action; answers 0 or `errno`.
+    private static func setSignals(
+        _ attributes: inout posix_spawnattr_t, withDefault signals: [Int32]
+    ) -> CInt {
+        var defaults = sigset_t()
+        var mask = sigset_t()
+        guard unsafe sigemptyset(&defaults) == 0, unsafe sigemptyset(&mask) == 0 else {
+            return errno
+        }
+        for signal in signals {
+            guard unsafe sigaddset(&defaults, signal) == 0 else { return errno }
+        }
+        let codes = unsafe [
+            posix_spawnattr_setsigdefault(&attributes, &defaults),
+            posix_spawnattr_setsigmask(&attributes, &mask),
+            posix_spawnattr_setflags(
+                &attributes, CShort(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)),
+        ]
+        return codes.first { $0 != 0 } ?? 0
+    }
+}
+
+/// Strings as C wants them.
+private enum CStrings {
+    /// Lends two arrays of strings that end with a null pointer each.
+    static func withArrays<Result>(
+        _ first: [String], _ second: [String],
+        _ body: (
+            UnsafePointer<UnsafeMutablePointer<CChar>?>, UnsafePointer<UnsafeMutablePointer<CChar>?>
+        ) -> Result
+    ) -> Result {
+        let a = unsafe first.map { unsafe strdup($0) } + [nil]
+        let b = unsafe second.map { unsafe strdup($0) } + [nil]
+        defer {
+            for unsafe pointer in unsafe a { unsafe free(pointer) }
+            for unsafe pointer in unsafe b { unsafe free(pointer) }
+        }
+        return unsafe body(a, b)
+    }
+}

@@ -1,0 +1,125 @@
+import ArgumentParser
+import LarderConfig
+
+/// `larder config …`
+struct Config: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Check and show the configuration.",
+        subcommands: [ConfigCheck.self, ConfigShow.self, ConfigSettings.self])
+}
+
+/// `larder config check [FILE]`
+struct ConfigCheck: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Tell everything that is wrong with a configuration file.")
+
+    @Argument(help: "The file; the one that would be used where none is named.")
+    var file: String?
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() throws {
+        let loaded = try Configuration.load(
+            named: self.file ?? self.options.file, environment: self.options.environment,
+            currentDirectory: ConfigurationOptions.currentDirectory)
+        try Output.line(loaded.file.map { "\($0): no mistakes" } ?? "there is no file; defaults apply")
+    }
+}
+
+/// `larder config show`
+struct ConfigShow: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show every value in force and where it comes from.")
+
+    @OptionGroup var options: ConfigurationOptions
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    private struct Row: Encodable {
+        var setting: String
+        var value: String
+        var origin: String
+    }
+
+    func run() throws {
+        let loaded = try self.options.load()
+        var table = Table(
+            [.init(title: "SETTING"), .init(title: "VALUE"), .init(title: "FROM")], width: nil)
+        for setting in SettingsTable.effective(loaded) {
+            let origin =
+                switch setting.origin {
+                case .default: "default"
+                case .file(let line): "\(loaded.file ?? "file"):\(line)"
+                }
+            if self.json {
+                try Output.line(
+                    try JSONLine.of(Row(setting: setting.path, value: setting.value, origin: origin)))
+            } else {
+                for line in table.add([setting.path, setting.value, origin]) {
+                    try Output.line(line)
+                }
+            }
+        }
+        for line in table.finish() { try Output.line(line) }
+    }
+}
+
+/// `larder config settings`
+struct ConfigSettings: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings", abstract: "Describe every setting.")
+
+    @Argument(help: "Only settings whose name contains this.")
+    var part: String?
+
+    @Flag(help: "Print the configuration file that ships with Larder.")
+    var yaml = false
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    private struct Row: Encodable {
+        var setting: String
+        var kind: String
+        var list: Bool
+        var standard: String
+        var bounds: String?
+        var reload: Bool
+        var about: String
+    }
+
+    func run() throws {
+        if self.yaml { return try Output.bytes(Array(SettingsTable.shippedFile.utf8)) }
+        let settings = SettingsTable.descriptions.filter { setting in
+            self.part.map { setting.path.contains($0) } ?? true
+        }
+        for setting in settings {
+            if self.json {
+                try Output.line(
+                    try JSONLine.of(
+                        Row(
+                            setting: setting.path, kind: setting.kind, list: setting.isList,
+                            standard: setting.standard, bounds: setting.bounds,
+                            reload: setting.changesWhileRunning, about: setting.about)))
+            } else {
+                for line in Self.lines(setting, width: min(Output.width ?? 100, 100)) {
+                    try Output.line(line)
+                }
+            }
+        }
+        guard !settings.isEmpty else {
+            throw CommandFailure(
+                .nothingFound, "no setting's name contains \"\(self.part ?? "")\"",
+                remedy: "\"larder config settings\" lists all")
+        }
+    }
+
+    private static func lines(_ setting: SettingDescription, width: Int) -> [String] {
+        var facts = setting.isList ? "list of \(setting.kind)" : setting.kind
+        if let bounds = setting.bounds { facts += ", \(bounds)" }
+        facts += setting.changesWhileRunning ? "; reload" : "; restart"
+        return ["\(setting.path): \(setting.standard)", "    (\(facts))"]
+            + Prose.wrap(setting.about, width: width - 4).map { "    \($0)" } + [""]
+    }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import Glibc
+import LarderConfig
+
+/// `--config` and what follows from it.
+struct ConfigurationOptions: ParsableArguments {
+    @Option(
+        name: .customLong("config"),
+        help: ArgumentHelp(
+            "The configuration file.",
+            discussion: """
+                Without it: $XDG_CONFIG_HOME/larder/larder.yaml, then /etc/larder/larder.yaml, then \
+                defaults.
+                """, valueName: "file"))
+    var file: String?
+
+    @Flag(help: "Use the places of a system service: /etc, /var/cache and /run.")
+    var system = false
+
+    func load() throws(ConfigurationError) -> LoadedSettings {
+        try Configuration.load(
+            named: self.file, environment: self.environment,
+            currentDirectory: Self.currentDirectory)
+    }
+
+    var environment: LarderConfig.Environment {
+        var variables = ProcessEnvironment.variables
+        if self.system { variables["LARDER_SYSTEM"] = "1" }
+        return LarderConfig.Environment(variables, home: ProcessEnvironment.home)
+    }
+
+    static var currentDirectory: String {
+        guard let path = unsafe getcwd(nil, 0) else { return "/" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+}
+
+/// What this process was started with.
+enum ProcessEnvironment {
+    static var variables: [String: String] {
+        var variables: [String: String] = [:]
+        var next = unsafe environ
+        while let entry = unsafe next.pointee {
+            let text = unsafe String(cString: entry)
+            if let equals = text.firstIndex(of: "=") {
+                variables[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            unsafe next += 1
+        }
+        return variables
+    }
+
+    /// The home directory that the user database has.
+    static var home: String? {
+        guard let entry = unsafe getpwuid(getuid()), let home = unsafe entry.pointee.pw_dir else {
+            return nil
+        }
+        let path = unsafe String(cString: home)
+        return path.hasPrefix("/") ? path : nil
+    }
+}
+
+/// A session by name.
+struct SessionOption: ParsableArguments {
+    @Option(help: ArgumentHelp("The session.", valueName: "name"))
+    var session = "default"
+
+    func find(in loaded: LoadedSettings) throws(CommandFailure) -> SessionSettings {
+        let names = loaded.settings.sessions.map(\.name.text)
+        let found = loaded.settings.sessions.first { $0.name.text == self.session }
+        guard let found else {
+            let nearest = NearestName.of(self.session, among: names)
+            throw CommandFailure(
+                .usage, "there is no session \"\(self.session)\"",
+                remedy: nearest.map { "did you mean \"\($0)\"?" }
+                    ?? "there are: \(names.joined(separator: ", "))")
+        }
+        return found
+    }
+}

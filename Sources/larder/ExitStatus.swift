@@ -1,0 +1,86 @@
+import LarderConfig
+import LarderControl
+import LarderDaemon
+
+/// How a command ended, by the numbers of sysexits.h(3head).
+enum ExitStatus: Int32 {
+    case done = 0
+    /// Nothing fitted what was asked for.
+    case nothingFound = 1
+    case usage = 64
+    case data = 65
+    case noInput = 66
+    case unavailable = 69
+    case software = 70
+    case cannotCreate = 73
+    case inputOutput = 74
+    case notPermitted = 77
+    case configuration = 78
+}
+
+/// What went wrong, and what to do about it: `larder: CAUSE; REMEDY`.
+struct CommandFailure: Error, Equatable {
+    var status: ExitStatus
+    /// Lines, for a configuration has as many as it has mistakes; else one.
+    var causes: [String]
+    var remedy: String?
+
+    init(_ status: ExitStatus, _ cause: String, remedy: String? = nil) {
+        self.status = status
+        self.causes = [cause]
+        self.remedy = remedy
+    }
+
+    /// The failure that an error of a module stands for; nil where the argument parser must answer.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure: self = error
+        case let error as ConfigurationError:
+            self.init(.configuration, "")
+            self.causes = error.problems.map(\.description)
+        case let error as ControlError: self = Self.of(error)
+        case let error as ControlRefusal:
+            let isUsage = error.failure.code == .noSuchSession || error.failure.code == .invalid
+            self.init(isUsage ? .data : .software, error.description)
+        case let error as DaemonError: self = Self.of(error)
+        default: return nil
+        }
+    }
+
+    private static func of(_ error: ControlError) -> CommandFailure {
+        switch error.code {
+        case .notRunning:
+            CommandFailure(
+                .unavailable, error.description, remedy: "\"larder serve\" starts one")
+        case .notPermitted:
+            CommandFailure(.notPermitted, error.description, remedy: "ask as the user that runs it")
+        case .timedOut, .closed: CommandFailure(.unavailable, error.description)
+        case .inUse: CommandFailure(.unavailable, error.description, remedy: "stop it first")
+        case .unknownVersion:
+            CommandFailure(
+                .unavailable, error.description,
+                remedy: "restart the proxy with the release that is installed")
+        case .malformed: CommandFailure(.software, error.description)
+        case .system: CommandFailure(.inputOutput, error.description)
+        }
+    }
+
+    private static func of(_ error: DaemonError) -> CommandFailure {
+        let status: ExitStatus =
+            switch error.code {
+            case .unavailable: .unavailable
+            case .notPermitted: .notPermitted
+            case .cannotCreate: .cannotCreate
+            case .configuration: .configuration
+            case .software: .software
+            }
+        return CommandFailure(status, error.description)
+    }
+
+    /// The lines for standard error.
+    var lines: [String] {
+        let text = self.causes.map { "larder: \(Printable.text($0))" }
+        guard let remedy = self.remedy, let last = text.last else { return text }
+        return text.dropLast() + ["\(last); \(remedy)"]
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Glibc
+
+/// The command: one verb a file.
+struct Larder: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "larder",
+        abstract: "A caching HTTP proxy, and a look into its cache.",
+        discussion: """
+            Programs use the proxy through http_proxy and https_proxy. "larder serve" runs it; \
+            "larder run -- COMMAND" runs one for a single command.
+
+            Exit status: 0 done, 1 nothing was found, 64 wrong usage, 65 wrong input, 66 no input, \
+            69 not available (no proxy runs, a port is in use), 70 a fault of Larder's, 73 cannot \
+            be made, 74 input or output failed, 77 not permitted, 78 a configuration with mistakes. \
+            "run" passes on the command's own status, and 126, 127 or 128+SIGNAL as shells do.
+            """,
+        version: Release.line,
+        subcommands: [
+            Serve.self, Run.self, Cache.self, Config.self, Version.self,
+        ])
+}
+
+@main
+enum Main {
+    static func main() async {
+        do {
+            var command = try Larder.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            try Output.flush()
+        } catch {
+            try? Output.flush()
+            Self.end(error)
+        }
+    }
+
+    /// Says what went wrong in one line, and exits with its status.
+    private static func end(_ error: any Error) -> Never {
+        let failure = CommandFailure(error)
+        if let failure {
+            Output.failure(failure)
+            exit(failure.status.rawValue)
+        }
+        let code = Larder.exitCode(for: error)
+        // Help and the version are asked for by throwing, too; an ExitCode has nothing to say.
+        guard code != .success, !(error is ExitCode) else { Larder.exit(withError: error) }
+        Output.failure(
+            CommandFailure(
+                .usage, Larder.message(for: error), remedy: "see \"larder help\""))
+        exit(ExitStatus.usage.rawValue)
+    }
+}

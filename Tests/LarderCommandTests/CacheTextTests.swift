@@ -1,0 +1,93 @@
+import LarderControl
+import Testing
+
+@testable import larder
+
+@Suite("What the cache verbs show")
+struct CacheTextTests {
+    static let row = CacheRow(
+        url: "http://h/a", status: 200, bytes: 1536, ageMilliseconds: 5000,
+        freshForMilliseconds: 55_000, hits: 3, tier: .disk)
+
+    @Test("list, for people")
+    func list() {
+        var text = CacheListText(width: nil)
+        var stale = Self.row
+        stale.url = "http://h/\u{1B}b"
+        stale.freshForMilliseconds = 0
+        stale.tier = .both
+        let lines = text.add(Self.row) + text.add(stale) + text.finish()
+        #expect(
+            lines == [
+                "URL                  SIZE  AGE  FRESH FOR  HITS  TIER",
+                "http://h/a        1.5 KiB  5 s       55 s     3  disk",
+                "http://h/\\u{1b}b  1.5 KiB  5 s      stale     3  memory+disk",
+            ])
+    }
+
+    @Test("list, for programs")
+    func json() throws {
+        #expect(
+            try JSONLine.of(Self.row)
+                == "{\"ageMilliseconds\":5000,\"bytes\":1536,\"freshForMilliseconds\":55000,\"hits\":3,"
+                + "\"method\":\"GET\",\"partition\":\"\",\"status\":200,\"tier\":\"disk\","
+                + "\"url\":\"http://h/a\"}")
+    }
+
+    static let object = CacheObject(
+        id: 7, method: "GET", url: "http://h/a",
+        variant: [.init(name: "Accept-Encoding", value: "gzip"), .init(name: "X", value: "")],
+        status: 200, reason: "OK", fields: [.init(name: "ETag", value: "\"1\"\r\nForged: yes")],
+        trailers: [], requestTimeMicroseconds: 951_782_400_000_000,
+        responseTimeMicroseconds: 951_782_400_250_000,
+        storedTimeMicroseconds: 951_782_400_250_000, lastUsedMicroseconds: 951_782_460_000_000,
+        freshness: .init(lifetimeMilliseconds: 60_000, source: "max-age", currentAgeMilliseconds: 90_000),
+        isInvalidated: true, bodyBytes: 2048, hits: 1, tier: .disk, sha256: "ab")
+
+    @Test("show")
+    func show() {
+        #expect(
+            CacheShowText.lines(Self.object, nowMicroseconds: 951_782_490_000_000) == [
+                "key        GET http://h/a", "variant    Accept-Encoding: gzip; X absent",
+                "tier       disk, 1 hit", "requested  2000-02-29 00:00:00 UTC (90 s ago)",
+                "received   2000-02-29 00:00:00 UTC (89 s ago), after 250 ms",
+                "stored     2000-02-29 00:00:00 UTC (89 s ago)",
+                "last used  2000-02-29 00:01:00 UTC (30 s ago)",
+                "freshness  lifetime 60 s (max-age) - age 90 s = -30 s: stale, but invalidated: must be "
+                    + "validated before use",
+                "body       2 KiB (2,048 bytes), SHA-256 ab", "", "HTTP 200 OK",
+                "ETag: \"1\"\\u{d}\\u{a}Forged: yes",
+            ])
+    }
+
+    @Test("stats, with a proxy and without")
+    func stats() {
+        let figures = CacheFigures(
+            objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384, capacityBytes: 10 << 30,
+            hits: 9, evictions: 1, damaged: 0)
+        var report = CacheStatsReport(
+            session: "default", kind: "default", directory: "/c", running: nil, disk: figures)
+        #expect(
+            CacheStatsText.lines(report) == [
+                "session    default (default)", "directory  /c", "proxy      not running",
+                "disk       2 objects, bodies 2 KiB, in use 8 KiB of 10 GiB, file 16 KiB, 1 evicted",
+                "disk hits  9",
+            ])
+        var running = SessionStatistics(session: "default", kind: "default")
+        running.requests = 4
+        running.hits = 2
+        running.validated = 1
+        running.misses = 1
+        running.bytesServed = 4096
+        running.bytesFromCache = 1024
+        report.running = running
+        report.disk = nil
+        #expect(
+            CacheStatsText.lines(report) == [
+                "session    default (default)", "directory  /c",
+                "requests   4, hit ratio 75.0% (2 hits, 1 validated, 1 misses, 0 failed)",
+                "served     4 KiB, from the cache 1 KiB (25.0%)",
+                "memory     0 objects, 0 B of 0 B, 0 evicted", "disk       nothing stored yet",
+            ])
+    }
+}

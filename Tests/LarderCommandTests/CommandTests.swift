@@ -1,0 +1,132 @@
+import ArgumentParser
+import Glibc
+import LarderConfig
+import LarderControl
+import LarderDaemon
+import Testing
+
+@testable import larder
+
+@Suite("Verbs")
+struct CommandTests {
+    @Test("Exactly one thing is purged", arguments: [
+        (["http://h/"], PurgeSelection.url("http://h/")), (["--host", "h"], .host("h")),
+        (["--pattern", "*.deb"], .pattern("*.deb")), (["--all"], .all), ([], nil),
+        (["--all", "http://h/"], nil), (["--host", "h", "--pattern", "x"], nil),
+    ] as [([String], PurgeSelection?)])
+    func selection(_ arguments: [String], _ expected: PurgeSelection?) throws {
+        let command = try CachePurge.parse(arguments)
+        do throws(CommandFailure) {
+            #expect(try command.selection.selection() == expected)
+        } catch {
+            #expect(expected == nil)
+            #expect(error.status == .usage)
+        }
+    }
+
+    @Test("run takes what follows the two dashes as it is")
+    func passthrough() throws {
+        let command = try Run.parse(["--session", "ephemeral", "--", "wget", "-q", "--all"])
+        #expect(command.command == ["wget", "-q", "--all"])
+        #expect(command.sessions.session == "ephemeral")
+    }
+
+    @Test("The environment leads every program to the proxy, for every host")
+    func environment() {
+        let variables = Run.environment(
+            ["PATH": "/bin", "no_proxy": "localhost", "HTTPS_PROXY": "http://other"],
+            proxy: "http://127.0.0.1:9")
+        #expect(variables["PATH"] == "/bin")
+        #expect(variables["no_proxy"]?.isEmpty == true && variables["NO_PROXY"]?.isEmpty == true)
+        for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "ALL_PROXY"] {
+            #expect(variables[name] == "http://127.0.0.1:9")
+        }
+    }
+
+    @Test("The summary says what was saved")
+    func summary() {
+        var summary = ProxySummary()
+        #expect(Run.text(summary) == "no requests")
+        summary.requests = 4
+        summary.hits = 2
+        summary.misses = 1
+        summary.tunnels = 1
+        summary.bytesSaved = 1024
+        summary.bytesServed = 4096
+        #expect(
+            Run.text(summary) == "4 requests: 2 hits, 1 missed, 1 tunnel opened; 1 KiB of 4 KiB saved")
+    }
+
+    @Test("A misspelt session is told its nearest name")
+    func session() throws {
+        let option = try SessionOption.parse(["--session", "ephemral"])
+        let loaded = LoadedSettings(settings: Settings(), file: nil, places: .system)
+        #expect(
+            throws: CommandFailure(
+                .usage, "there is no session \"ephemral\"", remedy: "did you mean \"ephemeral\"?")
+        ) { try option.find(in: loaded) }
+    }
+
+    @Test("Failures are one line with a remedy, and a configuration's mistakes a line each")
+    func failures() {
+        let one = CommandFailure(ControlError(.notRunning, "no proxy is running"))
+        #expect(one?.lines == ["larder: no proxy is running; \"larder serve\" starts one"])
+        #expect(one?.status == .unavailable)
+        let mistakes = ConfigurationError(problems: [
+            ConfigurationProblem(file: "f", line: 1, column: 2, message: "a"),
+            ConfigurationProblem(file: "f", message: "b"),
+        ])
+        let several = CommandFailure(mistakes)
+        #expect(several?.lines == ["larder: f:1:2: a", "larder: f: b"])
+        #expect(several?.status == .configuration)
+    }
+
+    @Test("--listen takes what the configuration takes")
+    func listen() throws {
+        #expect(try Serve.listeners(["*:0"]).map(\.address) == [.everywhere(port: 0)])
+        #expect(throws: ConfigurationError.self) { try Serve.listeners(["nowhere"]) }
+    }
+}
+
+@Suite("A child process", .serialized, .timeLimit(.minutes(1)))
+struct ChildProcessTests {
+    @Test("passes on how it ended", arguments: [
+        (["sh", "-c", "exit 0"], ChildEnding.exited(0)), (["sh", "-c", "exit 7"], .exited(7)),
+        (["sh", "-c", "kill -TERM $$"], .signalled(SIGTERM)),
+        (["sh", "-c", "kill -INT $$"], .signalled(SIGINT)),
+        (["sh", "-c", "test \"$A\" = \"b c\""], .exited(0)),
+    ] as [([String], ChildEnding)])
+    func ending(_ command: [String], _ expected: ChildEnding) async throws {
+        let ending = try await ChildProcess.run(
+            command, environment: ["PATH": "/usr/bin:/bin", "A": "b c"])
+        #expect(ending == expected)
+    }
+
+    @Test("that cannot be started has the status that shells give", arguments: [
+        ("/nowhere/x", ENOENT, 127), ("/etc/passwd", EACCES, 126), ("", ENOENT, 127),
+    ] as [(String, CInt, Int32)])
+    func start(_ command: String, _ code: CInt, _ status: Int32) async {
+        let expected = StartFailure(command: command, code: code)
+        await #expect(throws: expected) {
+            try await ChildProcess.run([command], environment: [:])
+        }
+        #expect(expected.exitStatus == status)
+    }
+
+    @Test("gets the signals that come to us")
+    func forwarding() async throws {
+        // The child asks for the signal itself, once its trap is set.
+        let script = "trap 'exit 42' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"
+        let ending = try await ChildProcess.run(
+            ["sh", "-c", script], environment: ["PATH": "/usr/bin:/bin"])
+        #expect(ending == .exited(42))
+    }
+
+    @Test("Statuses are read as wait(2) has them", arguments: [
+        (0x0700, ChildEnding.exited(7), 7), (0x0F, .signalled(15), 143), (0x8B, .signalled(11), 139),
+    ] as [(CInt, ChildEnding, Int32)])
+    func status(_ raw: CInt, _ ending: ChildEnding, _ expected: Int32) {
+        #expect(ChildEnding(waitStatus: raw) == ending)
+        #expect(ending.exitStatus == expected)
+    }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import Testing
+
+@testable import LarderConfig
+
+@Suite("conf/larder.yaml")
+struct ShippedFileTests {
+    private static let path: String = {
+        let parts = #filePath.split(separator: "/").dropLast(3)
+        return "/" + parts.joined(separator: "/") + "/conf/larder.yaml"
+    }()
+
+    @Test("is what the table says")
+    func same() throws {
+        let text = try #require(try Configuration.contents(Self.path))
+        #expect(
+            text == SettingsTable.shippedFile,
+            "write it anew: larder config settings --yaml > conf/larder.yaml")
+    }
+
+    @Test("changes nothing as it stands")
+    func inert() throws {
+        let loaded = try Configuration.parse(
+            SettingsTable.shippedFile, file: "f", environment: Environment(["HOME": "/h"]))
+        #expect(loaded.settings == Settings())
+        #expect(loaded.origins.isEmpty)
+    }
+
+    @Test("holds the default of every setting, once the marks are taken away")
+    func uncommented() throws {
+        let lines = SettingsTable.shippedFile.split(separator: "\n", omittingEmptySubsequences: false)
+        let text = lines.map { line -> Substring in
+            guard line.hasPrefix("#"), line != "#" else { return line }
+            let rest = line.dropFirst()
+            // Prose has one space after the mark, settings and what stands
+            // among them have none or more.
+            return rest.hasPrefix(" ") && !rest.hasPrefix("  ") ? line : rest
+        }.joined(separator: "\n")
+        let loaded = try Configuration.parse(
+            text, file: "f", environment: Environment(["HOME": "/h"]))
+        #expect(loaded.settings == Settings())
+        let given = Set(loaded.origins.keys)
+        let expected = SettingsTable.descriptions.map {
+            $0.path.replacing("NAME", with: "default").replacing("[]", with: "[0]")
+        }
+        #expect(given == Set(expected))
+    }
+
+    @Test("keeps to its width")
+    func width() {
+        for line in SettingsTable.shippedFile.split(separator: "\n") {
+            #expect(line.count <= 100, "\(line)")
+        }
+    }
+}
+
+@Suite("Where things lie")
+struct PlacesTests {
+    struct Case: Sendable {
+        var variables: [String: String]
+        var home: String?
+        var file: String?
+        var cache: String
+        var sockets: [String]
+    }
+
+    static let cases: [Case] = [
+        Case(
+            variables: ["HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"], cache: "/home/u/.cache/larder",
+            sockets: [
+                "/run/user/1/larder/control-default.sock", "/home/u/.cache/larder/control-default.sock",
+            ]),
+        Case(
+            variables: ["HOME": "/h", "XDG_CACHE_HOME": "/c/"], file: "/h/.config/larder/larder.yaml",
+            cache: "/c/larder", sockets: ["/c/larder/control-default.sock"]),
+        Case(
+            variables: ["HOME": "/h", "XDG_CACHE_HOME": "relative"], file: "/x/larder/larder.yaml",
+            cache: "/h/.cache/larder", sockets: ["/h/.cache/larder/control-cf68f44d.sock"]),
+        Case(
+            variables: ["LARDER_SYSTEM": "1", "HOME": "/root"], cache: "/var/cache/larder",
+            sockets: ["/run/larder/control-default.sock"]),
+        Case(
+            variables: ["HOME": "/root"], file: "/etc/larder/larder.yaml", cache: "/var/cache/larder",
+            sockets: ["/run/larder/control-default.sock"]),
+        Case(
+            variables: [:], home: "/h", cache: "/h/.cache/larder",
+            sockets: ["/h/.cache/larder/control-default.sock"]),
+        Case(
+            variables: [:], cache: "/var/cache/larder",
+            sockets: ["/run/larder/control-default.sock"]),
+    ]
+
+    @Test("follows the environment and the configuration", arguments: Self.cases)
+    func places(_ c: Case) {
+        let places = Places.of(Environment(c.variables, home: c.home), configuration: c.file)
+        #expect(places.cacheDirectory == c.cache)
+        #expect(places.controlSockets(forConfiguration: c.file) == c.sockets)
+    }
+
+    @Test("The configuration is looked for in the user's place, then in the system's")
+    func files() {
+        #expect(
+            Environment(["HOME": "/h"]).configurationFiles
+                == ["/h/.config/larder/larder.yaml", "/etc/larder/larder.yaml"])
+        #expect(
+            Environment(["LARDER_SYSTEM": "1"]).configurationFiles == ["/etc/larder/larder.yaml"])
+    }
+
+    @Test("A file that is named must exist")
+    func missing() {
+        do throws(ConfigurationError) {
+            _ = try Configuration.load(
+                named: "no.yaml", environment: Environment(["HOME": "/h"]),
+                currentDirectory: "/nowhere")
+            Issue.record("loaded")
+        } catch {
+            #expect(error.description == "/nowhere/no.yaml: there is no such file")
+        }
+    }
+
+    @Test("A directory is no file")
+    func directory() {
+        #expect(throws: ConfigurationError.self) {
+            try Configuration.load(
+                named: "/", environment: Environment([:]), currentDirectory: "/")
+        }
+    }
+}

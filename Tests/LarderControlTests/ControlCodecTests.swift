@@ -1,0 +1,84 @@
+import LarderControl
+import Testing
+
+@Suite("Messages of the control socket")
+struct ControlCodecTests {
+    static let requests: [ControlRequest] = [
+        .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
+        .listExchanges, .purge(session: nil, .all), .purge(session: "a", .url("http://h/\n\u{0}é")),
+        .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
+    ]
+
+    static let replies: [ControlReply] = [
+        .status(
+            DaemonStatus(
+                release: "1", pid: 7, startedMicroseconds: .max, listeners: ["127.0.0.1:1"],
+                sessions: ["default"], configuration: nil, connections: 2, requests: .max)),
+        .statistics(SessionStatistics(session: "a", kind: "default", disk: .init(objects: .max))),
+        .object(
+            MemoryObject(
+                id: .max, url: "http://h/\"\\", status: 200, bytes: 5, ageMilliseconds: 1,
+                freshForMilliseconds: -1, hits: 0, isOnDisk: true)),
+        .exchange(
+            OpenExchange(
+                id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
+                bytesSent: 4, state: "serving")),
+        .purged(PurgeOutcome(session: "a", removed: 3)),
+        .reloaded(ReloadOutcome(needingRestart: ["workers"])), .progress(9),
+        .failed(ControlFailure(.invalid, "line\nline")), .end,
+    ]
+
+    @Test("are one line each, and come back as they were", arguments: Self.requests)
+    func request(_ request: ControlRequest) throws {
+        let line = try ControlCodec.line(request)
+        #expect(line.filter { $0 == 0x0A }.count == 1 && line.last == 0x0A)
+        #expect(try ControlCodec.message(ControlRequest.self, from: line) == request)
+    }
+
+    @Test("likewise answers", arguments: Self.replies)
+    func reply(_ reply: ControlReply) throws {
+        let line = try ControlCodec.line(reply)
+        #expect(line.filter { $0 == 0x0A }.count == 1 && line.last == 0x0A)
+        #expect(try ControlCodec.message(ControlReply.self, from: line) == reply)
+    }
+
+    @Test("have this form")
+    func form() throws {
+        let line = String(decoding: try ControlCodec.line(ControlRequest.purge(session: nil, .url("http://h/"))), as: UTF8.self)
+        #expect(
+            line == "{\"larder\":1,\"message\":{\"purge\":{\"_1\":{\"url\":{\"_0\":\"http://h/\"}}}}}\n")
+    }
+
+    @Test("Junk and other versions are told apart", arguments: [
+        ("", ControlError.Code.malformed), ("{}", .malformed), ("[1]", .malformed), ("\u{0}", .malformed),
+        ("{\"larder\":2,\"message\":{}}", .unknownVersion), ("{\"larder\":\"1\"}", .malformed),
+        ("{\"larder\":1}", .malformed), ("{\"larder\":1,\"message\":{\"dance\":{}}}", .malformed),
+        (String(repeating: "[", count: 100_000), .malformed),
+    ])
+    func junk(_ text: String, _ code: ControlError.Code) {
+        #expect {
+            try ControlCodec.message(ControlRequest.self, from: Array(text.utf8))
+        } throws: { ($0 as? ControlError)?.code == code }
+    }
+
+    @Test("Lines are found however the bytes come", arguments: 1...9)
+    func split(_ size: Int) throws {
+        let bytes = Array("one\n\ntwo\nthree".utf8)
+        var splitter = LineSplitter()
+        var lines: [[UInt8]] = []
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + size, bytes.count)
+            lines += try splitter.push(bytes[start..<end])
+            start = end
+        }
+        #expect(lines.map { String(decoding: $0, as: UTF8.self) } == ["one", "", "two"])
+    }
+
+    @Test("A line without end is not collected")
+    func endless() throws {
+        var splitter = LineSplitter(longest: 8)
+        _ = try splitter.push(Array("12345678".utf8))
+        #expect(throws: ControlError.self) { try splitter.push([0x39]) }
+    }
+}

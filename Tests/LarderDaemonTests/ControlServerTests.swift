@@ -1,0 +1,94 @@
+import Foundation
+import LarderControl
+import NIOPosix
+import Testing
+
+@testable import LarderDaemon
+
+/// Lists ten thousand objects, refuses a purge, and fails a reload.
+private struct ScriptedResponder: ControlResponder {
+    struct Trouble: Error {}
+
+    func answer(
+        _ request: ControlRequest, _ reply: @Sendable (ControlReply) async throws -> Void
+    ) async throws {
+        switch request {
+        case .listMemory:
+            for n in 0..<10_000 as Range<UInt64> { try await reply(.progress(n)) }
+        case .purge: throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
+        case .reload: throw Trouble()
+        case .status, .statistics, .listExchanges: return
+        }
+    }
+}
+
+@Suite("The control socket's server", .timeLimit(.minutes(1)))
+struct ControlServerTests {
+    /// Runs `body` on a thread of its own while a server runs at the path it is given.
+    private func withServer(_ body: @escaping @Sendable (String) throws -> Void) async throws {
+        let path = "/tmp/larder-\(UUID().uuidString.prefix(8))/control.sock"
+        defer { try? FileManager.default.removeItem(atPath: String(path.dropLast(13))) }
+        let server = try ControlServer(
+            paths: ["/proc/none/control.sock", path], group: .singleton,
+            responder: ScriptedResponder())
+        #expect(server.path == path)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try? await server.run() }
+            try await NIOThreadPool.singleton.runIfActive { try body(path) }
+            group.cancelAll()
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test("answers one request after the other, however long the listing")
+    func listing() async throws {
+        try await self.withServer { path in
+            var client = try ControlClient(paths: [path])
+            for _ in 0..<2 {
+                var count: UInt64 = 0
+                try client.send(.listMemory(session: "a")) { reply in
+                    #expect(reply == .progress(count))
+                    count += 1
+                    return true
+                }
+                #expect(count == 10_000)
+            }
+        }
+    }
+
+    @Test("tells why it would not, and stays")
+    func refusals() async throws {
+        try await self.withServer { path in
+            var client = try ControlClient(paths: [path])
+            let refusal = ControlRefusal(
+                failure: ControlFailure(.noSuchSession, "no such session"))
+            #expect(throws: refusal) { try client.send(.purge(session: "x", .all)) { _ in true } }
+            #expect(throws: ControlRefusal(failure: ControlFailure(.failed, "Trouble()"))) {
+                try client.send(.reload) { _ in true }
+            }
+            try client.send(.status) { _ in true }
+        }
+    }
+
+    @Test("outlives a client that leaves in the middle")
+    func leaver() async throws {
+        try await self.withServer { path in
+            do {
+                var client = try ControlClient(paths: [path])
+                try client.send(.listMemory(session: "a")) { _ in false }
+            }
+            var client = try ControlClient(paths: [path])
+            try client.send(.status) { _ in true }
+        }
+    }
+
+    @Test("is one at a time")
+    func second() async throws {
+        try await self.withServer { path in
+            #expect {
+                _ = try ControlServer(
+                    paths: [path], group: .singleton, responder: ScriptedResponder())
+            } throws: { ($0 as? ControlError)?.code == .inUse }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import Glibc
+import LarderConfig
+import Synchronization
+import Testing
+
+@testable import LarderDaemon
+
+/// Keeps what is written; blocks or fails when told to.
+final class ScriptedSink: LogSink {
+    struct State {
+        var lines: [String] = []
+        var reopened = 0
+        var code: CInt = 0
+    }
+
+    final class Book: Sendable {
+        let state = Mutex(State())
+        let gate = DispatchSemaphore(value: 0)
+        let entered = DispatchSemaphore(value: 0)
+        let isGated: Bool
+
+        init(isGated: Bool = false) { self.isGated = isGated }
+    }
+
+    let book: Book
+
+    init(_ book: Book) { self.book = book }
+
+    func write(_ lines: [[UInt8]]) -> CInt {
+        if self.book.isGated {
+            self.book.entered.signal()
+            self.book.gate.wait()
+        }
+        return self.book.state.withLock { state in
+            if state.code == 0 {
+                state.lines += lines.map { String(decoding: $0, as: UTF8.self) }
+            }
+            return state.code
+        }
+    }
+
+    func reopen() -> CInt {
+        self.book.state.withLock {
+            $0.reopened += 1
+            return $0.code
+        }
+    }
+}
+
+@Suite("The log writer", .timeLimit(.minutes(1)))
+struct LogWriterTests {
+    private final class Notices: Sendable {
+        let list = Mutex<[LogWriter.Notice]>([])
+        func add(_ notice: LogWriter.Notice) { self.list.withLock { $0.append(notice) } }
+        var all: [LogWriter.Notice] { self.list.withLock { $0 } }
+    }
+
+    private func flush(_ writer: LogWriter) async {
+        await withCheckedContinuation { done in writer.flush { done.resume() } }
+    }
+
+    @Test("keeps the order, and closes with everything written")
+    func order() async {
+        let book = ScriptedSink.Book()
+        let writer = LogWriter(sink: ScriptedSink(book)) { _ in }
+        let expected = (0..<1000).map { "line \($0)\n" }
+        for line in expected { writer.record(Array(line.utf8)) }
+        await writer.close()
+        #expect(book.state.withLock { $0.lines } == expected)
+        #expect(writer.lost == 0)
+    }
+
+    @Test("drops what does not fit while the sink is slow, and tells how much")
+    func full() async {
+        let book = ScriptedSink.Book(isGated: true)
+        let notices = Notices()
+        let writer = LogWriter(sink: ScriptedSink(book), capacity: 10) { notices.add($0) }
+        writer.record(Array("first\n".utf8))
+        // The writer is inside the sink now, and its queue is empty.
+        while book.entered.wait(timeout: .now() + 30) == .timedOut {}
+        writer.record(Array("12345678\n".utf8))
+        writer.record(Array("too much\n".utf8))
+        writer.record(Array("likewise\n".utf8))
+        book.gate.signal()
+        book.gate.signal()
+        await writer.close()
+        #expect(book.state.withLock { $0.lines } == ["first\n", "12345678\n"])
+        #expect(writer.lost == 2)
+        #expect(notices.all == [.lost(2)])
+    }
+
+    @Test("says once that the sink failed, and again after it worked")
+    func failing() async {
+        let book = ScriptedSink.Book()
+        let notices = Notices()
+        let writer = LogWriter(sink: ScriptedSink(book)) { notices.add($0) }
+        for code in [ENOSPC, ENOSPC, 0, EIO] {
+            book.state.withLock { $0.code = code }
+            writer.record([0x61, 0x0A])
+            await self.flush(writer)
+        }
+        #expect(notices.all == [.failed(ENOSPC), .failed(EIO)])
+        #expect(writer.lost == 3)
+        await writer.close()
+    }
+
+    @Test("writes to a file, and to a new one after a rotation")
+    func rotation() async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-log-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.path + "/access.log"
+        let writer = try #require(
+            try LogWriter.open(.file(FilePath(path))) { Issue.record("\($0)") })
+        writer.record(Array("one\n".utf8))
+        await self.flush(writer)
+        #expect(unsafe rename(path, path + ".1") == 0)
+        writer.record(Array("two\n".utf8))
+        writer.reopen()
+        writer.record(Array("three\n".utf8))
+        await writer.close()
+        #expect(try String(contentsOfFile: path + ".1", encoding: .utf8) == "one\ntwo\n")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "three\n")
+        var status = stat()
+        #expect(unsafe stat(path, &status) == 0)
+        #expect(status.st_mode & 0o007 == 0)
+    }
+
+    @Test("changes over to another sink after the lines before it")
+    func replacement() async {
+        let old = ScriptedSink.Book()
+        let new = ScriptedSink.Book()
+        let writer = LogWriter(sink: ScriptedSink(old)) { _ in }
+        writer.record(Array("a\n".utf8))
+        writer.replace(sink: ScriptedSink(new))
+        writer.record(Array("b\n".utf8))
+        await writer.close()
+        #expect(old.state.withLock { $0.lines } == ["a\n"])
+        #expect(new.state.withLock { $0.lines } == ["b\n"])
+    }
+
+    @Test("A file that cannot be opened is told with its path")
+    func unopenable() {
+        #expect(throws: LogError(path: "/nowhere/x", code: ENOENT)) {
+            try LogWriter.open(.file(FilePath("/nowhere/x"))) { _ in }
+        }
+    }
+
+    @Test("The journal gets a datagram of fields a line")
+    func journal() throws {
+        let path = "/tmp/larder-journal-\(UUID().uuidString.prefix(8))"
+        let receiver = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
+        defer {
+            close(receiver)
+            unsafe unlink(path)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) {
+            unsafe $0.copyBytes(from: Array(path.utf8))
+        }
+        let bound = unsafe withUnsafePointer(to: &address) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(receiver, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+        let sink = JournalSink(path: path)
+        #expect(sink.write([Array("hello\n".utf8)]) == 0)
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = unsafe read(receiver, &bytes, bytes.count)
+        #expect(
+            String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+                == "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=hello\n")
+    }
+}
