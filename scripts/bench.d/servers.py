@@ -23,7 +23,8 @@ def free_port():
 
 def find(command):
     """The path of a command, also where only root has it on PATH."""
-    return shutil.which(command, path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin")
+    folders = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    return shutil.which(command, path=folders)
 
 
 def fill_in(template, target, **values):

@@ -3,8 +3,8 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# What the build needs, as "package:how to see that it is there". A package's name alone is looked
-# up with dpkg; a command or header is looked for itself, so that another way to install it counts.
+# What the build needs, as "package:how to see that it is there". The command, header or file is
+# looked for, not the package, so that another way to install it counts, too.
 BUILD_PACKAGES=(
     libcurl4-openssl-dev:header=curl/curl.h
     liblmdb-dev:header=lmdb.h
@@ -132,5 +132,6 @@ require_swift() {
     [[ -n $version ]] || die "swift --version says nothing that can be understood"
     local major=${version%%.*} minor=${version#*.}
     ((major > 6 || (major == 6 && minor >= 3))) \
-        || die "Swift $version is too old: Larder needs 6.3 or later (https://www.swift.org/install)"
+        || die "Swift $version is too old: Larder needs 6.3 or later" \
+            "(https://www.swift.org/install/linux/)"
 }

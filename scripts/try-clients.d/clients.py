@@ -286,11 +286,11 @@ class BigFile(Client):
                                 self.origins.url("files/big.bin"))
         size, speed = said.split()
         self.trial.remark(
-            f"run {turn}: {float(speed) / (1 << 20):.0f} MiB/s, resident at most {watch.peak:.0f} MiB "
-            f"(of it {watch.peak_anonymous:.0f} MiB not of files)")
+            f"run {turn}: {float(speed) / (1 << 20):.0f} MiB/s, resident at most "
+            f"{watch.peak:.0f} MiB (of it {watch.peak_anonymous:.0f} MiB not of files)")
         expect(int(size) == origins.BIG_FILE_BYTES, f"{size} bytes came")
         expect(watch.peak < PEAK_LIMIT or self.proxy.name != "Larder",
-               f"the proxy's resident memory reached {watch.peak:.0f} MiB; {PEAK_LIMIT} are allowed")
+               f"the proxy's resident memory reached {watch.peak:.0f} MiB; the limit is {PEAK_LIMIT}")
         return size
 
 
