@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from servers import find, free_port, owned_by, wait_for_port
+from servers import Unavailable, find, free_port, owned_by, wait_for_port
 
 LARDER = """\
 listeners:
@@ -75,7 +75,12 @@ class Proxy:
             self.process = subprocess.Popen(
                 [str(word) for word in self.command()], stdout=log, stderr=log,
                 stdin=subprocess.DEVNULL, env=self.environment)
-        wait_for_port(self.port, self.process)
+        try:
+            wait_for_port(self.port, self.process)
+        except Unavailable as reason:
+            said = (self.directory / "output.log").read_text(errors="replace").strip()[-2000:]
+            self.stop()
+            raise Unavailable(f"{self.name} did not start: {reason}\n{said}") from None
 
     def stop(self):
         """Ends the proxy in order; whether it did within the time that its drain may take."""
