@@ -3,169 +3,114 @@ import LarderPolicy
 
 /// What the memory tier knows of the tier below it, for the keys of one part. A value.
 struct LowerView: Sendable {
-    /// Keys of which the lower tier has nothing, and memory neither.
-    var absent = HashSet(limit: 4096)
-    /// Lookups of the lower tier under way, by key.
-    var asks: [Int: Ask] = [:]
-    /// Responses committed to the lower tier that it has neither shown nor given up yet.
-    var landings: [Landing] = []
-    /// Ids that are being removed from the lower tier: no lookup may show them any more.
-    var hidden: [ObjectID: Int] = [:]
-    /// Keys that are being removed from the lower tier as a whole, and how often at once.
-    var purging: [Int: Int] = [:]
-    var aliases = Aliases()
+  /// Keys of which the lower tier has nothing, and memory neither.
+  var absent = RecentHashes(limit: 4096)
+  /// Lookups of the lower tier under way, by key.
+  var asks: [Int: Ask] = [:]
+  /// Responses committed to the lower tier that it has neither shown nor given up yet.
+  var landings: [Landing] = []
+  /// Ids that are being removed from the lower tier: no lookup may show them any more.
+  var hidden: [ObjectID: Int] = [:]
+  /// Keys that are being removed from the lower tier as a whole, and how often at once.
+  var purging: [Int: Int] = [:]
+  var aliases = Aliases()
+  var heads = LatestHeads()
 
-    /// A lookup of one key in the lower tier, or several at once.
-    struct Ask: Sendable {
-        var count = 0
-        /// Something may have come to the lower tier since the first of them began: their answers
-        /// do not tell all.
-        var isTainted = false
+  /// A lookup of one key in the lower tier, or several at once.
+  struct Ask: Sendable {
+    var count = 0
+    /// Something may have come to the lower tier since the first of them began: their answers
+    /// do not tell all.
+    var isTainted = false
+  }
+
+  /// A response on its way from `commit` to the lower tier's `.visible`.
+  struct Landing: Sendable {
+    /// The id it has in memory; also names it where memory did not take it.
+    let ticket: ObjectID
+    let key: HashedKey
+    let isInMemory: Bool
+    /// As it was committed, to know the lower tier's copy by.
+    let object: StoredObject
+    /// Lower ids that it replaces: hidden from lookups, for memory has shown it already.
+    let replaced: [ObjectID]
+    /// It was removed on its way: to be removed again as soon as it has landed.
+    var isDoomed = false
+    /// It was freshened on its way: the head to write once it has landed.
+    var newHead: StoredHead?
+    /// Removals that have not ended before it is gone.
+    var waiters: [PendingRemoval] = []
+  }
+
+  mutating func beganAsking(_ hash: Int) {
+    self.asks[hash, default: Ask()].count += 1
+  }
+
+  /// A lookup has its answer; whether that tells all.
+  mutating func endedAsking(_ hash: Int) -> Bool {
+    guard var ask = self.asks[hash] else { return false }
+    ask.count -= 1
+    self.asks[hash] = ask.count > 0 ? ask : nil
+    return !ask.isTainted
+  }
+
+  mutating func taint(_ hash: Int) {
+    self.asks[hash]?.isTainted = true
+  }
+
+  /// Dooms the landings that `matches` says; they are settled with `removal` when they are gone.
+  mutating func doom(for removal: PendingRemoval?, where matches: (Landing) -> Bool) {
+    for i in self.landings.indices where matches(self.landings[i]) {
+      self.landings[i].isDoomed = true
+      if let removal {
+        removal.expectOneMore()
+        self.landings[i].waiters.append(removal)
+      }
     }
+  }
 
-    /// A response on its way from `commit` to the lower tier's `.visible`.
-    struct Landing: Sendable {
-        /// The id it has in memory; also names it where memory did not take it.
-        let ticket: ObjectID
-        let key: HashedKey
-        let isInMemory: Bool
-        /// As it was committed, to know the lower tier's copy by.
-        let object: StoredObject
-        /// Lower ids that it replaces: hidden from lookups, for memory has shown it already.
-        let replaced: [ObjectID]
-        /// It was removed on its way: to be removed again as soon as it has landed.
-        var isDoomed = false
-        /// It was freshened on its way: the head to write once it has landed.
-        var newHead: StoredHead?
-        /// Removals that have not ended before it is gone.
-        var waiters: [PendingRemoval] = []
+  /// Notes the head to write once the response has landed; false where it is not landing.
+  mutating func setNewHead(_ head: StoredHead, ticket: ObjectID) -> Bool {
+    guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else {
+      return false
     }
+    self.landings[i].newHead = head
+    return true
+  }
 
-    mutating func beganAsking(_ hash: Int) {
-        self.asks[hash, default: Ask()].count += 1
+  /// Takes out a landing that has come to its end.
+  mutating func endLanding(_ ticket: ObjectID) -> Landing? {
+    guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else { return nil }
+    return self.landings.remove(at: i)
+  }
+
+  mutating func hide(_ ids: [ObjectID]) {
+    for id in ids { self.hidden[id, default: 0] += 1 }
+  }
+
+  mutating func unhide(_ ids: [ObjectID]) {
+    for id in ids {
+      guard let count = self.hidden[id] else { continue }
+      self.hidden[id] = count > 1 ? count - 1 : nil
     }
+  }
 
-    /// A lookup has its answer; whether that tells all.
-    mutating func endedAsking(_ hash: Int) -> Bool {
-        guard var ask = self.asks[hash] else { return false }
-        ask.count -= 1
-        self.asks[hash] = ask.count > 0 ? ask : nil
-        return !ask.isTainted
+  mutating func beganPurging(_ hash: Int) {
+    self.purging[hash, default: 0] += 1
+  }
+
+  mutating func endedPurging(_ hash: Int) {
+    guard let count = self.purging[hash] else { return }
+    self.purging[hash] = count > 1 ? count - 1 : nil
+  }
+
+  /// Whether a lookup may show `found`, which the lower tier has answered with.
+  func mayShow(_ found: StoredObject, of key: HashedKey) -> Bool {
+    if self.hidden[found.id] != nil { return false }
+    for landing in self.landings where landing.key == key {
+      if landing.isInMemory, landing.replaced.contains(found.id) { return false }
+      if landing.isDoomed, landing.object.isCopy(of: found) { return false }
     }
-
-    mutating func taint(_ hash: Int) {
-        self.asks[hash]?.isTainted = true
-    }
-
-    /// Dooms the landings that `matches` says; they are settled with `removal` when they are gone.
-    mutating func doom(for removal: PendingRemoval?, where matches: (Landing) -> Bool) {
-        for i in self.landings.indices where matches(self.landings[i]) {
-            self.landings[i].isDoomed = true
-            if let removal {
-                removal.expectOneMore()
-                self.landings[i].waiters.append(removal)
-            }
-        }
-    }
-
-    mutating func hide(_ ids: [ObjectID]) {
-        for id in ids { self.hidden[id, default: 0] += 1 }
-    }
-
-    mutating func unhide(_ ids: [ObjectID]) {
-        for id in ids {
-            guard let count = self.hidden[id] else { continue }
-            self.hidden[id] = count > 1 ? count - 1 : nil
-        }
-    }
-
-    mutating func beganPurging(_ hash: Int) {
-        self.purging[hash, default: 0] += 1
-    }
-
-    mutating func endedPurging(_ hash: Int) {
-        guard let count = self.purging[hash] else { return }
-        self.purging[hash] = count > 1 ? count - 1 : nil
-    }
-
-    /// Whether a lookup may show `found`, which the lower tier has answered with.
-    func mayShow(_ found: StoredObject, of key: HashedKey) -> Bool {
-        if self.hidden[found.id] != nil { return false }
-        for landing in self.landings where landing.key == key {
-            if landing.isInMemory, landing.replaced.contains(found.id) { return false }
-            if landing.isDoomed, landing.object.isCopy(of: found) { return false }
-        }
-        return true
-    }
-}
-
-/// The last hashes put in, first in, first out.
-struct HashSet: Sendable {
-    private let limit: Int
-    /// A ring once it is full.
-    private var order: [Int] = []
-    private var next = 0
-    private var members: Set<Int> = []
-
-    init(limit: Int) {
-        self.limit = limit
-    }
-
-    func contains(_ hash: Int) -> Bool { self.members.contains(hash) }
-
-    mutating func insert(_ hash: Int) {
-        guard self.members.insert(hash).inserted else { return }
-        if self.order.count < self.limit {
-            self.order.append(hash)
-            return
-        }
-        // A hash that was removed and put in again has an older place too and may leave with it.
-        self.members.remove(self.order[self.next])
-        self.members.insert(hash)
-        self.order[self.next] = hash
-        self.next = (self.next + 1) % self.limit
-    }
-
-    /// Whether it was in.
-    @discardableResult
-    mutating func remove(_ hash: Int) -> Bool {
-        self.members.remove(hash) != nil
-    }
-}
-
-/// The lower ids of entries that memory has evicted, for those who hold their memory ids still.
-struct Aliases: Sendable {
-    /// What became of an id of the memory tier that is no longer there.
-    enum Meaning: Equatable {
-        case lower(ObjectID)
-        /// There certainly is no copy of it.
-        case nothing
-        /// Too long ago to say.
-        case forgotten
-    }
-
-    private static let limit = 1024
-    private var order: [ObjectID] = []
-    private var next = 0
-    private var meanings: [ObjectID: ObjectID] = [:]
-    /// No id up to here is known any more for certain.
-    private var floor = ObjectID(rawValue: 0)
-
-    mutating func note(_ id: ObjectID, is lowerID: ObjectID) {
-        guard self.meanings.updateValue(lowerID, forKey: id) == nil else { return }
-        if self.order.count < Self.limit {
-            self.order.append(id)
-            return
-        }
-        let oldest = self.order[self.next]
-        self.meanings.removeValue(forKey: oldest)
-        self.floor = max(self.floor, oldest)
-        self.order[self.next] = id
-        self.next = (self.next + 1) % Self.limit
-    }
-
-    func meaning(of id: ObjectID) -> Meaning {
-        if let lowerID = self.meanings[id] { return .lower(lowerID) }
-        return id <= self.floor ? .forgotten : .nothing
-    }
+    return true
+  }
 }
