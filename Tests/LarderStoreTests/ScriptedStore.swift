@@ -25,6 +25,7 @@ final class ScriptedStore: ObjectStore {
         var calls: [Call] = []
         var isHeld = false
         var waiting: [@Sendable () -> Void] = []
+        var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
         var refuses = false
         var failure: SinkAbandonment?
         var nextID: UInt64 = 100
@@ -39,6 +40,17 @@ final class ScriptedStore: ObjectStore {
     /// Lets sinks fail when they are to commit; nil lets them succeed again.
     func fail(_ failure: SinkAbandonment?) { self.state.withLock { $0.failure = failure } }
     func hold() { self.state.withLock { $0.isHeld = true } }
+
+    /// Makes everything happen in order, wherever the stream is read, until it is finished.
+    func runElsewhere() -> AsyncStream<@Sendable () -> Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: (@Sendable () -> Void).self)
+        self.state.withLock { $0.elsewhere = continuation }
+        return stream
+    }
+
+    func finishElsewhere() {
+        self.state.withLock { $0.elsewhere?.finish() }
+    }
 
     /// Lets the oldest thing that waits happen; false where none does.
     @discardableResult
@@ -97,6 +109,10 @@ final class ScriptedStore: ObjectStore {
 
     fileprivate func perform(_ work: @escaping @Sendable () -> Void) {
         let isHeld = self.state.withLock { state in
+            if let elsewhere = state.elsewhere {
+                elsewhere.yield(work)
+                return true
+            }
             if state.isHeld { state.waiting.append(work) }
             return state.isHeld
         }
