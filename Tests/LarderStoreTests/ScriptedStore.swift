@@ -60,6 +60,11 @@ final class ScriptedStore: ObjectStore {
         return next != nil
     }
 
+    /// Lets the newest thing that waits happen, out of its turn.
+    func stepLast() {
+        self.state.withLock { $0.waiting.popLast() }?()
+    }
+
     /// Lets all that waits happen, and what comes later at once.
     func letGo() {
         self.state.withLock { $0.isHeld = false }

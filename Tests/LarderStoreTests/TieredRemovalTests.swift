@@ -118,6 +118,20 @@ struct TieredRemovalTests {
         #expect(observer.heard.outcomes.count == 1)
     }
 
+    @Test("removes again what lands after the purge went by")
+    func purgedBeforeLanding() {
+        let tiers = Tiers()
+        tiers.disk.hold()
+        tiers.store.put("a")
+        let count = tiers.removed("a")
+        // As if the purge had come between memory's commit and the lower tier's.
+        tiers.disk.stepLast()
+        #expect(count.all.isEmpty)
+        tiers.disk.letGo()
+        #expect(tiers.disk.ids("a").isEmpty)
+        #expect(count.all == [1])
+    }
+
     @Test("tells that a large one purged on its way was not stored")
     func purgedLarge() {
         let tiers = Tiers()

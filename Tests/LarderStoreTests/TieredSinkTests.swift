@@ -124,9 +124,11 @@ struct TieredSinkTests {
         #expect(tiers.disk.ids("a").count == 1)
     }
 
-    @Test("hides what it replaces while the lower tier still shows it")
-    func replacedHidden() {
+    @Test(
+        "hides what it replaces while the lower tier still shows it", arguments: [true, false])
+    func replacedHidden(refuses: Bool) {
         let tiers = Tiers()
+        if refuses { tiers.disk.refuse() }
         let old = tiers.disk.seed("a")
         let answer = Box<[StoredObject]>()
         tiers.disk.hold()
