@@ -7,96 +7,96 @@ import Synchronization
 /// Its bytes are copied: a piece is a slice of a receive buffer, which may be far larger than it,
 /// and the bound of the tier can count only storage that no one else holds.
 final class CollectedBody: Sendable {
-  private struct State {
-    /// nil once it has been given up.
-    var buffer: ByteBuffer?
-    let limit: Int
-  }
-
-  private let state: Mutex<State>
-
-  /// - Parameters:
-  ///   - length: the expected length, to get the room for it at once.
-  ///   - limit: the most bytes that it takes.
-  init(length: UInt64?, limit: UInt64) {
-    let limit = Int(clamping: limit)
-    // Not the whole of an announced length: it is an origin's word so far.
-    let expected = min(Int(clamping: length ?? 0), limit, 65_536)
-    self.state = Mutex(
-      State(buffer: ByteBufferAllocator().buffer(capacity: expected), limit: limit))
-  }
-
-  /// Takes a piece. false, and everything is given up, when it does not fit.
-  func append(_ piece: ByteBuffer) -> Bool {
-    self.state.withLock { state in
-      guard let held = state.buffer?.readableBytes,
-        piece.readableBytes <= state.limit - held
-      else {
-        state.buffer = nil
-        return false
-      }
-      _ = state.buffer?.writeImmutableBuffer(piece)
-      return true
+    private struct State {
+        /// nil once it has been given up.
+        var buffer: ByteBuffer?
+        let limit: Int
     }
-  }
 
-  /// The whole body in a storage that is not much larger than it; nil if it was given up.
-  ///
-  /// What has been collected stays readable through readers.
-  func finish() -> ByteBuffer? {
-    self.state.withLock { state in
-      if let bytes = state.buffer, bytes.readableBytes == 0 { state.buffer = ByteBuffer() }
-      return state.buffer
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - length: the expected length, to get the room for it at once.
+    ///   - limit: the most bytes that it takes.
+    init(length: UInt64?, limit: UInt64) {
+        let limit = Int(clamping: limit)
+        // Not the whole of an announced length: it is an origin's word so far.
+        let expected = min(Int(clamping: length ?? 0), limit, 65_536)
+        self.state = Mutex(
+            State(buffer: ByteBufferAllocator().buffer(capacity: expected), limit: limit))
     }
-  }
 
-  func giveUp() {
-    self.state.withLock { $0.buffer = nil }
-  }
-
-  /// A source of what has been collected from `offset` on.
-  func reader(from offset: UInt64) -> (any BodySource)? {
-    let end = self.state.withLock { $0.buffer?.readableBytes }
-    guard let end, let start = Int(exactly: offset), start <= end else { return nil }
-    return CollectedSource(self, range: start..<end)
-  }
-
-  /// A copy of at most `length` bytes at `start`: a shared slice would make the next piece that
-  /// is appended copy all that was collected.
-  fileprivate func copy(at start: Int, length: Int) -> ByteBuffer? {
-    self.state.withLock { state in
-      state.buffer?.viewBytes(at: start, length: length).map { ByteBuffer(bytes: $0) }
+    /// Takes a piece. false, and everything is given up, when it does not fit.
+    func append(_ piece: ByteBuffer) -> Bool {
+        self.state.withLock { state in
+            guard let held = state.buffer?.readableBytes,
+                piece.readableBytes <= state.limit - held
+            else {
+                state.buffer = nil
+                return false
+            }
+            _ = state.buffer?.writeImmutableBuffer(piece)
+            return true
+        }
     }
-  }
+
+    /// The whole body in a storage that is not much larger than it; nil if it was given up.
+    ///
+    /// What has been collected stays readable through readers.
+    func finish() -> ByteBuffer? {
+        self.state.withLock { state in
+            if let bytes = state.buffer, bytes.readableBytes == 0 { state.buffer = ByteBuffer() }
+            return state.buffer
+        }
+    }
+
+    func giveUp() {
+        self.state.withLock { $0.buffer = nil }
+    }
+
+    /// A source of what has been collected from `offset` on.
+    func reader(from offset: UInt64) -> (any BodySource)? {
+        let end = self.state.withLock { $0.buffer?.readableBytes }
+        guard let end, let start = Int(exactly: offset), start <= end else { return nil }
+        return CollectedSource(self, range: start..<end)
+    }
+
+    /// A copy of at most `length` bytes at `start`: a shared slice would make the next piece that
+    /// is appended copy all that was collected.
+    fileprivate func copy(at start: Int, length: Int) -> ByteBuffer? {
+        self.state.withLock { state in
+            state.buffer?.viewBytes(at: start, length: length).map { ByteBuffer(bytes: $0) }
+        }
+    }
 }
 
 /// Reads a body that may still grow, up to where it ended when the reader was asked for.
 private final class CollectedSource: BodySource {
-  private static let pieceSize = 65_536
+    private static let pieceSize = 65_536
 
-  private let body: CollectedBody
-  /// What is left; nil after `cancel`.
-  private let rest: Mutex<Range<Int>?>
+    private let body: CollectedBody
+    /// What is left; nil after `cancel`.
+    private let rest: Mutex<Range<Int>?>
 
-  init(_ body: CollectedBody, range: Range<Int>) {
-    self.body = body
-    self.rest = Mutex(range)
-  }
-
-  func attach(wake: @escaping @Sendable () -> Void) {}
-
-  func next() -> BodyStep {
-    guard let range = self.rest.withLock({ $0 }) else { return .failed(.cancelled) }
-    if range.isEmpty { return .end(trailers: Fields()) }
-    let length = min(range.count, Self.pieceSize)
-    guard let piece = self.body.copy(at: range.lowerBound, length: length) else {
-      return .failed(.store("the response is no longer being stored"))
+    init(_ body: CollectedBody, range: Range<Int>) {
+        self.body = body
+        self.rest = Mutex(range)
     }
-    self.rest.withLock { if $0 != nil { $0 = range.lowerBound + length..<range.upperBound } }
-    return .piece(piece)
-  }
 
-  func cancel() {
-    self.rest.withLock { $0 = nil }
-  }
+    func attach(wake: @escaping @Sendable () -> Void) {}
+
+    func next() -> BodyStep {
+        guard let range = self.rest.withLock({ $0 }) else { return .failed(.cancelled) }
+        if range.isEmpty { return .end(trailers: Fields()) }
+        let length = min(range.count, Self.pieceSize)
+        guard let piece = self.body.copy(at: range.lowerBound, length: length) else {
+            return .failed(.store("the response is no longer being stored"))
+        }
+        self.rest.withLock { if $0 != nil { $0 = range.lowerBound + length..<range.upperBound } }
+        return .piece(piece)
+    }
+
+    func cancel() {
+        self.rest.withLock { $0 = nil }
+    }
 }

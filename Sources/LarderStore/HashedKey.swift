@@ -4,19 +4,19 @@ import LarderPolicy
 ///
 /// The hash is seeded anew by each process, so that strangers cannot make keys collide.
 struct HashedKey: Hashable, Sendable {
-  let key: CacheKey
-  let hashed: Int
+    let key: CacheKey
+    let hashed: Int
 
-  init(_ key: CacheKey) {
-    self.key = key
-    self.hashed = key.hashValue
-  }
+    init(_ key: CacheKey) {
+        self.key = key
+        self.hashed = key.hashValue
+    }
 
-  static func == (a: HashedKey, b: HashedKey) -> Bool {
-    a.hashed == b.hashed && a.key == b.key
-  }
+    static func == (a: HashedKey, b: HashedKey) -> Bool {
+        a.hashed == b.hashed && a.key == b.key
+    }
 
-  func hash(into hasher: inout Hasher) {
-    hasher.combine(self.hashed)
-  }
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.hashed)
+    }
 }

@@ -4,63 +4,63 @@ import NIOCore
 
 /// A stored response in the memory tier, with what ties it to the lower one.
 struct MemoryEntry: Sendable {
-  var object: StoredObject
-  /// Its id in the lower tier, once that has it.
-  var lowerID: ObjectID?
-  /// Whether the lower tier is about to show it.
-  var isLanding = false
+    var object: StoredObject
+    /// Its id in the lower tier, once that has it.
+    var lowerID: ObjectID?
+    /// Whether the lower tier is about to show it.
+    var isLanding = false
 
-  /// Whether `id` names it, in either tier.
-  func isNamed(_ id: ObjectID) -> Bool {
-    self.object.id == id || self.lowerID == id
-  }
+    /// Whether `id` names it, in either tier.
+    func isNamed(_ id: ObjectID) -> Bool {
+        self.object.id == id || self.lowerID == id
+    }
 
-  /// Whether it comes before `other` in an answer: the most recent response first, as RFC 9111
-  /// §4 has it chosen.
-  func precedes(_ other: MemoryEntry) -> Bool { self.object.precedes(other.object) }
+    /// Whether it comes before `other` in an answer: the most recent response first, as RFC 9111
+    /// §4 has it chosen.
+    func precedes(_ other: MemoryEntry) -> Bool { self.object.precedes(other.object) }
 }
 
 extension StoredObject {
-  func precedes(_ other: StoredObject) -> Bool {
-    if self.head.responseTime != other.head.responseTime {
-      return self.head.responseTime > other.head.responseTime
+    func precedes(_ other: StoredObject) -> Bool {
+        if self.head.responseTime != other.head.responseTime {
+            return self.head.responseTime > other.head.responseTime
+        }
+        if self.head.requestTime != other.head.requestTime {
+            return self.head.requestTime > other.head.requestTime
+        }
+        return self.id > other.id
     }
-    if self.head.requestTime != other.head.requestTime {
-      return self.head.requestTime > other.head.requestTime
-    }
-    return self.id > other.id
-  }
 
-  /// Whether both are copies of one response, stored at once in two tiers. A 304 changes neither
-  /// the moment of storing nor the body.
-  func isCopy(of other: StoredObject) -> Bool {
-    self.head.storedTime == other.head.storedTime && self.bodyLength == other.bodyLength
-      && self.head.method == other.head.method
-      && self.head.varyingFields == other.head.varyingFields
-  }
+    /// Whether both are copies of one response, stored at once in two tiers. A 304 changes neither
+    /// the moment of storing nor the body.
+    func isCopy(of other: StoredObject) -> Bool {
+        self.head.storedTime == other.head.storedTime && self.bodyLength == other.bodyLength
+            && self.head.method == other.head.method
+            && self.head.varyingFields == other.head.varyingFields
+    }
 }
 
 /// What an entry costs: the bytes that the process really holds for it.
 enum MemoryCost {
-  /// Bookkeeping of an entry: its place in the table of entries and in the index, the node of
-  /// the eviction policy and a remembered ghost, the storage objects of body and fields with
-  /// what the allocator adds to each. Measured: 20,000 entries of 1 KiB each, growth of the
-  /// resident set less what is counted below.
-  static let perEntry: UInt64 = 1024
+    /// Bookkeeping of an entry: its place in the table of entries and in the index, the node of
+    /// the eviction policy and a remembered ghost, the storage objects of body and fields with
+    /// what the allocator adds to each. Measured: 20,000 entries of 1 KiB each, growth of the
+    /// resident set less what is counted below.
+    static let perEntry: UInt64 = 1024
 
-  static func of(_ object: StoredObject) -> UInt64 {
-    var bytes = Self.perEntry
-    bytes += UInt64(object.body.resident?.storageCapacity ?? 0)
-    bytes += UInt64(object.key.bytes.capacity)
-    bytes += UInt64(object.head.reason.utf8.count)
-    bytes += Self.of(object.head.fields)
-    bytes += Self.of(object.head.varyingFields)
-    bytes += Self.of(object.trailers)
-    return bytes
-  }
+    static func of(_ object: StoredObject) -> UInt64 {
+        var bytes = Self.perEntry
+        bytes += UInt64(object.body.resident?.storageCapacity ?? 0)
+        bytes += UInt64(object.key.bytes.capacity)
+        bytes += UInt64(object.head.reason.utf8.count)
+        bytes += Self.of(object.head.fields)
+        bytes += Self.of(object.head.varyingFields)
+        bytes += Self.of(object.trailers)
+        return bytes
+    }
 
-  private static func of(_ fields: Fields) -> UInt64 {
-    UInt64(fields.bytes.capacity)
-      + UInt64(fields.lines.capacity * MemoryLayout<Fields.Line>.stride)
-  }
+    private static func of(_ fields: Fields) -> UInt64 {
+        UInt64(fields.bytes.capacity)
+            + UInt64(fields.lines.capacity * MemoryLayout<Fields.Line>.stride)
+    }
 }

@@ -6,215 +6,215 @@ import LarderPolicy
 /// It also keeps what the two tiers must know of each other about these keys (`lower`), because
 /// both must change in one step.
 struct MemoryShard: Sendable {
-  typealias Slot = EvictionPolicy.Slot
+    typealias Slot = EvictionPolicy.Slot
 
-  /// The variants of one key.
-  private struct Variants {
-    /// Most recent response first.
-    var slots: [Slot]
-    /// Whether the lower tier has no variant but those here.
-    var isComplete: Bool
-  }
-
-  private let variantsPerKey: Int
-  private var index: [HashedKey: Variants] = [:]
-  /// By slot.
-  private var entries: [MemoryEntry?] = []
-  private var policy: EvictionPolicy
-  private var victims: [Slot] = []
-
-  /// Keys removed as a whole.
-  var removals = MarkLog()
-  /// Keys of which anything was removed, replaced or freshened.
-  var changes = MarkLog()
-  /// The latest removal by predicate that has reached this part.
-  var sweptMark: UInt64 = 0
-  var isClosed = false
-  var lower = LowerView()
-  private(set) var evictions: UInt64 = 0
-  private(set) var hits: UInt64 = 0
-
-  init(capacity: ByteCount, variantsPerKey: Int) {
-    self.variantsPerKey = variantsPerKey
-    self.policy = EvictionPolicy(capacity: capacity)
-  }
-
-  var bytes: UInt64 { self.policy.bytes }
-  var count: Int { self.policy.count }
-  /// One above the largest slot there ever was.
-  var slotCount: Int { self.entries.count }
-
-  // MARK: Finding
-
-  /// All variants, most recent first.
-  func objects(of key: HashedKey) -> [StoredObject] {
-    guard let slots = self.index[key]?.slots else { return [] }
-    return slots.compactMap { self.entries[$0.index]?.object }
-  }
-
-  func entries(of key: HashedKey) -> [MemoryEntry] {
-    guard let slots = self.index[key]?.slots else { return [] }
-    return slots.compactMap { self.entries[$0.index] }
-  }
-
-  func entry(_ id: ObjectID, of key: HashedKey) -> MemoryEntry? {
-    self.slot(of: id, key).flatMap { self.entries[$0.index] }
-  }
-
-  /// The entry in this slot, if there is one.
-  func entry(at index: Int) -> MemoryEntry? {
-    index < self.entries.count ? self.entries[index] : nil
-  }
-
-  private func slot(of id: ObjectID, _ key: HashedKey) -> Slot? {
-    self.index[key]?.slots.first { self.entries[$0.index]?.isNamed(id) == true }
-  }
-
-  /// Whether what is here is certainly all there is in both tiers.
-  func isComplete(_ key: HashedKey) -> Bool {
-    self.index[key]?.isComplete ?? self.lower.absent.contains(key.hashed)
-  }
-
-  /// Notes that the lower tier has no variants but those here, or that it may.
-  mutating func setComplete(_ isComplete: Bool, _ key: HashedKey) {
-    if self.index[key] != nil {
-      self.index[key]?.isComplete = isComplete
-    } else if isComplete {
-      self.lower.absent.insert(key.hashed)
-    } else {
-      self.lower.absent.remove(key.hashed)
+    /// The variants of one key.
+    private struct Variants {
+        /// Most recent response first.
+        var slots: [Slot]
+        /// Whether the lower tier has no variant but those here.
+        var isComplete: Bool
     }
-  }
 
-  // MARK: Changing
+    private let variantsPerKey: Int
+    private var index: [HashedKey: Variants] = [:]
+    /// By slot.
+    private var entries: [MemoryEntry?] = []
+    private var policy: EvictionPolicy
+    private var victims: [Slot] = []
 
-  /// Takes an entry in, in the place of those that it replaces; false, and nothing is changed,
-  /// where it is larger than this part.
-  mutating func insert(
-    _ entry: MemoryEntry, _ key: HashedKey, replacing: [ObjectID] = []
-  ) -> Bool {
-    let cost = MemoryCost.of(entry.object)
-    guard cost <= self.policy.capacity.bytes, self.policy.capacity > .zero else {
-      return false
+    /// Keys removed as a whole.
+    var removals = MarkLog()
+    /// Keys of which anything was removed, replaced or freshened.
+    var changes = MarkLog()
+    /// The latest removal by predicate that has reached this part.
+    var sweptMark: UInt64 = 0
+    var isClosed = false
+    var lower = LowerView()
+    private(set) var evictions: UInt64 = 0
+    private(set) var hits: UInt64 = 0
+
+    init(capacity: ByteCount, variantsPerKey: Int) {
+        self.variantsPerKey = variantsPerKey
+        self.policy = EvictionPolicy(capacity: capacity)
     }
-    for id in replacing { _ = self.remove(id, of: key) }
-    let slot = self.policy.insert(
-      Self.fingerprint(entry, key), size: cost, victims: &self.victims)
-    // A victim may have had the slot that the new entry gets.
-    self.settleVictims()
-    guard let slot else { return false }
-    while self.entries.count <= slot.index { self.entries.append(nil) }
-    self.entries[slot.index] = entry
-    if self.index[key] == nil {
-      let isComplete = self.lower.absent.remove(key.hashed)
-      self.index[key] = Variants(slots: [slot], isComplete: isComplete)
-    } else {
-      self.index[key]?.slots.append(slot)
-      self.order(key)
+
+    var bytes: UInt64 { self.policy.bytes }
+    var count: Int { self.policy.count }
+    /// One above the largest slot there ever was.
+    var slotCount: Int { self.entries.count }
+
+    // MARK: Finding
+
+    /// All variants, most recent first.
+    func objects(of key: HashedKey) -> [StoredObject] {
+        guard let slots = self.index[key]?.slots else { return [] }
+        return slots.compactMap { self.entries[$0.index]?.object }
     }
-    while let last = self.index[key]?.slots, last.count > self.variantsPerKey,
-      let oldest = last.last
-    {
-      self.policy.remove(oldest)
-      self.evicted(oldest)
+
+    func entries(of key: HashedKey) -> [MemoryEntry] {
+        guard let slots = self.index[key]?.slots else { return [] }
+        return slots.compactMap { self.entries[$0.index] }
     }
-    return true
-  }
 
-  /// Removes an entry by either of its ids, and gives it back.
-  mutating func remove(_ id: ObjectID, of key: HashedKey) -> MemoryEntry? {
-    guard let slot = self.slot(of: id, key) else { return nil }
-    self.policy.remove(slot)
-    return self.takeOut(slot)
-  }
-
-  /// Replaces the head of an entry; what it was before.
-  mutating func update(_ id: ObjectID, of key: HashedKey, head: StoredHead) -> MemoryEntry? {
-    guard let slot = self.slot(of: id, key), let old = self.entries[slot.index] else {
-      return nil
+    func entry(_ id: ObjectID, of key: HashedKey) -> MemoryEntry? {
+        self.slot(of: id, key).flatMap { self.entries[$0.index] }
     }
-    var entry = old
-    entry.object.head = head
-    self.entries[slot.index] = entry
-    self.order(key)
-    self.policy.resize(slot, to: MemoryCost.of(entry.object), victims: &self.victims)
-    self.settleVictims()
-    return old
-  }
 
-  /// Notes a use; the entry as it is now.
-  mutating func use(_ id: ObjectID, of key: HashedKey, at time: Timestamp) -> MemoryEntry? {
-    guard let slot = self.slot(of: id, key) else { return nil }
-    self.policy.hit(slot)
-    self.hits &+= 1
-    self.entries[slot.index]?.object.hits &+= 1
-    let last = self.entries[slot.index]?.object.lastUsed ?? time
-    self.entries[slot.index]?.object.lastUsed = max(last, time)
-    return self.entries[slot.index]
-  }
-
-  /// Notes that the lower tier shows an entry, or (nil) that it will not.
-  mutating func landed(_ id: ObjectID, of key: HashedKey, as lowerID: ObjectID?) {
-    guard let slot = self.slot(of: id, key) else { return }
-    self.entries[slot.index]?.isLanding = false
-    self.entries[slot.index]?.lowerID = lowerID
-  }
-
-  /// Drops everything, for good.
-  mutating func close() {
-    self.isClosed = true
-    self.index = [:]
-    self.entries = []
-    self.policy = EvictionPolicy(capacity: .zero)
-  }
-
-  private static func fingerprint(_ entry: MemoryEntry, _ key: HashedKey) -> UInt64 {
-    let fields = entry.object.head.varyingFields
-    guard !fields.lines.isEmpty else { return UInt64(bitPattern: Int64(key.hashed)) }
-    var hasher = Hasher()
-    hasher.combine(key.hashed)
-    hasher.combine(fields.bytes)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
-  }
-
-  private mutating func order(_ key: HashedKey) {
-    let entries = self.entries
-    self.index[key]?.slots.sort { a, b in
-      guard let a = entries[a.index], let b = entries[b.index] else { return false }
-      return a.precedes(b)
+    /// The entry in this slot, if there is one.
+    func entry(at index: Int) -> MemoryEntry? {
+        index < self.entries.count ? self.entries[index] : nil
     }
-  }
 
-  private mutating func settleVictims() {
-    guard !self.victims.isEmpty else { return }
-    for slot in self.victims { self.evicted(slot) }
-    self.victims.removeAll(keepingCapacity: true)
-  }
+    private func slot(of id: ObjectID, _ key: HashedKey) -> Slot? {
+        self.index[key]?.slots.first { self.entries[$0.index]?.isNamed(id) == true }
+    }
 
-  /// The policy has let go of a slot for want of room.
-  private mutating func evicted(_ slot: Slot) {
-    guard let entry = self.entries[slot.index] else { return }
-    self.evictions &+= 1
-    let key = HashedKey(entry.object.key)
-    if entry.lowerID != nil || entry.isLanding {
-      // The lower tier now knows a variant that is not here.
-      self.setComplete(false, key)
+    /// Whether what is here is certainly all there is in both tiers.
+    func isComplete(_ key: HashedKey) -> Bool {
+        self.index[key]?.isComplete ?? self.lower.absent.contains(key.hashed)
     }
-    if let lowerID = entry.lowerID, lowerID != entry.object.id {
-      self.lower.aliases.note(entry.object.id, is: lowerID)
-    }
-    _ = self.takeOut(slot)
-  }
 
-  private mutating func takeOut(_ slot: Slot) -> MemoryEntry? {
-    guard let entry = self.entries[slot.index] else { return nil }
-    self.entries[slot.index] = nil
-    let key = HashedKey(entry.object.key)
-    self.index[key]?.slots.removeAll { $0 == slot }
-    if let variants = self.index[key], variants.slots.isEmpty {
-      self.index[key] = nil
-      if variants.isComplete { self.lower.absent.insert(key.hashed) }
+    /// Notes that the lower tier has no variants but those here, or that it may.
+    mutating func setComplete(_ isComplete: Bool, _ key: HashedKey) {
+        if self.index[key] != nil {
+            self.index[key]?.isComplete = isComplete
+        } else if isComplete {
+            self.lower.absent.insert(key.hashed)
+        } else {
+            self.lower.absent.remove(key.hashed)
+        }
     }
-    return entry
-  }
+
+    // MARK: Changing
+
+    /// Takes an entry in, in the place of those that it replaces; false, and nothing is changed,
+    /// where it is larger than this part.
+    mutating func insert(
+        _ entry: MemoryEntry, _ key: HashedKey, replacing: [ObjectID] = []
+    ) -> Bool {
+        let cost = MemoryCost.of(entry.object)
+        guard cost <= self.policy.capacity.bytes, self.policy.capacity > .zero else {
+            return false
+        }
+        for id in replacing { _ = self.remove(id, of: key) }
+        let slot = self.policy.insert(
+            Self.fingerprint(entry, key), size: cost, victims: &self.victims)
+        // A victim may have had the slot that the new entry gets.
+        self.settleVictims()
+        guard let slot else { return false }
+        while self.entries.count <= slot.index { self.entries.append(nil) }
+        self.entries[slot.index] = entry
+        if self.index[key] == nil {
+            let isComplete = self.lower.absent.remove(key.hashed)
+            self.index[key] = Variants(slots: [slot], isComplete: isComplete)
+        } else {
+            self.index[key]?.slots.append(slot)
+            self.order(key)
+        }
+        while let last = self.index[key]?.slots, last.count > self.variantsPerKey,
+            let oldest = last.last
+        {
+            self.policy.remove(oldest)
+            self.evicted(oldest)
+        }
+        return true
+    }
+
+    /// Removes an entry by either of its ids, and gives it back.
+    mutating func remove(_ id: ObjectID, of key: HashedKey) -> MemoryEntry? {
+        guard let slot = self.slot(of: id, key) else { return nil }
+        self.policy.remove(slot)
+        return self.takeOut(slot)
+    }
+
+    /// Replaces the head of an entry; what it was before.
+    mutating func update(_ id: ObjectID, of key: HashedKey, head: StoredHead) -> MemoryEntry? {
+        guard let slot = self.slot(of: id, key), let old = self.entries[slot.index] else {
+            return nil
+        }
+        var entry = old
+        entry.object.head = head
+        self.entries[slot.index] = entry
+        self.order(key)
+        self.policy.resize(slot, to: MemoryCost.of(entry.object), victims: &self.victims)
+        self.settleVictims()
+        return old
+    }
+
+    /// Notes a use; the entry as it is now.
+    mutating func use(_ id: ObjectID, of key: HashedKey, at time: Timestamp) -> MemoryEntry? {
+        guard let slot = self.slot(of: id, key) else { return nil }
+        self.policy.hit(slot)
+        self.hits &+= 1
+        self.entries[slot.index]?.object.hits &+= 1
+        let last = self.entries[slot.index]?.object.lastUsed ?? time
+        self.entries[slot.index]?.object.lastUsed = max(last, time)
+        return self.entries[slot.index]
+    }
+
+    /// Notes that the lower tier shows an entry, or (nil) that it will not.
+    mutating func landed(_ id: ObjectID, of key: HashedKey, as lowerID: ObjectID?) {
+        guard let slot = self.slot(of: id, key) else { return }
+        self.entries[slot.index]?.isLanding = false
+        self.entries[slot.index]?.lowerID = lowerID
+    }
+
+    /// Drops everything, for good.
+    mutating func close() {
+        self.isClosed = true
+        self.index = [:]
+        self.entries = []
+        self.policy = EvictionPolicy(capacity: .zero)
+    }
+
+    private static func fingerprint(_ entry: MemoryEntry, _ key: HashedKey) -> UInt64 {
+        let fields = entry.object.head.varyingFields
+        guard !fields.lines.isEmpty else { return UInt64(bitPattern: Int64(key.hashed)) }
+        var hasher = Hasher()
+        hasher.combine(key.hashed)
+        hasher.combine(fields.bytes)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    private mutating func order(_ key: HashedKey) {
+        let entries = self.entries
+        self.index[key]?.slots.sort { a, b in
+            guard let a = entries[a.index], let b = entries[b.index] else { return false }
+            return a.precedes(b)
+        }
+    }
+
+    private mutating func settleVictims() {
+        guard !self.victims.isEmpty else { return }
+        for slot in self.victims { self.evicted(slot) }
+        self.victims.removeAll(keepingCapacity: true)
+    }
+
+    /// The policy has let go of a slot for want of room.
+    private mutating func evicted(_ slot: Slot) {
+        guard let entry = self.entries[slot.index] else { return }
+        self.evictions &+= 1
+        let key = HashedKey(entry.object.key)
+        if entry.lowerID != nil || entry.isLanding {
+            // The lower tier now knows a variant that is not here.
+            self.setComplete(false, key)
+        }
+        if let lowerID = entry.lowerID, lowerID != entry.object.id {
+            self.lower.aliases.note(entry.object.id, is: lowerID)
+        }
+        _ = self.takeOut(slot)
+    }
+
+    private mutating func takeOut(_ slot: Slot) -> MemoryEntry? {
+        guard let entry = self.entries[slot.index] else { return nil }
+        self.entries[slot.index] = nil
+        let key = HashedKey(entry.object.key)
+        self.index[key]?.slots.removeAll { $0 == slot }
+        if let variants = self.index[key], variants.slots.isEmpty {
+            self.index[key] = nil
+            if variants.isComplete { self.lower.absent.insert(key.hashed) }
+        }
+        return entry
+    }
 }

@@ -9,283 +9,283 @@ import Synchronization
 /// called back with a lock held, and every completion comes before its method returns. Which
 /// entries stay is for `EvictionPolicy` to say; what they cost, for `MemoryCost`.
 package final class MemoryStore: ObjectStore {
-  /// One part: a class, because an array cannot hold a lock.
-  private final class Part: Sendable {
-    let shard: Mutex<MemoryShard>
+    /// One part: a class, because an array cannot hold a lock.
+    private final class Part: Sendable {
+        let shard: Mutex<MemoryShard>
 
-    init(_ shard: MemoryShard) {
-      self.shard = Mutex(shard)
-    }
-  }
-
-  /// A removal by predicate: applies to everything asked for before its mark.
-  struct Sweep: Sendable {
-    let mark: UInt64
-    let matches: @Sendable (CacheKey) -> Bool
-  }
-
-  private struct Sweeps {
-    var last: [Sweep] = []
-    /// The latest mark of those forgotten.
-    var floor: UInt64 = 0
-    /// Those that the lower tier has not finished yet.
-    var active: [Sweep] = []
-  }
-
-  /// Ids of this tier have the highest bit set: a lower tier numbers from 0 and never gets there.
-  static let idBase: UInt64 = 1 << 63
-
-  package let configuration: MemoryConfiguration
-  private let parts: [Part]
-  private let ids = Atomic<UInt64>(0)
-  private let marks = Atomic<UInt64>(0)
-  private let sweeps = Mutex(Sweeps())
-
-  package init(_ configuration: MemoryConfiguration) {
-    self.configuration = configuration
-    let count = UInt64(configuration.shardCount)
-    self.parts = (0..<count).map { _ in
-      Part(
-        MemoryShard(
-          capacity: ByteCount(configuration.capacity.bytes / count),
-          variantsPerKey: configuration.variantsPerKey))
-    }
-  }
-
-  // MARK: For the tiers
-
-  /// The part of `key`, locked for the length of `body`, which must call nothing outside.
-  func withShard<R: Sendable>(
-    of key: HashedKey, _ body: (inout MemoryShard) -> R
-  ) -> R {
-    // The count is a power of two.
-    let part = self.parts[key.hashed & (self.parts.count - 1)]
-    return part.shard.withLock { shard in body(&shard) }
-  }
-
-  func newID() -> ObjectID {
-    let serial = self.ids.add(1, ordering: .relaxed).newValue
-    return ObjectID(rawValue: Self.idBase | serial)
-  }
-
-  /// The next place in the order of removals; taken with the part's lock held, so that no mark
-  /// taken later belongs to a removal that came earlier.
-  func newMark() -> UInt64 {
-    self.marks.add(1, ordering: .sequentiallyConsistent).newValue
-  }
-
-  /// Runs `body` on the part of `key`, locked, unless the key was removed after `begun`.
-  ///
-  /// This is the one step in which a response becomes visible. A removal either has left its
-  /// mark, and is seen here, or finds what `body` puts in.
-  func admit<R: Sendable>(
-    _ key: HashedKey, begun: RemovalMark, _ body: (inout MemoryShard) -> R
-  ) -> Admission<R> {
-    while true {
-      let sweeps = self.sweeps.withLock { $0 }
-      if sweeps.floor > begun.rawValue { return .refused(.removed) }
-      let later = sweeps.last.filter { $0.mark > begun.rawValue }
-      if later.contains(where: { $0.matches(key.key) }) { return .refused(.removed) }
-      let seen = max(begun.rawValue, sweeps.last.last?.mark ?? 0)
-      // nil: a sweep that we have not asked has come to this part meanwhile.
-      let admission: Admission<R>? = self.withShard(of: key) { shard in
-        if shard.isClosed { return .refused(.closing) }
-        if shard.sweptMark > seen { return nil }
-        guard shard.removals.isUntouched(key.hashed, since: begun.rawValue) else {
-          return .refused(.removed)
+        init(_ shard: MemoryShard) {
+            self.shard = Mutex(shard)
         }
-        return .admitted(body(&shard))
-      }
-      if let admission { return admission }
     }
-  }
 
-  /// Removes what `matches` from memory, in bounded steps, and dooms what is about to land.
-  ///
-  /// - Parameters:
-  ///   - removal: gets the number removed here of which the lower tier has no copy, and waits for
-  ///     the landings.
-  func sweep(
-    where matches: @escaping @Sendable (CacheKey) -> Bool, _ removal: PendingRemoval
-  ) {
-    let mark = self.sweeps.withLock { sweeps in
-      let mark = self.newMark()
-      sweeps.last.append(Sweep(mark: mark, matches: matches))
-      if sweeps.last.count > 16 { sweeps.floor = sweeps.last.removeFirst().mark }
-      return mark
+    /// A removal by predicate: applies to everything asked for before its mark.
+    struct Sweep: Sendable {
+        let mark: UInt64
+        let matches: @Sendable (CacheKey) -> Bool
     }
-    for part in self.parts {
-      let landings = part.shard.withLock { shard in
-        shard.sweptMark = max(shard.sweptMark, mark)
-        return shard.lower.landings
-      }
-      let doomed = landings.filter { matches($0.key.key) }.map(\.ticket)
-      part.shard.withLock { shard in
-        shard.lower.doom(for: removal) { doomed.contains($0.ticket) }
-      }
-      var start = 0
-      while let next = self.sweepStep(part, from: start, mark, matches, removal) {
-        start = next
-      }
-    }
-  }
 
-  /// One step of a sweep: 256 slots from `start`; the next start, or nil at the end.
-  private func sweepStep(
-    _ part: Part, from start: Int, _ mark: UInt64, _ matches: (CacheKey) -> Bool,
-    _ removal: PendingRemoval
-  ) -> Int? {
-    let (found, count) = part.shard.withLock { shard in
-      let range = start..<min(start + 256, max(start, shard.slotCount))
-      return (range.compactMap { shard.entry(at: $0)?.object.name }, shard.slotCount)
+    private struct Sweeps {
+        var last: [Sweep] = []
+        /// The latest mark of those forgotten.
+        var floor: UInt64 = 0
+        /// Those that the lower tier has not finished yet.
+        var active: [Sweep] = []
     }
-    let doomed = found.filter { matches($0.key) }
-    if !doomed.isEmpty {
-      let removed = part.shard.withLock { shard in
-        doomed.count { name in
-          let key = HashedKey(name.key)
-          guard let entry = shard.remove(name.id, of: key) else { return false }
-          shard.changes.note(key.hashed, at: mark)
-          return entry.lowerID == nil
+
+    /// Ids of this tier have the highest bit set: a lower tier numbers from 0 and never gets there.
+    static let idBase: UInt64 = 1 << 63
+
+    package let configuration: MemoryConfiguration
+    private let parts: [Part]
+    private let ids = Atomic<UInt64>(0)
+    private let marks = Atomic<UInt64>(0)
+    private let sweeps = Mutex(Sweeps())
+
+    package init(_ configuration: MemoryConfiguration) {
+        self.configuration = configuration
+        let count = UInt64(configuration.shardCount)
+        self.parts = (0..<count).map { _ in
+            Part(
+                MemoryShard(
+                    capacity: ByteCount(configuration.capacity.bytes / count),
+                    variantsPerKey: configuration.variantsPerKey))
         }
-      }
-      removal.add(removed)
     }
-    return start + 256 < count ? start + 256 : nil
-  }
 
-  /// Whether a removal by predicate after `begun` covers `key`.
-  func isSwept(_ key: CacheKey, since begun: RemovalMark) -> Bool {
-    let sweeps = self.sweeps.withLock { $0 }
-    return sweeps.floor > begun.rawValue
-      || sweeps.last.contains { $0.mark > begun.rawValue && $0.matches(key) }
-  }
+    // MARK: For the tiers
 
-  /// A removal by predicate begins in the lower tier; gives the mark that ends it.
-  func beganSweepBelow(_ matches: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
-    self.sweeps.withLock { sweeps in
-      let mark = self.newMark()
-      sweeps.active.append(Sweep(mark: mark, matches: matches))
-      return mark
+    /// The part of `key`, locked for the length of `body`, which must call nothing outside.
+    func withShard<R: Sendable>(
+        of key: HashedKey, _ body: (inout MemoryShard) -> R
+    ) -> R {
+        // The count is a power of two.
+        let part = self.parts[key.hashed & (self.parts.count - 1)]
+        return part.shard.withLock { shard in body(&shard) }
     }
-  }
 
-  func endedSweepBelow(_ mark: UInt64) {
-    self.sweeps.withLock { sweeps in sweeps.active.removeAll { $0.mark == mark } }
-  }
-
-  /// Whether a removal by predicate that covers `key` is under way in the lower tier.
-  func isBeingSweptBelow(_ key: CacheKey) -> Bool {
-    self.sweeps.withLock { $0.active }.contains { $0.matches(key) }
-  }
-
-  // MARK: ObjectStore
-
-  /// Always an answer: what is not here is nowhere.
-  package func lookupResident(_ key: CacheKey) -> [StoredObject]? {
-    let key = HashedKey(key)
-    return self.withShard(of: key) { $0.objects(of: key) }
-  }
-
-  package func lookup(
-    _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
-  ) {
-    let key = HashedKey(key)
-    completion(self.withShard(of: key) { $0.objects(of: key) })
-  }
-
-  package func removalMark() -> RemovalMark {
-    RemovalMark(rawValue: self.marks.load(ordering: .sequentiallyConsistent))
-  }
-
-  package func store(
-    _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
-    observer: any ObjectSinkObserver
-  ) -> (any ObjectSink)? {
-    self.store(
-      head, for: key, length: length, replacing: replacing, begun: self.removalMark(),
-      observer: observer)
-  }
-
-  package func store(
-    _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
-    begun: RemovalMark, observer: any ObjectSinkObserver
-  ) -> (any ObjectSink)? {
-    guard self.mayTake(length) else { return nil }
-    return MemorySink(
-      self, head, HashedKey(key), length: length, replacing: replacing, begun: begun,
-      observer)
-  }
-
-  /// Whether a body of this length, or of unknown length, may be kept.
-  func mayTake(_ length: UInt64?) -> Bool {
-    self.configuration.capacity > .zero
-      && (length ?? 0) <= self.configuration.largestBody
-  }
-
-  package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
-    let key = HashedKey(key)
-    self.withShard(of: key) { shard in
-      guard shard.update(id, of: key, head: head) != nil else { return }
-      shard.changes.note(key.hashed, at: self.newMark())
+    func newID() -> ObjectID {
+        let serial = self.ids.add(1, ordering: .relaxed).newValue
+        return ObjectID(rawValue: Self.idBase | serial)
     }
-  }
 
-  package func remove(
-    _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
-  ) {
-    let key = HashedKey(key)
-    let removed = self.withShard(of: key) { shard in
-      let mark = self.newMark()
-      shard.changes.note(key.hashed, at: mark)
-      if ids == nil { shard.removals.note(key.hashed, at: mark) }
-      let doomed = ids ?? shard.objects(of: key).map(\.id)
-      return doomed.count { shard.remove($0, of: key) != nil }
+    /// The next place in the order of removals; taken with the part's lock held, so that no mark
+    /// taken later belongs to a removal that came earlier.
+    func newMark() -> UInt64 {
+        self.marks.add(1, ordering: .sequentiallyConsistent).newValue
     }
-    completion?(removed)
-  }
 
-  package func removeAll(
-    where matches: @escaping @Sendable (CacheKey) -> Bool,
-    _ completion: @escaping @Sendable (Int) -> Void
-  ) {
-    let removal = PendingRemoval(completion)
-    self.sweep(where: matches, removal)
-    removal.settle()
-  }
-
-  package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
-    let key = HashedKey(key)
-    self.withShard(of: key) { shard in _ = shard.use(id, of: key, at: time) }
-  }
-
-  package func statistics() -> StoreStatistics {
-    var statistics = StoreStatistics()
-    statistics.memory.capacity = self.configuration.capacity.bytes
-    for part in self.parts {
-      let (count, bytes, evictions, hits) = part.shard.withLock {
-        ($0.count, $0.bytes, $0.evictions, $0.hits)
-      }
-      statistics.memory.objects += UInt64(count)
-      statistics.memory.bytes += bytes
-      statistics.memory.evictions &+= evictions
-      statistics.memory.hits &+= hits
+    /// Runs `body` on the part of `key`, locked, unless the key was removed after `begun`.
+    ///
+    /// This is the one step in which a response becomes visible. A removal either has left its
+    /// mark, and is seen here, or finds what `body` puts in.
+    func admit<R: Sendable>(
+        _ key: HashedKey, begun: RemovalMark, _ body: (inout MemoryShard) -> R
+    ) -> Admission<R> {
+        while true {
+            let sweeps = self.sweeps.withLock { $0 }
+            if sweeps.floor > begun.rawValue { return .refused(.removed) }
+            let later = sweeps.last.filter { $0.mark > begun.rawValue }
+            if later.contains(where: { $0.matches(key.key) }) { return .refused(.removed) }
+            let seen = max(begun.rawValue, sweeps.last.last?.mark ?? 0)
+            // nil: a sweep that we have not asked has come to this part meanwhile.
+            let admission: Admission<R>? = self.withShard(of: key) { shard in
+                if shard.isClosed { return .refused(.closing) }
+                if shard.sweptMark > seen { return nil }
+                guard shard.removals.isUntouched(key.hashed, since: begun.rawValue) else {
+                    return .refused(.removed)
+                }
+                return .admitted(body(&shard))
+            }
+            if let admission { return admission }
+        }
     }
-    return statistics
-  }
 
-  package func close(_ completion: @escaping @Sendable () -> Void) {
-    for part in self.parts { part.shard.withLock { $0.close() } }
-    completion()
-  }
+    /// Removes what `matches` from memory, in bounded steps, and dooms what is about to land.
+    ///
+    /// - Parameters:
+    ///   - removal: gets the number removed here of which the lower tier has no copy, and waits for
+    ///     the landings.
+    func sweep(
+        where matches: @escaping @Sendable (CacheKey) -> Bool, _ removal: PendingRemoval
+    ) {
+        let mark = self.sweeps.withLock { sweeps in
+            let mark = self.newMark()
+            sweeps.last.append(Sweep(mark: mark, matches: matches))
+            if sweeps.last.count > 16 { sweeps.floor = sweeps.last.removeFirst().mark }
+            return mark
+        }
+        for part in self.parts {
+            let landings = part.shard.withLock { shard in
+                shard.sweptMark = max(shard.sweptMark, mark)
+                return shard.lower.landings
+            }
+            let doomed = landings.filter { matches($0.key.key) }.map(\.ticket)
+            part.shard.withLock { shard in
+                shard.lower.doom(for: removal) { doomed.contains($0.ticket) }
+            }
+            var start = 0
+            while let next = self.sweepStep(part, from: start, mark, matches, removal) {
+                start = next
+            }
+        }
+    }
+
+    /// One step of a sweep: 256 slots from `start`; the next start, or nil at the end.
+    private func sweepStep(
+        _ part: Part, from start: Int, _ mark: UInt64, _ matches: (CacheKey) -> Bool,
+        _ removal: PendingRemoval
+    ) -> Int? {
+        let (found, count) = part.shard.withLock { shard in
+            let range = start..<min(start + 256, max(start, shard.slotCount))
+            return (range.compactMap { shard.entry(at: $0)?.object.name }, shard.slotCount)
+        }
+        let doomed = found.filter { matches($0.key) }
+        if !doomed.isEmpty {
+            let removed = part.shard.withLock { shard in
+                doomed.count { name in
+                    let key = HashedKey(name.key)
+                    guard let entry = shard.remove(name.id, of: key) else { return false }
+                    shard.changes.note(key.hashed, at: mark)
+                    return entry.lowerID == nil
+                }
+            }
+            removal.add(removed)
+        }
+        return start + 256 < count ? start + 256 : nil
+    }
+
+    /// Whether a removal by predicate after `begun` covers `key`.
+    func isSwept(_ key: CacheKey, since begun: RemovalMark) -> Bool {
+        let sweeps = self.sweeps.withLock { $0 }
+        return sweeps.floor > begun.rawValue
+            || sweeps.last.contains { $0.mark > begun.rawValue && $0.matches(key) }
+    }
+
+    /// A removal by predicate begins in the lower tier; gives the mark that ends it.
+    func beganSweepBelow(_ matches: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
+        self.sweeps.withLock { sweeps in
+            let mark = self.newMark()
+            sweeps.active.append(Sweep(mark: mark, matches: matches))
+            return mark
+        }
+    }
+
+    func endedSweepBelow(_ mark: UInt64) {
+        self.sweeps.withLock { sweeps in sweeps.active.removeAll { $0.mark == mark } }
+    }
+
+    /// Whether a removal by predicate that covers `key` is under way in the lower tier.
+    func isBeingSweptBelow(_ key: CacheKey) -> Bool {
+        self.sweeps.withLock { $0.active }.contains { $0.matches(key) }
+    }
+
+    // MARK: ObjectStore
+
+    /// Always an answer: what is not here is nowhere.
+    package func lookupResident(_ key: CacheKey) -> [StoredObject]? {
+        let key = HashedKey(key)
+        return self.withShard(of: key) { $0.objects(of: key) }
+    }
+
+    package func lookup(
+        _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
+    ) {
+        let key = HashedKey(key)
+        completion(self.withShard(of: key) { $0.objects(of: key) })
+    }
+
+    package func removalMark() -> RemovalMark {
+        RemovalMark(rawValue: self.marks.load(ordering: .sequentiallyConsistent))
+    }
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.store(
+            head, for: key, length: length, replacing: replacing, begun: self.removalMark(),
+            observer: observer)
+    }
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        guard self.mayTake(length) else { return nil }
+        return MemorySink(
+            self, head, HashedKey(key), length: length, replacing: replacing, begun: begun,
+            observer)
+    }
+
+    /// Whether a body of this length, or of unknown length, may be kept.
+    func mayTake(_ length: UInt64?) -> Bool {
+        self.configuration.capacity > .zero
+            && (length ?? 0) <= self.configuration.largestBody
+    }
+
+    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        let key = HashedKey(key)
+        self.withShard(of: key) { shard in
+            guard shard.update(id, of: key, head: head) != nil else { return }
+            shard.changes.note(key.hashed, at: self.newMark())
+        }
+    }
+
+    package func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
+    ) {
+        let key = HashedKey(key)
+        let removed = self.withShard(of: key) { shard in
+            let mark = self.newMark()
+            shard.changes.note(key.hashed, at: mark)
+            if ids == nil { shard.removals.note(key.hashed, at: mark) }
+            let doomed = ids ?? shard.objects(of: key).map(\.id)
+            return doomed.count { shard.remove($0, of: key) != nil }
+        }
+        completion?(removed)
+    }
+
+    package func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        let removal = PendingRemoval(completion)
+        self.sweep(where: matches, removal)
+        removal.settle()
+    }
+
+    package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
+        let key = HashedKey(key)
+        self.withShard(of: key) { shard in _ = shard.use(id, of: key, at: time) }
+    }
+
+    package func statistics() -> StoreStatistics {
+        var statistics = StoreStatistics()
+        statistics.memory.capacity = self.configuration.capacity.bytes
+        for part in self.parts {
+            let (count, bytes, evictions, hits) = part.shard.withLock {
+                ($0.count, $0.bytes, $0.evictions, $0.hits)
+            }
+            statistics.memory.objects += UInt64(count)
+            statistics.memory.bytes += bytes
+            statistics.memory.evictions &+= evictions
+            statistics.memory.hits &+= hits
+        }
+        return statistics
+    }
+
+    package func close(_ completion: @escaping @Sendable () -> Void) {
+        for part in self.parts { part.shard.withLock { $0.close() } }
+        completion()
+    }
 }
 
 /// What came of the attempt to make a response visible.
 enum Admission<R: Sendable>: Sendable {
-  case admitted(R)
-  case refused(SinkAbandonment)
+    case admitted(R)
+    case refused(SinkAbandonment)
 }
 
 extension StoredObject {
-  fileprivate var name: (id: ObjectID, key: CacheKey) { (self.id, self.key) }
+    fileprivate var name: (id: ObjectID, key: CacheKey) { (self.id, self.key) }
 }

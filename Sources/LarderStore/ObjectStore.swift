@@ -4,13 +4,13 @@ package import NIOCore
 
 /// Names one stored response for as long as it exists; never used again after that.
 package struct ObjectID: Hashable, Sendable, Comparable {
-  package let rawValue: UInt64
+    package let rawValue: UInt64
 
-  package init(rawValue: UInt64) {
-    self.rawValue = rawValue
-  }
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
 
-  package static func < (a: ObjectID, b: ObjectID) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: ObjectID, b: ObjectID) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// A place in the order of a store's removals: what was removed before it, and what after.
@@ -18,13 +18,13 @@ package struct ObjectID: Hashable, Sendable, Comparable {
 /// Take it before a request is sent, hand it in when the response is stored: a response that was
 /// asked for before its key was purged must not become visible after the purge.
 package struct RemovalMark: Hashable, Sendable, Comparable {
-  package let rawValue: UInt64
+    package let rawValue: UInt64
 
-  package init(rawValue: UInt64) {
-    self.rawValue = rawValue
-  }
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
 
-  package static func < (a: RemovalMark, b: RemovalMark) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: RemovalMark, b: RemovalMark) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// Where a stored response was found.
@@ -35,43 +35,43 @@ package enum StoreTier: String, Sendable, Codable, CaseIterable { case memory, d
 /// A value that stays usable when the entry is evicted or replaced meanwhile: a memory body is
 /// simply kept alive, a disk body fails its reader with `.failed(.store)` once its segments are gone.
 package struct StoredObject: Sendable {
-  package var id: ObjectID
-  package var key: CacheKey
-  package var head: StoredHead
-  package var trailers: Fields
-  package var bodyLength: UInt64
-  package var tier: StoreTier
-  /// How often it was used to answer a client.
-  package var hits: UInt64
-  package var lastUsed: Timestamp
-  package var body: any StoredBody
+    package var id: ObjectID
+    package var key: CacheKey
+    package var head: StoredHead
+    package var trailers: Fields
+    package var bodyLength: UInt64
+    package var tier: StoreTier
+    /// How often it was used to answer a client.
+    package var hits: UInt64
+    package var lastUsed: Timestamp
+    package var body: any StoredBody
 
-  package init(
-    id: ObjectID, key: CacheKey, head: StoredHead, trailers: Fields = Fields(),
-    bodyLength: UInt64, tier: StoreTier, hits: UInt64 = 0, lastUsed: Timestamp,
-    body: any StoredBody
-  ) {
-    self.id = id
-    self.key = key
-    self.head = head
-    self.trailers = trailers
-    self.bodyLength = bodyLength
-    self.tier = tier
-    self.hits = hits
-    self.lastUsed = lastUsed
-    self.body = body
-  }
+    package init(
+        id: ObjectID, key: CacheKey, head: StoredHead, trailers: Fields = Fields(),
+        bodyLength: UInt64, tier: StoreTier, hits: UInt64 = 0, lastUsed: Timestamp,
+        body: any StoredBody
+    ) {
+        self.id = id
+        self.key = key
+        self.head = head
+        self.trailers = trailers
+        self.bodyLength = bodyLength
+        self.tier = tier
+        self.hits = hits
+        self.lastUsed = lastUsed
+        self.body = body
+    }
 }
 
 /// The body of a stored response.
 package protocol StoredBody: Sendable {
-  /// The whole body where it lies in memory, ready to be written; nil where it must be read.
-  var resident: ByteBuffer? { get }
-  /// A source of the bytes in `range`, which must lie inside the body.
-  ///
-  /// It reads in bounded pieces, verifies each checksum before it hands out a byte, never blocks
-  /// its caller, and holds no transaction between two pieces.
-  func reader(range: Range<UInt64>) -> any BodySource
+    /// The whole body where it lies in memory, ready to be written; nil where it must be read.
+    var resident: ByteBuffer? { get }
+    /// A source of the bytes in `range`, which must lie inside the body.
+    ///
+    /// It reads in bounded pieces, verifies each checksum before it hands out a byte, never blocks
+    /// its caller, and holds no transaction between two pieces.
+    func reader(range: Range<UInt64>) -> any BodySource
 }
 
 /// A store of responses: a tier, or several seen as one.
@@ -79,66 +79,66 @@ package protocol StoredBody: Sendable {
 /// No method blocks, and none throws: a store that cannot do what it is asked counts it, says it
 /// once, and answers as if it held nothing. May be called from any thread.
 package protocol ObjectStore: AnyObject, Sendable {
-  /// All stored responses (variants) for `key`, where that is known without waiting.
-  ///
-  /// nil means "ask `lookup`"; an empty array means that there certainly are none.
-  func lookupResident(_ key: CacheKey) -> [StoredObject]?
-  /// Finds all stored responses (variants) for `key`; empty when there are none or on any error.
-  ///
-  /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
-  /// the store's, and must not block.
-  func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
-  /// Begins to store a response. nil: not here (too large, no room, store broken).
-  ///
-  /// - Parameters:
-  ///   - length: the body's length where it is known.
-  ///   - replacing: the variants that the new response takes the place of, removed in the same
-  ///     step in which it becomes visible.
-  ///   - observer: told how far the sink is; held strongly until the sink has ended.
-  func store(
-    _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
-    observer: any ObjectSinkObserver
-  ) -> (any ObjectSink)?
-  /// The present place in the order of removals.
-  func removalMark() -> RemovalMark
-  /// Begins to store a response whose request was sent when the mark was `begun`; otherwise as
-  /// `store` without it, which takes the mark itself.
-  ///
-  /// When all of its key, or a part of the store with it, is removed after `begun`, the sink
-  /// ends with `.abandoned(.removed)` instead of becoming visible.
-  func store(
-    _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
-    begun: RemovalMark, observer: any ObjectSinkObserver
-  ) -> (any ObjectSink)?
-  /// Replaces the head of a stored response (a 304 freshened it, or it was invalidated).
-  func update(_ id: ObjectID, of key: CacheKey, head: StoredHead)
-  /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
-  /// removed once no later lookup can find them.
-  func remove(
-    _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?)
-  /// Removes every response whose key `matches`; `completion` gets the number removed.
-  ///
-  /// Walks the whole store in bounded steps; other work goes on meanwhile.
-  func removeAll(
-    where matches: @escaping @Sendable (CacheKey) -> Bool,
-    _ completion: @escaping @Sendable (Int) -> Void)
-  /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
-  func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
-  func statistics() -> StoreStatistics
-  /// Finishes what was committed, drops what was not, and closes. Nothing may be called after it.
-  func close(_ completion: @escaping @Sendable () -> Void)
+    /// All stored responses (variants) for `key`, where that is known without waiting.
+    ///
+    /// nil means "ask `lookup`"; an empty array means that there certainly are none.
+    func lookupResident(_ key: CacheKey) -> [StoredObject]?
+    /// Finds all stored responses (variants) for `key`; empty when there are none or on any error.
+    ///
+    /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
+    /// the store's, and must not block.
+    func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
+    /// Begins to store a response. nil: not here (too large, no room, store broken).
+    ///
+    /// - Parameters:
+    ///   - length: the body's length where it is known.
+    ///   - replacing: the variants that the new response takes the place of, removed in the same
+    ///     step in which it becomes visible.
+    ///   - observer: told how far the sink is; held strongly until the sink has ended.
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)?
+    /// The present place in the order of removals.
+    func removalMark() -> RemovalMark
+    /// Begins to store a response whose request was sent when the mark was `begun`; otherwise as
+    /// `store` without it, which takes the mark itself.
+    ///
+    /// When all of its key, or a part of the store with it, is removed after `begun`, the sink
+    /// ends with `.abandoned(.removed)` instead of becoming visible.
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)?
+    /// Replaces the head of a stored response (a 304 freshened it, or it was invalidated).
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead)
+    /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
+    /// removed once no later lookup can find them.
+    func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?)
+    /// Removes every response whose key `matches`; `completion` gets the number removed.
+    ///
+    /// Walks the whole store in bounded steps; other work goes on meanwhile.
+    func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void)
+    /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
+    func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
+    func statistics() -> StoreStatistics
+    /// Finishes what was committed, drops what was not, and closes. Nothing may be called after it.
+    func close(_ completion: @escaping @Sendable () -> Void)
 }
 
 extension ObjectStore {
-  /// For a store that lies below another, which minds the order for it.
-  package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }
+    /// For a store that lies below another, which minds the order for it.
+    package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }
 
-  package func store(
-    _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
-    begun: RemovalMark, observer: any ObjectSinkObserver
-  ) -> (any ObjectSink)? {
-    self.store(head, for: key, length: length, replacing: replacing, observer: observer)
-  }
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.store(head, for: key, length: length, replacing: replacing, observer: observer)
+    }
 }
 
 /// Takes the body of one response into a store, behind the back of whoever produces it.
@@ -150,74 +150,74 @@ extension ObjectStore {
 ///
 /// Calls come one after the other (any thread). Nothing is visible to lookups before `commit`.
 package protocol ObjectSink: AnyObject, Sendable {
-  /// Takes a piece; returns at once. Progress is told to the observer.
-  func write(_ piece: ByteBuffer)
-  /// The body is whole: make the response visible.
-  func commit(trailers: Fields)
-  /// Forget it all. Also what happens when the sink is released without `commit`.
-  func abandon()
-  /// A reader of the bytes from `offset` on that the sink has already reported as written, for
-  /// readers that lag behind; nil where the sink cannot give them back. Ends (`.end`) where the
-  /// written bytes end at the moment of asking.
-  func reader(from offset: UInt64) -> (any BodySource)?
+    /// Takes a piece; returns at once. Progress is told to the observer.
+    func write(_ piece: ByteBuffer)
+    /// The body is whole: make the response visible.
+    func commit(trailers: Fields)
+    /// Forget it all. Also what happens when the sink is released without `commit`.
+    func abandon()
+    /// A reader of the bytes from `offset` on that the sink has already reported as written, for
+    /// readers that lag behind; nil where the sink cannot give them back. Ends (`.end`) where the
+    /// written bytes end at the moment of asking.
+    func reader(from offset: UInt64) -> (any BodySource)?
 }
 
 /// How a sink ended.
 package enum SinkOutcome: Sendable, Equatable {
-  /// Lookups find it from now on.
-  case visible(ObjectID)
-  case abandoned(SinkAbandonment)
+    /// Lookups find it from now on.
+    case visible(ObjectID)
+    case abandoned(SinkAbandonment)
 }
 
 /// Why a response that was being stored was not stored in the end.
 package enum SinkAbandonment: String, Sendable, Equatable, CaseIterable {
-  case byWriter = "abandoned"
-  case tooLarge = "too-large"
-  case noSpace = "no-space"
-  case storeFailed = "store-failed"
-  case tooSlow = "store-too-slow"
-  case closing = "store-closing"
-  /// Its key was removed after the response had been asked for.
-  case removed = "removed-meanwhile"
+    case byWriter = "abandoned"
+    case tooLarge = "too-large"
+    case noSpace = "no-space"
+    case storeFailed = "store-failed"
+    case tooSlow = "store-too-slow"
+    case closing = "store-closing"
+    /// Its key was removed after the response had been asked for.
+    case removed = "removed-meanwhile"
 }
 
 /// Hears how a sink gets on. Called from the store's threads or from inside the sink's own calls;
 /// must not block.
 package protocol ObjectSinkObserver: AnyObject, Sendable {
-  /// All bytes below `offset` are taken: their pieces need no longer be kept for the sink, and
-  /// `reader(from:)` can give them back where it gives any.
-  func sink(written offset: UInt64)
-  /// The last call, exactly once.
-  func sinkEnded(_ outcome: SinkOutcome)
+    /// All bytes below `offset` are taken: their pieces need no longer be kept for the sink, and
+    /// `reader(from:)` can give them back where it gives any.
+    func sink(written offset: UInt64)
+    /// The last call, exactly once.
+    func sinkEnded(_ outcome: SinkOutcome)
 }
 
 /// What a store holds and has done.
 package struct StoreStatistics: Sendable, Equatable, Codable {
-  package struct Tier: Sendable, Equatable, Codable {
-    package var objects: UInt64 = 0
-    /// Bodies and heads, as they count towards the capacity.
-    package var bytes: UInt64 = 0
-    package var capacity: UInt64 = 0
-    package var evictions: UInt64 = 0
-    package var hits: UInt64 = 0
+    package struct Tier: Sendable, Equatable, Codable {
+        package var objects: UInt64 = 0
+        /// Bodies and heads, as they count towards the capacity.
+        package var bytes: UInt64 = 0
+        package var capacity: UInt64 = 0
+        package var evictions: UInt64 = 0
+        package var hits: UInt64 = 0
 
-    package init() {}
-  }
+        package init() {}
+    }
 
-  package var memory: Tier
-  package var disk: Tier?
-  /// The size of the file that the disk tier lives in; 0 where there is none.
-  package var fileBytes: UInt64
-  /// Responses that could not be stored because the disk failed, was full or was too slow.
-  package var storeFailures: UInt64
-  /// Entries dropped because a checksum did not match.
-  package var damaged: UInt64
+    package var memory: Tier
+    package var disk: Tier?
+    /// The size of the file that the disk tier lives in; 0 where there is none.
+    package var fileBytes: UInt64
+    /// Responses that could not be stored because the disk failed, was full or was too slow.
+    package var storeFailures: UInt64
+    /// Entries dropped because a checksum did not match.
+    package var damaged: UInt64
 
-  package init() {
-    self.memory = Tier()
-    self.disk = nil
-    self.fileBytes = 0
-    self.storeFailures = 0
-    self.damaged = 0
-  }
+    package init() {
+        self.memory = Tier()
+        self.disk = nil
+        self.fileBytes = 0
+        self.storeFailures = 0
+        self.damaged = 0
+    }
 }

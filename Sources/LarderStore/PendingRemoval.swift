@@ -4,31 +4,31 @@ import Synchronization
 ///
 /// Atomic, so that parts of the store may count in it while they are locked.
 final class PendingRemoval: Sendable {
-  private let waiting = Atomic<Int>(1)
-  private let count: Atomic<Int>
-  private let completion: @Sendable (Int) -> Void
+    private let waiting = Atomic<Int>(1)
+    private let count: Atomic<Int>
+    private let completion: @Sendable (Int) -> Void
 
-  /// Waits for one `settle`, and for one more at each `expectOneMore`.
-  ///
-  /// - Parameter removed: how many are gone already.
-  init(removed: Int = 0, _ completion: @escaping @Sendable (Int) -> Void) {
-    self.count = Atomic(removed)
-    self.completion = completion
-  }
+    /// Waits for one `settle`, and for one more at each `expectOneMore`.
+    ///
+    /// - Parameter removed: how many are gone already.
+    init(removed: Int = 0, _ completion: @escaping @Sendable (Int) -> Void) {
+        self.count = Atomic(removed)
+        self.completion = completion
+    }
 
-  func expectOneMore() {
-    self.waiting.add(1, ordering: .acquiringAndReleasing)
-  }
+    func expectOneMore() {
+        self.waiting.add(1, ordering: .acquiringAndReleasing)
+    }
 
-  /// Counts responses that are gone, without ending a wait.
-  func add(_ removed: Int) {
-    self.count.add(removed, ordering: .acquiringAndReleasing)
-  }
+    /// Counts responses that are gone, without ending a wait.
+    func add(_ removed: Int) {
+        self.count.add(removed, ordering: .acquiringAndReleasing)
+    }
 
-  /// One of those it waits for has ended. Must not be called with a lock held: it may complete.
-  func settle(adding removed: Int = 0) {
-    self.add(removed)
-    let left = self.waiting.subtract(1, ordering: .acquiringAndReleasing).newValue
-    if left == 0 { self.completion(self.count.load(ordering: .acquiring)) }
-  }
+    /// One of those it waits for has ended. Must not be called with a lock held: it may complete.
+    func settle(adding removed: Int = 0) {
+        self.add(removed)
+        let left = self.waiting.subtract(1, ordering: .acquiringAndReleasing).newValue
+        if left == 0 { self.completion(self.count.load(ordering: .acquiring)) }
+    }
 }

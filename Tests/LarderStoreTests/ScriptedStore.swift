@@ -24,6 +24,7 @@ final class ScriptedStore: ObjectStore {
         var objects: [CacheKey: [StoredObject]] = [:]
         var calls: [Call] = []
         var isHeld = false
+        var readsEarly = false
         var waiting: [@Sendable () -> Void] = []
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
         var refuses = false
@@ -39,6 +40,8 @@ final class ScriptedStore: ObjectStore {
     func refuse() { self.state.withLock { $0.refuses = true } }
     /// Lets sinks fail when they are to commit; nil lets them succeed again.
     func fail(_ failure: SinkAbandonment?) { self.state.withLock { $0.failure = failure } }
+    /// Lets lookups see what is there when they are asked, whenever they answer.
+    func readEarly() { self.state.withLock { $0.readsEarly = true } }
     func hold() { self.state.withLock { $0.isHeld = true } }
 
     /// Makes everything happen in order, wherever the stream is read, until it is finished.
@@ -130,7 +133,8 @@ final class ScriptedStore: ObjectStore {
 
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
         self.log(.lookup(key))
-        self.perform { completion(self.state.withLock { $0.objects[key] ?? [] }) }
+        let early = self.state.withLock { $0.readsEarly ? $0.objects[key] ?? [] : nil }
+        self.perform { completion(early ?? self.state.withLock { $0.objects[key] ?? [] }) }
     }
 
     func store(

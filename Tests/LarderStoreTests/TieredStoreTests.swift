@@ -164,6 +164,22 @@ struct TieredLookupTests {
         #expect(tiers.store.foundIDs("a") == tiers.disk.ids("a"))
     }
 
+    @Test("does not trust an answer older than what has landed meanwhile")
+    func overtakenWholly() {
+        let tiers = Tiers()
+        tiers.disk.readEarly()
+        tiers.disk.hold()
+        let answer = Box<[StoredObject]>()
+        tiers.store.lookup(Sample.key("a")) { answer.put($0) }
+        tiers.store.put("a", body: Tiers.large)
+        tiers.disk.stepLast()
+        #expect(tiers.disk.ids("a").count == 1, "landed, before the lookup has answered")
+        tiers.disk.letGo()
+        #expect(answer.all.map(\.count) == [0])
+        #expect(tiers.store.resident("a") == nil)
+        #expect(tiers.store.found("a").isEmpty == false)
+    }
+
     @Test("without a lower tier is memory")
     func memoryOnly() {
         let store = TieredStore(
