@@ -16,8 +16,8 @@ import Synchronization
 /// What the lower tier drops by itself is of no harm: memory then holds more than it.
 ///
 /// **One step.** A response is visible from `commit` on if memory took it, else when the lower tier
-/// shows it; what it replaces vanishes at the same moment, from answers of the lower tier too, where
-/// it is hidden until it is gone. The same holds for removals: while one is under way, lookups do
+/// shows it; what it replaces vanishes at the same moment, from answers of the lower tier too,
+/// where it is hidden until it is gone. The same holds for removals: while one is under way, lookups do
 /// not see what the lower tier may still show.
 ///
 /// **A removal and a response on its way.** A removal of a whole key, or by predicate, takes a

@@ -161,7 +161,7 @@ struct MemoryStoreTests {
         for i in 0..<1000 { store.put(i % 4 == 0 ? "x/\(i)" : "y/\(i)") }
         let prefix = Sample.key("x/").bytes
         let count = Box<Int>()
-        store.removeAll(where: { $0.bytes.starts(with: prefix) }) { count.put($0) }
+        store.removeAll(where: { $0.bytes.starts(with: prefix) }, { count.put($0) })
         #expect(count.all == [250])
         #expect(store.statistics().memory.objects == 750)
     }
@@ -217,11 +217,11 @@ struct MemoryStoreTests {
         let store = self.store()
         let mark = store.removalMark()
         let covered = Sample.key("a")
-        store.removeAll(where: { $0 == covered }) { _ in }
+        store.removeAll(where: { $0 == covered }, { _ in })
         #expect(store.put("a", begun: mark).outcome == .abandoned(.removed))
         #expect(store.put("b", begun: mark).id != nil)
         #expect(store.put("a").id != nil)
-        for _ in 0..<40 { store.removeAll(where: { _ in false }) { _ in } }
+        for _ in 0..<40 { store.removeAll(where: { _ in false }, { _ in }) }
         #expect(
             store.put("b", begun: mark).outcome == .abandoned(.removed),
             "forgotten removals count as covering all")
@@ -282,7 +282,7 @@ struct MemoryStoreTests {
         }
         #expect(store.statistics().memory.bytes <= 4 << 20)
         let all = Box<Int>()
-        store.removeAll(where: { _ in true }) { all.put($0) }
+        store.removeAll(where: { _ in true }, { all.put($0) })
         #expect(store.statistics().memory.objects == 0)
         #expect(store.statistics().memory.bytes == 0)
     }

@@ -149,7 +149,7 @@ struct TieredRemovalTests {
         let mark = tiers.store.removalMark()
         let key = Sample.key("a")
         if isSweep {
-            tiers.store.removeAll(where: { $0 == key }) { _ in }
+            tiers.store.removeAll(where: { $0 == key }, { _ in })
         } else {
             tiers.store.remove(key, ids: nil, nil)
         }
@@ -197,7 +197,7 @@ struct TieredRemovalTests {
         let count = Box<Int>()
         tiers.disk.hold()
         let landing = tiers.store.put("x3")
-        tiers.store.removeAll(where: { $0.bytes.starts(with: prefix) }) { count.put($0) }
+        tiers.store.removeAll(where: { $0.bytes.starts(with: prefix) }, { count.put($0) })
         #expect(tiers.store.found("x1").isEmpty, "though the lower tier still has it")
         #expect(tiers.store.found("x3").isEmpty)
         #expect(count.all.isEmpty)

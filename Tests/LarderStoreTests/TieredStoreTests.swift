@@ -122,7 +122,7 @@ struct TieredLookupTests {
         case 0: tiers.store.remove(key, ids: nil, nil)
         case 1: tiers.store.remove(key, ids: [id], nil)
         case 2: tiers.store.update(id, of: key, head: Sample.head(at: 2))
-        default: tiers.store.removeAll(where: { $0 == key }) { _ in }
+        default: tiers.store.removeAll(where: { $0 == key }, { _ in })
         }
         #expect(object.read().isWhole)
         #expect(tiers.store.statistics().memory.objects == 0)

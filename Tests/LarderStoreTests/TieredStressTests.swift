@@ -43,7 +43,7 @@ struct TieredStressTests {
         }
         await Self.purge("last", tiers, order)
         await withCheckedContinuation { done in
-            tiers.store.removeAll(where: { _ in true }) { _ in done.resume() }
+            tiers.store.removeAll(where: { _ in true }, { _ in done.resume() })
         }
         for i in 0..<12 {
             #expect(await Self.lookup("k\(i)", tiers).isEmpty)
