@@ -4,7 +4,7 @@ import LarderPolicy
 /// What the memory tier knows of the tier below it, for the keys of one part. A value.
 struct LowerView: Sendable {
     /// Keys of which the lower tier has nothing, and memory neither.
-    var absent = HashSet(limit: 4096)
+    var absent = RecentHashes(limit: 4096)
     /// Lookups of the lower tier under way, by key.
     var asks: [Int: Ask] = [:]
     /// Responses committed to the lower tier that it has neither shown nor given up yet.
@@ -14,6 +14,7 @@ struct LowerView: Sendable {
     /// Keys that are being removed from the lower tier as a whole, and how often at once.
     var purging: [Int: Int] = [:]
     var aliases = Aliases()
+    var heads = LatestHeads()
 
     /// A lookup of one key in the lower tier, or several at once.
     struct Ask: Sendable {
@@ -68,6 +69,21 @@ struct LowerView: Sendable {
         }
     }
 
+    /// Notes the head to write once the response has landed; false where it is not landing.
+    mutating func setNewHead(_ head: StoredHead, ticket: ObjectID) -> Bool {
+        guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else {
+            return false
+        }
+        self.landings[i].newHead = head
+        return true
+    }
+
+    /// Takes out a landing that has come to its end.
+    mutating func endLanding(_ ticket: ObjectID) -> Landing? {
+        guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else { return nil }
+        return self.landings.remove(at: i)
+    }
+
     mutating func hide(_ ids: [ObjectID]) {
         for id in ids { self.hidden[id, default: 0] += 1 }
     }
@@ -96,76 +112,5 @@ struct LowerView: Sendable {
             if landing.isDoomed, landing.object.isCopy(of: found) { return false }
         }
         return true
-    }
-}
-
-/// The last hashes put in, first in, first out.
-struct HashSet: Sendable {
-    private let limit: Int
-    /// A ring once it is full.
-    private var order: [Int] = []
-    private var next = 0
-    private var members: Set<Int> = []
-
-    init(limit: Int) {
-        self.limit = limit
-    }
-
-    func contains(_ hash: Int) -> Bool { self.members.contains(hash) }
-
-    mutating func insert(_ hash: Int) {
-        guard self.members.insert(hash).inserted else { return }
-        if self.order.count < self.limit {
-            self.order.append(hash)
-            return
-        }
-        // A hash that was removed and put in again has an older place too and may leave with it.
-        self.members.remove(self.order[self.next])
-        self.members.insert(hash)
-        self.order[self.next] = hash
-        self.next = (self.next + 1) % self.limit
-    }
-
-    /// Whether it was in.
-    @discardableResult
-    mutating func remove(_ hash: Int) -> Bool {
-        self.members.remove(hash) != nil
-    }
-}
-
-/// The lower ids of entries that memory has evicted, for those who hold their memory ids still.
-struct Aliases: Sendable {
-    /// What became of an id of the memory tier that is no longer there.
-    enum Meaning: Equatable {
-        case lower(ObjectID)
-        /// There certainly is no copy of it.
-        case nothing
-        /// Too long ago to say.
-        case forgotten
-    }
-
-    private static let limit = 1024
-    private var order: [ObjectID] = []
-    private var next = 0
-    private var meanings: [ObjectID: ObjectID] = [:]
-    /// No id up to here is known any more for certain.
-    private var floor = ObjectID(rawValue: 0)
-
-    mutating func note(_ id: ObjectID, is lowerID: ObjectID) {
-        guard self.meanings.updateValue(lowerID, forKey: id) == nil else { return }
-        if self.order.count < Self.limit {
-            self.order.append(id)
-            return
-        }
-        let oldest = self.order[self.next]
-        self.meanings.removeValue(forKey: oldest)
-        self.floor = max(self.floor, oldest)
-        self.order[self.next] = id
-        self.next = (self.next + 1) % Self.limit
-    }
-
-    func meaning(of id: ObjectID) -> Meaning {
-        if let lowerID = self.meanings[id] { return .lower(lowerID) }
-        return id <= self.floor ? .forgotten : .nothing
     }
 }

@@ -14,7 +14,8 @@ package struct MemoryBody: StoredBody {
 
     /// A range that reaches out of the body gives the source `.failed(.store)`.
     package func reader(range: Range<UInt64>) -> any BodySource {
-        guard let start = Int(exactly: range.lowerBound), let length = Int(exactly: range.upperBound - range.lowerBound),
+        guard let start = Int(exactly: range.lowerBound),
+            let length = Int(exactly: range.upperBound - range.lowerBound),
             start <= self.bytes.readableBytes, length <= self.bytes.readableBytes - start,
             let slice = self.bytes.getSlice(at: self.bytes.readerIndex + start, length: length)
         else { return MemorySource(failure: .store("range outside of the stored body")) }

@@ -28,6 +28,8 @@ package final class MemoryStore: ObjectStore {
         var last: [Sweep] = []
         /// The latest mark of those forgotten.
         var floor: UInt64 = 0
+        /// Those that the lower tier has not finished yet.
+        var active: [Sweep] = []
     }
 
     /// Ids of this tier have the highest bit set: a lower tier numbers from 0 and never gets there.
@@ -103,10 +105,9 @@ package final class MemoryStore: ObjectStore {
     /// - Parameters:
     ///   - removal: gets the number removed here of which the lower tier has no copy, and waits for
     ///     the landings.
-    ///   - mark: the mark of the sweep.
     func sweep(
         where matches: @escaping @Sendable (CacheKey) -> Bool, _ removal: PendingRemoval
-    ) -> RemovalMark {
+    ) {
         let mark = self.sweeps.withLock { sweeps in
             let mark = self.newMark()
             sweeps.last.append(Sweep(mark: mark, matches: matches))
@@ -127,7 +128,6 @@ package final class MemoryStore: ObjectStore {
                 start = next
             }
         }
-        return RemovalMark(rawValue: mark)
     }
 
     /// One step of a sweep: 256 slots from `start`; the next start, or nil at the end.
@@ -159,6 +159,24 @@ package final class MemoryStore: ObjectStore {
         let sweeps = self.sweeps.withLock { $0 }
         return sweeps.floor > begun.rawValue
             || sweeps.last.contains { $0.mark > begun.rawValue && $0.matches(key) }
+    }
+
+    /// A removal by predicate begins in the lower tier; gives the mark that ends it.
+    func beganSweepBelow(_ matches: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
+        self.sweeps.withLock { sweeps in
+            let mark = self.newMark()
+            sweeps.active.append(Sweep(mark: mark, matches: matches))
+            return mark
+        }
+    }
+
+    func endedSweepBelow(_ mark: UInt64) {
+        self.sweeps.withLock { sweeps in sweeps.active.removeAll { $0.mark == mark } }
+    }
+
+    /// Whether a removal by predicate that covers `key` is under way in the lower tier.
+    func isBeingSweptBelow(_ key: CacheKey) -> Bool {
+        self.sweeps.withLock { $0.active }.contains { $0.matches(key) }
     }
 
     // MARK: ObjectStore
@@ -232,7 +250,7 @@ package final class MemoryStore: ObjectStore {
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
         let removal = PendingRemoval(completion)
-        _ = self.sweep(where: matches, removal)
+        self.sweep(where: matches, removal)
         removal.settle()
     }
 

@@ -1,0 +1,77 @@
+import LarderHTTP
+import NIOCore
+import Synchronization
+
+/// The body of a response that lies in the lower tier: the first client who reads it whole brings
+/// it up into memory.
+struct PromotingBody: StoredBody {
+    private let object: StoredObject
+    private let store: TieredStore
+    private let lookup: LowerLookup
+
+    /// - Parameter lookup: the one that found the object.
+    init(_ object: StoredObject, store: TieredStore, _ lookup: LowerLookup) {
+        self.object = object
+        self.store = store
+        self.lookup = lookup
+    }
+
+    var resident: ByteBuffer? { nil }
+
+    func reader(range: Range<UInt64>) -> any BodySource {
+        let source = self.object.body.reader(range: range)
+        guard range == 0..<self.object.bodyLength else { return source }
+        return PromotingSource(source, self.object, self.store, self.lookup)
+    }
+}
+
+/// Hands on what the lower tier reads, and keeps a copy until it is whole.
+private final class PromotingSource: BodySource {
+    private let source: any BodySource
+    private let object: StoredObject
+    private let store: TieredStore
+    private let lookup: LowerLookup
+    private let copy: CollectedBody
+
+    init(
+        _ source: any BodySource, _ object: StoredObject, _ store: TieredStore,
+        _ lookup: LowerLookup
+    ) {
+        self.source = source
+        self.object = object
+        self.store = store
+        self.lookup = lookup
+        self.copy = CollectedBody(length: object.bodyLength, limit: object.bodyLength)
+    }
+
+    func attach(wake: @escaping @Sendable () -> Void) {
+        self.source.attach(wake: wake)
+    }
+
+    func next() -> BodyStep {
+        let step = self.source.next()
+        switch step {
+        case .piece(let piece):
+            _ = self.copy.append(piece)
+        case .end:
+            if let body = self.copy.finish(),
+                UInt64(body.readableBytes) == self.object.bodyLength
+            {
+                var object = self.object
+                object.body = MemoryBody(body)
+                self.store.promote(object, self.lookup)
+            }
+            self.copy.giveUp()
+        case .failed:
+            self.copy.giveUp()
+        case .pending:
+            break
+        }
+        return step
+    }
+
+    func cancel() {
+        self.source.cancel()
+        self.copy.giveUp()
+    }
+}

@@ -1,0 +1,158 @@
+import LarderHTTP
+import LarderPolicy
+import NIOCore
+import Synchronization
+
+/// Feeds one response to both tiers, and hears the lower one.
+///
+/// The lower tier holds it until its own sink has ended, whoever else has gone.
+final class TieredSinkCore: ObjectSinkObserver {
+    /// What is being stored.
+    struct Response: Sendable {
+        let head: StoredHead
+        let key: HashedKey
+        let replacing: [ObjectID]
+        /// Of those, the lower ids that the lower tier was told to replace.
+        let passedOn: [ObjectID]
+        let begun: RemovalMark
+    }
+
+    private struct Guarded {
+        var state: TieredSinkState
+        var lower: (any ObjectSink)?
+        /// The landing, from commit until the lower tier has ended.
+        var ticket: ObjectID?
+    }
+
+    private let store: TieredStore
+    private let response: Response
+    private let body: CollectedBody?
+    private let observer: any ObjectSinkObserver
+    private let guarded: Mutex<Guarded>
+
+    /// - Parameter body: where memory's copy is collected; nil where it may not have one.
+    init(
+        _ store: TieredStore, _ response: Response, collecting body: CollectedBody?,
+        _ observer: any ObjectSinkObserver
+    ) {
+        self.store = store
+        self.response = response
+        self.body = body
+        self.observer = observer
+        self.guarded = Mutex(Guarded(state: TieredSinkState(collecting: body != nil)))
+    }
+
+    /// The lower tier has answered: its sink, or nil. false where no tier takes the response.
+    func opened(_ lower: (any ObjectSink)?) -> Bool {
+        self.guarded.withLock { guarded in
+            // Its sink may have ended before we got it.
+            if lower != nil, guarded.state.isLowerOpen { guarded.lower = lower }
+            return lower != nil || guarded.state.lowerRefused()
+        }
+    }
+
+    // MARK: The writer
+
+    func write(_ piece: ByteBuffer) {
+        let lower: (any ObjectSink)? = self.guarded.withLock { guarded in
+            guard guarded.state.isOpen else { return nil }
+            // The body's own lock is a leaf: it calls nothing.
+            let fits = guarded.state.isCollecting && self.body?.append(piece) == true
+            if guarded.state.isCollecting, !fits { guarded.state.outgrown() }
+            guarded.state.wrote(piece.readableBytes)
+            return guarded.lower
+        }
+        lower?.write(piece)
+        self.tell()
+    }
+
+    func commit(trailers: Fields) {
+        let (isFirst, collects, hasLower) = self.guarded.withLock { guarded in
+            let isFirst = guarded.state.isOpen
+            if isFirst { guarded.state.committed() }
+            return (isFirst, guarded.state.isCollecting, guarded.state.isLowerOpen)
+        }
+        guard isFirst else { return }
+        let body = collects ? self.body?.finish() : nil
+        let placing = self.store.place(
+            self.response, body: body, trailers: trailers, landing: hasLower)
+        switch placing {
+        case .refused(let reason):
+            self.abandon(because: reason)
+        case .admitted(let placed):
+            // The lower tier may have ended meanwhile: then its end finds the ticket taken here.
+            let (lower, ended) = self.guarded.withLock { guarded in
+                guarded.state.placed(placed.isInMemory ? placed.ticket : nil)
+                guard hasLower, guarded.state.isLowerOpen else { return (guarded.lower, hasLower) }
+                guarded.ticket = placed.ticket
+                return (guarded.lower, false)
+            }
+            if ended {
+                // It gave up between our two looks: it cannot have shown anything.
+                self.store.landed(placed.ticket, self.response, as: nil)
+            } else {
+                lower?.commit(trailers: trailers)
+            }
+            self.tell()
+        }
+    }
+
+    func abandon() {
+        guard self.guarded.withLock({ $0.state.isOpen }) else { return }
+        self.abandon(because: .byWriter)
+    }
+
+    private func abandon(because reason: SinkAbandonment) {
+        let lower = self.guarded.withLock { guarded in
+            guarded.state.abandoned(reason)
+            return guarded.lower.take()
+        }
+        lower?.abandon()
+        self.body?.giveUp()
+        self.tell()
+    }
+
+    func reader(from offset: UInt64) -> (any BodySource)? {
+        // Both locks are let go before the lower tier is asked.
+        if let reader = self.body?.reader(from: offset) { return reader }
+        return self.guarded.withLock { $0.lower }?.reader(from: offset)
+    }
+
+    // MARK: The lower tier
+
+    func sink(written offset: UInt64) {
+        self.guarded.withLock { $0.state.lowerWrote(offset) }
+        self.tell()
+    }
+
+    func sinkEnded(_ outcome: SinkOutcome) {
+        let ticket = self.guarded.withLock { guarded in
+            // It is not called any more, and what it holds may go.
+            guarded.lower = nil
+            if guarded.ticket == nil { guarded.state.lowerEnded(outcome) }
+            return guarded.ticket.take()
+        }
+        if let ticket {
+            let id: ObjectID? = if case .visible(let id) = outcome { id } else { nil }
+            let isKept = self.store.landed(ticket, self.response, as: id)
+            self.guarded.withLock {
+                $0.state.lowerEnded(
+                    id == nil || isKept ? outcome : .abandoned(.removed))
+            }
+        }
+        self.tell()
+    }
+
+    /// Tells the observer what there is to tell, unless another thread is at it.
+    private func tell() {
+        while let events = self.guarded.withLock({ $0.state.nextToTell() }) {
+            for event in events {
+                switch event {
+                case .written(let offset): self.observer.sink(written: offset)
+                case .ended(let outcome): self.observer.sinkEnded(outcome)
+                }
+            }
+            self.guarded.withLock { $0.state.toldThem() }
+        }
+    }
+}

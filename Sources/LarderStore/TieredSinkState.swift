@@ -1,0 +1,141 @@
+import LarderHTTP
+
+/// How far a sink of two tiers is. A value: events in, what to do and what to tell out.
+///
+/// ```
+///            ┌─▶ memory: collecting ─▶ taken | given up
+/// open ──────┤
+///            └─▶ lower:  open ─▶ ended(outcome)
+/// ended as soon as both have: visible if either is
+/// ```
+struct TieredSinkState: Sendable {
+    /// What the observer is told, in order.
+    enum Event: Sendable, Equatable {
+        case written(UInt64)
+        case ended(SinkOutcome)
+    }
+
+    private enum Upper: Sendable {
+        case collecting
+        case taken(ObjectID)
+        case givenUp(SinkAbandonment)
+    }
+
+    private enum Lower: Sendable {
+        case open
+        case ended(SinkOutcome)
+        case absent
+    }
+
+    private var upper: Upper
+    private var lower = Lower.open
+    private var isCommitted = false
+    private(set) var hasEnded = false
+    private var total: UInt64 = 0
+    private var lowerWritten: UInt64 = 0
+    private var told: UInt64 = 0
+    private var outbox: [Event] = []
+    private var isTelling = false
+
+    /// - Parameter collecting: whether memory may take the response.
+    init(collecting: Bool) {
+        self.upper = collecting ? .collecting : .givenUp(.tooLarge)
+    }
+
+    var isOpen: Bool { !self.isCommitted && !self.hasEnded }
+    var isCollecting: Bool { if case .collecting = self.upper { true } else { false } }
+    var isLowerOpen: Bool { if case .open = self.lower { true } else { false } }
+
+    // MARK: Events
+
+    /// The lower tier does not take the response. false: memory neither.
+    mutating func lowerRefused() -> Bool {
+        self.lower = .absent
+        if self.isCollecting { return true }
+        self.hasEnded = true
+        return false
+    }
+
+    mutating func wrote(_ bytes: Int) {
+        self.total += UInt64(bytes)
+        self.progressed()
+    }
+
+    /// The body has outgrown memory.
+    mutating func outgrown() {
+        self.upper = .givenUp(.tooLarge)
+        self.progressed()
+    }
+
+    mutating func lowerWrote(_ offset: UInt64) {
+        self.lowerWritten = max(self.lowerWritten, offset)
+        self.progressed()
+    }
+
+    mutating func lowerEnded(_ outcome: SinkOutcome) {
+        guard self.isLowerOpen else { return }
+        self.lower = .ended(outcome)
+        self.progressed()
+    }
+
+    /// The body is whole.
+    mutating func committed() {
+        self.isCommitted = true
+    }
+
+    /// What memory made of the commit: its id, or why it did not take the response.
+    mutating func placed(_ id: ObjectID?) {
+        if let id {
+            self.upper = .taken(id)
+        } else if self.isCollecting {
+            self.upper = .givenUp(.tooLarge)
+        }
+        self.progressed()
+    }
+
+    /// Nothing becomes visible.
+    mutating func abandoned(_ reason: SinkAbandonment) {
+        guard !self.hasEnded else { return }
+        self.end(.abandoned(reason))
+    }
+
+    // MARK: Telling
+
+    /// The next events to tell; whoever gets them calls `told` when that is done. nil when there
+    /// are none, or another thread tells already: so the observer hears all in order.
+    mutating func nextToTell() -> [Event]? {
+        guard !self.isTelling, !self.outbox.isEmpty else { return nil }
+        self.isTelling = true
+        defer { self.outbox = [] }
+        return self.outbox
+    }
+
+    mutating func toldThem() {
+        self.isTelling = false
+    }
+
+    private mutating func progressed() {
+        guard !self.hasEnded else { return }
+        // The lower tier sets the pace while it takes part: what it has written may leave memory.
+        let offset: UInt64
+        switch self.lower {
+        case .open: offset = min(self.lowerWritten, self.total)
+        case .absent, .ended: offset = self.isCollecting ? self.total : self.told
+        }
+        if offset > self.told {
+            self.told = offset
+            self.outbox.append(.written(offset))
+        }
+        switch (self.upper, self.lower) {
+        case (_, .open), (.collecting, _): break
+        case (.taken(let id), .ended), (.taken(let id), .absent): self.end(.visible(id))
+        case (.givenUp, .ended(let outcome)): self.end(outcome)
+        case (.givenUp(let reason), .absent): self.end(.abandoned(reason))
+        }
+    }
+
+    private mutating func end(_ outcome: SinkOutcome) {
+        self.hasEnded = true
+        self.outbox.append(.ended(outcome))
+    }
+}

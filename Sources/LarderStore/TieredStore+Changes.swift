@@ -1,0 +1,141 @@
+package import LarderPolicy
+
+/// What changes stored responses in both tiers: freshening and removal.
+extension TieredStore {
+    /// Which calls the lower tier gets, found with the part's lock held and made without it.
+    private enum LowerWork: Sendable {
+        case none
+        case update(ObjectID)
+        case remove([ObjectID])
+        /// Which of them it has is no longer known: all of the key go, and are fetched anew.
+        case removeKey
+    }
+
+    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        guard let disk = self.disk else { return self.memory.update(id, of: key, head: head) }
+        let hashed = HashedKey(key)
+        let work: LowerWork = self.memory.withShard(of: hashed) { shard in
+            shard.changes.note(hashed.hashed, at: self.memory.newMark())
+            let lowerID = Self.lowerID(id, hashed, shard)
+            let ticket = shard.entry(id, of: hashed)?.object.id ?? id
+            let old = shard.update(id, of: hashed, head: head)
+            if let lowerID {
+                shard.lower.heads.note(lowerID, head)
+                return .update(lowerID)
+            }
+            if shard.lower.setNewHead(head, ticket: ticket) || old != nil { return .none }
+            return shard.lower.aliases.meaning(of: id) == .forgotten ? .removeKey : .none
+        }
+        switch work {
+        case .none, .remove: break
+        case .update(let lowerID): disk.update(lowerID, of: key, head: head)
+        case .removeKey: self.removeBelow(hashed)
+        }
+    }
+
+    package func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
+    ) {
+        guard self.disk != nil else { return self.memory.remove(key, ids: ids, completion) }
+        let hashed = HashedKey(key)
+        if let ids {
+            self.remove(ids, of: hashed, completion ?? { _ in })
+        } else {
+            self.removeAll(of: hashed, completion ?? { _ in })
+        }
+    }
+
+    private func remove(
+        _ ids: [ObjectID], of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        let removal = PendingRemoval(completion)
+        let work: LowerWork = self.memory.withShard(of: key) { shard in
+            shard.changes.note(key.hashed, at: self.memory.newMark())
+            var lowerIDs: [ObjectID] = []
+            var isForgotten = false
+            for id in ids {
+                let lowerID = Self.lowerID(id, key, shard)
+                let entry = shard.remove(id, of: key)
+                let ticket = entry?.object.id ?? id
+                shard.lower.doom(for: removal) { $0.ticket == ticket }
+                if let lowerID {
+                    lowerIDs.append(lowerID)
+                } else if entry != nil {
+                    removal.add(1)
+                } else if shard.lower.aliases.meaning(of: id) == .forgotten {
+                    isForgotten = true
+                }
+            }
+            shard.lower.hide(lowerIDs)
+            return isForgotten ? .removeKey : lowerIDs.isEmpty ? .none : .remove(lowerIDs)
+        }
+        switch work {
+        case .none, .update: break
+        case .removeKey:
+            self.removeBelow(key)
+        case .remove(let lowerIDs):
+            removal.expectOneMore()
+            self.removeHidden(lowerIDs, of: key) { removal.settle(adding: $0) }
+        }
+        removal.settle()
+    }
+
+    /// Removes ids, hidden already, from the lower tier.
+    func removeHidden(
+        _ ids: [ObjectID], of key: HashedKey,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        guard let disk = self.disk else { return completion(0) }
+        disk.remove(key.key, ids: ids) { removed in
+            self.memory.withShard(of: key) { $0.lower.unhide(ids) }
+            completion(removed)
+        }
+    }
+
+    /// Removes the whole key. What was just landing and had been shown may be counted twice.
+    private func removeAll(
+        of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        let removal = PendingRemoval { removed in
+            self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
+            completion(removed)
+        }
+        self.memory.withShard(of: key) { shard in
+            let mark = self.memory.newMark()
+            shard.removals.note(key.hashed, at: mark)
+            shard.changes.note(key.hashed, at: mark)
+            shard.lower.beganPurging(key.hashed)
+            shard.lower.doom(for: removal) { $0.key == key }
+            for object in shard.objects(of: key) {
+                let entry = shard.remove(object.id, of: key)
+                if entry?.lowerID == nil { removal.add(1) }
+            }
+        }
+        guard let disk = self.disk else { return removal.settle() }
+        disk.remove(key.key, ids: nil) { removal.settle(adding: $0) }
+    }
+
+    /// Removes all that the lower tier has of a key, and leaves memory as it is.
+    private func removeBelow(_ key: HashedKey) {
+        self.memory.withShard(of: key) { $0.lower.beganPurging(key.hashed) }
+        self.disk?.remove(key.key, ids: nil) { _ in
+            self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
+        }
+    }
+
+    package func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        guard let disk = self.disk else {
+            return self.memory.removeAll(where: matches, completion)
+        }
+        let sweep = self.memory.beganSweepBelow(matches)
+        let removal = PendingRemoval { removed in
+            self.memory.endedSweepBelow(sweep)
+            completion(removed)
+        }
+        self.memory.sweep(where: matches, removal)
+        disk.removeAll(where: matches) { removal.settle(adding: $0) }
+    }
+}

@@ -1,0 +1,136 @@
+import LarderHTTP
+import LarderPolicy
+import NIOCore
+
+/// The moment in which a response becomes visible, and the one in which the lower tier has it.
+extension TieredStore {
+    /// What came of placing a response.
+    struct Placed: Sendable {
+        /// Its id in memory; also names its landing.
+        let ticket: ObjectID
+        let isInMemory: Bool
+    }
+
+    /// Makes a whole response visible in memory, and notes that it goes to the lower tier.
+    ///
+    /// - Parameters:
+    ///   - body: nil where memory does not take it.
+    ///   - landing: whether the lower tier is about to be told to commit.
+    func place(
+        _ response: TieredSinkCore.Response, body: ByteBuffer?, trailers: Fields, landing: Bool
+    ) -> Admission<Placed> {
+        let key = response.key
+        let object = StoredObject(
+            id: self.memory.newID(), key: key.key, head: response.head, trailers: trailers,
+            bodyLength: UInt64(body?.readableBytes ?? 0), tier: .memory,
+            lastUsed: response.head.responseTime, body: MemoryBody(body ?? ByteBuffer()))
+        let result = self.memory.admit(key, begun: response.begun) { shard in
+            shard.changes.note(key.hashed, at: self.memory.newMark())
+            let lowerIDs = response.replacing.compactMap { Self.lowerID($0, key, shard) }
+            let tickets = response.replacing.map { shard.entry($0, of: key)?.object.id ?? $0 }
+            let isInMemory =
+                body != nil
+                && shard.insert(
+                    MemoryEntry(object: object, isLanding: landing), key,
+                    replacing: response.replacing)
+            if landing {
+                shard.lower.taint(key.hashed)
+                if !isInMemory { shard.setComplete(false, key) }
+                shard.lower.landings.append(
+                    LowerView.Landing(
+                        ticket: object.id, key: key, isInMemory: isInMemory, object: object,
+                        replaced: lowerIDs))
+            }
+            guard isInMemory else { return (false, [ObjectID]()) }
+            // What it replaces may be landing itself.
+            shard.lower.doom(for: nil) { tickets.contains($0.ticket) }
+            if !landing { shard.lower.hide(lowerIDs) }
+            return (true, landing ? [] : lowerIDs)
+        }
+        switch result {
+        case .refused(let reason):
+            return .refused(reason)
+        case .admitted((let isInMemory, let replaced)):
+            // No sink below replaces them.
+            if !replaced.isEmpty { self.removeHidden(replaced, of: key) { _ in } }
+            return .admitted(Placed(ticket: object.id, isInMemory: isInMemory))
+        }
+    }
+
+    /// What is left to do below when a landing has ended.
+    private struct Aftermath: Sendable {
+        var isKept = true
+        var remove: [ObjectID] = []
+        var newHead: StoredHead?
+        var waiters: [PendingRemoval] = []
+    }
+
+    /// The lower tier shows a response as `lowerID`, or (nil) has given it up. Whether it stays.
+    @discardableResult
+    func landed(
+        _ ticket: ObjectID, _ response: TieredSinkCore.Response, as lowerID: ObjectID?
+    ) -> Bool {
+        let key = response.key
+        let after = self.memory.withShard(of: key) { shard in
+            Self.settle(ticket, response, as: lowerID, &shard)
+        }
+        let waiters = after.waiters
+        if after.remove.isEmpty {
+            for waiter in waiters { waiter.settle() }
+        } else {
+            self.removeHidden(after.remove, of: key) { _ in
+                for waiter in waiters { waiter.settle() }
+            }
+        }
+        if let lowerID, let head = after.newHead {
+            self.disk?.update(lowerID, of: key.key, head: head)
+        }
+        return after.isKept
+    }
+
+    private static func settle(
+        _ ticket: ObjectID, _ response: TieredSinkCore.Response, as lowerID: ObjectID?,
+        _ shard: inout MemoryShard
+    ) -> Aftermath {
+        let key = response.key
+        guard let landing = shard.lower.endLanding(ticket) else { return Aftermath() }
+        var after = Aftermath(isKept: !landing.isDoomed, waiters: landing.waiters)
+        shard.lower.taint(key.hashed)
+        guard let lowerID else {
+            shard.landed(ticket, of: key, as: nil)
+            // Memory has replaced them, the lower tier has not.
+            if landing.isInMemory { after.remove = landing.replaced }
+            shard.lower.hide(after.remove)
+            return after
+        }
+        if landing.isInMemory {
+            after.remove = landing.replaced.filter { !response.passedOn.contains($0) }
+        } else if !landing.isDoomed {
+            // Visible only now: so is the replacement.
+            shard.lower.doom(for: nil) { response.replacing.contains($0.ticket) }
+            for id in response.replacing {
+                guard let below = Self.lowerID(id, key, shard) else {
+                    _ = shard.remove(id, of: key)
+                    continue
+                }
+                _ = shard.remove(id, of: key)
+                if !response.passedOn.contains(below) { after.remove.append(below) }
+            }
+        }
+        if landing.isDoomed {
+            after.remove.append(lowerID)
+        } else {
+            after.newHead = landing.newHead
+            if let head = landing.newHead { shard.lower.heads.note(lowerID, head) }
+            if shard.entry(ticket, of: key) != nil {
+                shard.landed(ticket, of: key, as: lowerID)
+            } else {
+                // Evicted on its way, or never in memory.
+                if landing.isInMemory { shard.lower.aliases.note(ticket, is: lowerID) }
+                shard.setComplete(false, key)
+            }
+        }
+        shard.lower.hide(after.remove)
+        return after
+    }
+}

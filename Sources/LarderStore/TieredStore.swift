@@ -1,0 +1,244 @@
+package import LarderHTTP
+package import LarderPolicy
+import NIOCore
+import Synchronization
+
+/// Memory above and, where there is one, a lower tier on disk, seen as one store.
+///
+/// **Ids.** A response has the id that memory gave it as long as memory holds it, and answers to
+/// that of the lower tier too; after its eviction the lower tier's alone is shown, and the other
+/// is still understood. Ids of a lower tier must lie below 2^63.
+///
+/// **When memory alone answers.** `lookupResident` answers when memory is known to hold every
+/// variant of the key that the lower tier holds: when a lookup found there nothing that memory has
+/// not, and nothing went there since but by way of memory, nothing left memory that is there.
+/// That the lower tier has *nothing* of a key is remembered too, for the last keys asked for.
+/// What the lower tier drops by itself is of no harm: memory then holds more than it.
+///
+/// **One step.** A response is visible from `commit` on if memory took it, else when the lower tier
+/// shows it; what it replaces vanishes at the same moment, from answers of the lower tier too,
+/// where it is hidden until it is gone. The same holds for removals: while one is under way, lookups do
+/// not see what the lower tier may still show.
+///
+/// **A removal and a response on its way.** A removal of a whole key, or by predicate, takes a
+/// mark; a response whose own mark (`removalMark()` when its request was sent) is older does not
+/// become visible. One that is on its way from `commit` to the lower tier is removed there again
+/// when it arrives, and the removal ends no sooner.
+///
+/// The lower tier must take up its calls in the order in which they were made.
+package final class TieredStore: ObjectStore {
+    let memory: MemoryStore
+    let disk: (any ObjectStore)?
+    /// Uses of what memory holds that were told to the disk as well: not hits of the disk.
+    private let usesForwarded = Atomic<UInt64>(0)
+
+    package init(memory: MemoryStore, disk: (any ObjectStore)?) {
+        self.memory = memory
+        self.disk = disk
+    }
+
+    // MARK: Finding
+
+    package func lookupResident(_ key: CacheKey) -> [StoredObject]? {
+        guard self.disk != nil else { return self.memory.lookupResident(key) }
+        let key = HashedKey(key)
+        return self.memory.withShard(of: key) { shard in
+            shard.isComplete(key) ? shard.objects(of: key) : nil
+        }
+    }
+
+    package func lookup(
+        _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
+    ) {
+        guard let disk = self.disk else { return self.memory.lookup(key, completion) }
+        let mark = self.memory.removalMark()
+        let hashed = HashedKey(key)
+        let isSwept = self.memory.isBeingSweptBelow(key)
+        let answer: [StoredObject]? = self.memory.withShard(of: hashed) { shard in
+            if isSwept || shard.isComplete(hashed) || shard.lower.purging[hashed.hashed] != nil {
+                return shard.objects(of: hashed)
+            }
+            shard.lower.beganAsking(hashed.hashed)
+            return nil
+        }
+        if let answer { return completion(answer) }
+        disk.lookup(key) { found in
+            completion(self.merged(found, into: hashed, asked: mark))
+        }
+    }
+
+    /// What memory has now and, of what the lower tier found, what memory has not.
+    private func merged(
+        _ found: [StoredObject], into key: HashedKey, asked mark: RemovalMark
+    ) -> [StoredObject] {
+        let swept = self.memory.isSwept(key.key, since: mark)
+        return self.memory.withShard(of: key) { shard in
+            let isUntainted = shard.lower.endedAsking(key.hashed)
+            // Removed since: what was found may be gone, and what is new is in memory.
+            if swept || !shard.removals.isUntouched(key.hashed, since: mark.rawValue) {
+                return shard.objects(of: key)
+            }
+            let below = Self.below(found, key, shard)
+            let tellsAll = isUntainted && !shard.lower.landings.contains { $0.key == key }
+            let lookup = LowerLookup(mark: mark, found: tellsAll ? found.map(\.id) : nil)
+            for object in below where object.bodyLength == 0 {
+                // No client reads an empty body: there is no other moment to take it up.
+                Self.takeUp(object, key, lookup, &shard)
+            }
+            let missing = below.filter { shard.entry($0.id, of: key) == nil }
+            if tellsAll, missing.isEmpty { shard.setComplete(true, key) }
+            let objects = shard.objects(of: key)
+            if missing.isEmpty { return objects }
+            return (objects + missing.map { self.promoting($0, lookup) })
+                .sorted { $0.precedes($1) }
+        }
+    }
+
+    /// Those found in the lower tier that may be shown and are not in memory.
+    private static func below(
+        _ found: [StoredObject], _ key: HashedKey, _ shard: borrowing MemoryShard
+    ) -> [StoredObject] {
+        let entries = shard.entries(of: key)
+        return found.compactMap { object in
+            let isKnown = entries.contains {
+                $0.isNamed(object.id) || ($0.isLanding && $0.object.isCopy(of: object))
+            }
+            if isKnown || !shard.lower.mayShow(object, of: key) { return nil }
+            var object = object
+            object.head = shard.lower.heads[object.id] ?? object.head
+            return object
+        }
+    }
+
+    // MARK: Promotion
+
+    /// The object with a body that comes up to memory when it has been read whole.
+    private func promoting(_ object: StoredObject, _ lookup: LowerLookup) -> StoredObject {
+        guard self.memory.mayTake(object.bodyLength), object.body.resident == nil else {
+            return object
+        }
+        var object = object
+        object.body = PromotingBody(object, store: self, lookup)
+        return object
+    }
+
+    /// Takes up a body that a client has read whole, unless anything of its key was stored,
+    /// freshened or removed since it was looked up.
+    func promote(_ object: StoredObject, _ lookup: LowerLookup) {
+        let key = HashedKey(object.key)
+        _ = self.memory.admit(key, begun: lookup.mark) { shard in
+            Self.takeUp(object, key, lookup, &shard)
+        }
+    }
+
+    private static func takeUp(
+        _ object: StoredObject, _ key: HashedKey, _ lookup: LowerLookup,
+        _ shard: inout MemoryShard
+    ) {
+        guard let body = object.body.resident ?? (object.bodyLength == 0 ? .init() : nil),
+            !shard.isClosed,
+            shard.changes.isUntouched(key.hashed, since: lookup.mark.rawValue),
+            shard.lower.mayShow(object, of: key), shard.entry(object.id, of: key) == nil
+        else { return }
+        var object = object
+        object.tier = .memory
+        object.body = MemoryBody(body)
+        guard shard.insert(MemoryEntry(object: object, lowerID: object.id), key) else { return }
+        if let found = lookup.found,
+            found.allSatisfy({ shard.entry($0, of: key) != nil })
+        {
+            shard.setComplete(true, key)
+        }
+    }
+
+    // MARK: Storing
+
+    package func removalMark() -> RemovalMark { self.memory.removalMark() }
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.store(
+            head, for: key, length: length, replacing: replacing, begun: self.removalMark(),
+            observer: observer)
+    }
+
+    package func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        guard let disk = self.disk else {
+            return self.memory.store(
+                head, for: key, length: length, replacing: replacing, begun: begun,
+                observer: observer)
+        }
+        let hashed = HashedKey(key)
+        let lowerIDs = self.memory.withShard(of: hashed) { shard in
+            replacing.compactMap { Self.lowerID($0, hashed, shard) }
+        }
+        let core = TieredSinkCore(
+            self,
+            TieredSinkCore.Response(
+                head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
+            collecting: self.memory.mayTake(length)
+                ? CollectedBody(
+                    length: length, limit: self.memory.configuration.largestBody) : nil,
+            observer)
+        let lower = disk.store(
+            head, for: key, length: length, replacing: lowerIDs, observer: core)
+        return core.opened(lower) ? TieredSink(core) : nil
+    }
+
+    /// The id of a response in the lower tier; nil where it certainly has no copy there, or where
+    /// that is no longer known.
+    static func lowerID(
+        _ id: ObjectID, _ key: HashedKey, _ shard: borrowing MemoryShard
+    ) -> ObjectID? {
+        if let entry = shard.entry(id, of: key) { return entry.lowerID }
+        if id.rawValue < MemoryStore.idBase { return id }
+        guard case .lower(let lowerID) = shard.lower.aliases.meaning(of: id) else { return nil }
+        return lowerID
+    }
+
+    // MARK: Use and state
+
+    package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
+        let hashed = HashedKey(key)
+        let (inMemory, lowerID) = self.memory.withShard(of: hashed) { shard in
+            if let entry = shard.use(id, of: hashed, at: time) { return (true, entry.lowerID) }
+            return (false, Self.lowerID(id, hashed, shard))
+        }
+        guard let lowerID, let disk = self.disk else { return }
+        if inMemory { self.usesForwarded.add(1, ordering: .relaxed) }
+        disk.noteUse(lowerID, of: key, at: time)
+    }
+
+    package func statistics() -> StoreStatistics {
+        let upper = self.memory.statistics()
+        guard let disk = self.disk else { return upper }
+        // Read first: a use counted there is then counted here too, or not yet there.
+        let forwarded = self.usesForwarded.load(ordering: .relaxed)
+        var statistics = disk.statistics()
+        statistics.memory = upper.memory
+        if let hits = statistics.disk?.hits {
+            statistics.disk?.hits = hits > forwarded ? hits - forwarded : 0
+        }
+        return statistics
+    }
+
+    package func close(_ completion: @escaping @Sendable () -> Void) {
+        self.memory.close {
+            guard let disk = self.disk else { return completion() }
+            disk.close(completion)
+        }
+    }
+}
+
+/// What a promotion must know of the lookup that found its object in the lower tier.
+struct LowerLookup: Sendable {
+    /// From before the lookup.
+    let mark: RemovalMark
+    /// All that the lower tier had of the key; nil where that is not certain.
+    let found: [ObjectID]?
+}
