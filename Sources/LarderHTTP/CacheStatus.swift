@@ -23,6 +23,8 @@ package struct CacheStatus: Sendable, Equatable {
     package var stored: Bool
     /// The request was answered by another request's fetch (§2.6).
     package var collapsed: Bool
+    /// The stored body lay in memory; for logs, the field has no word for it.
+    package var isFromMemory = false
     /// A token that names the rule that decided (§2.8).
     package var detail: String?
 

@@ -10,8 +10,9 @@ extension StructuredField {
         }
     }
 
-    /// The text as an `sf-string` (§3.3.3): quoted, `"` and `\` escaped. What is not printable ASCII
-    /// is replaced, a character by a `?`.
+    /// The text as an `sf-string` (§3.3.3): quoted, quotes and backslashes escaped.
+    ///
+    /// Each scalar that is not printable ASCII is replaced by a `?`.
     package static func string(_ text: String) -> String {
         var out = "\""
         for scalar in text.unicodeScalars {

@@ -194,6 +194,25 @@ package final class MemoryStore: ObjectStore {
         completion(self.withShard(of: key) { $0.objects(of: key) })
     }
 
+    /// Taken 256 entries at a time: other work goes on meanwhile, and what moves may be missed.
+    package func residentObjects() -> [ResidentObject] {
+        var objects: [ResidentObject] = []
+        for part in self.parts {
+            var start = 0
+            while true {
+                let (found, count) = part.shard.withLock { shard in
+                    let end = min(start + 256, max(start, shard.slotCount))
+                    let found = (start..<end).compactMap { shard.entry(at: $0) }
+                    return (found, shard.slotCount)
+                }
+                objects += found.map { ResidentObject(object: $0.object, lowerID: $0.lowerID) }
+                start += 256
+                if start >= count { break }
+            }
+        }
+        return objects
+    }
+
     package func removalMark() -> RemovalMark {
         RemovalMark(rawValue: self.marks.load(ordering: .sequentiallyConsistent))
     }

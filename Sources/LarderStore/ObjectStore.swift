@@ -63,6 +63,18 @@ package struct StoredObject: Sendable {
     }
 }
 
+/// A stored response that lies in memory, as a person is shown it.
+package struct ResidentObject: Sendable {
+    package var object: StoredObject
+    /// Its name in the lower tier; nil where that does not have it, or not yet.
+    package var lowerID: ObjectID?
+
+    package init(object: StoredObject, lowerID: ObjectID?) {
+        self.object = object
+        self.lowerID = lowerID
+    }
+}
+
 /// The body of a stored response.
 package protocol StoredBody: Sendable {
     /// The whole body where it lies in memory, ready to be written; nil where it must be read.
@@ -125,11 +137,15 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
     func statistics() -> StoreStatistics
+    /// What lies in memory now, for people to look at; empty for a store that holds nothing there.
+    func residentObjects() -> [ResidentObject]
     /// Finishes what was committed, drops what was not, and closes. Nothing may be called after it.
     func close(_ completion: @escaping @Sendable () -> Void)
 }
 
 extension ObjectStore {
+    package func residentObjects() -> [ResidentObject] { [] }
+
     /// For a store that lies below another, which minds the order for it.
     package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }
 

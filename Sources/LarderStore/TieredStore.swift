@@ -153,6 +153,8 @@ package final class TieredStore: ObjectStore {
 
     // MARK: Storing
 
+    package func residentObjects() -> [ResidentObject] { self.memory.residentObjects() }
+
     package func removalMark() -> RemovalMark { self.memory.removalMark() }
 
     package func store(
