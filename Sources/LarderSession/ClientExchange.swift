@@ -172,9 +172,11 @@ final class ClientExchange: Exchange {
     // MARK: Answering
 
     /// Answers from a stored response.
-    private func serve(_ object: StoredObject, status: CacheStatus, now: Timestamp) {
+    private func serve(
+        _ object: StoredObject, status: CacheStatus, now: Timestamp, isValidated: Bool = false
+    ) {
         let stored = StoredExchangeAnswer.make(
-            object, for: self.request, now: now, status: status,
+            object, for: self.request, now: now, status: status, isValidated: isValidated,
             configuration: self.session.configuration)
         self.session.store.noteUse(object.id, of: self.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
@@ -224,7 +226,7 @@ extension ClientExchange: FillingWaiter {
                 status: CacheStatus(
                     forward: forward, forwardStatus: status, ttl: freshness.remaining.inSeconds,
                     collapsed: !leads, detail: reason?.rawValue),
-                now: now)
+                now: now, isValidated: validated)
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads

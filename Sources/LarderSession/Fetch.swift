@@ -31,6 +31,8 @@ final class Fetch: Sendable {
         var machine: FetchMachine
         var upstream: (any UpstreamFetch)?
         var requestTime = Timestamp(seconds: 0)
+        /// The store's removals at that time: what was purged since must not come back.
+        var removals = RemovalMark(rawValue: 0)
         var resumesWhenBegun = false
         var isCancelled = false
         /// The store's part has ended, or there never was one.
@@ -61,14 +63,20 @@ final class Fetch: Sendable {
         var request = self.order.request
         if self.order.validating != nil {
             let heads = self.order.stored.map(\.head)
-            request = Validation.conditionalRequest(request, validating: heads) ?? request
+            request =
+                Validation.conditionalRequest(request, validating: heads)
+                ?? Validation.unconditional(request)
         }
         self.send(request)
     }
 
     private func send(_ request: Request) {
         let now = self.session.clock.now()
-        self.state.withLock { $0.requestTime = now }
+        let removals = self.session.store.removalMark()
+        self.state.withLock { state in
+            state.requestTime = now
+            state.removals = removals
+        }
         let upstream = self.session.upstream.fetch(
             request, body: self.order.body, receiver: self)
         let (isCancelled, resumes) = self.state.withLock { state in
@@ -173,7 +181,8 @@ final class Fetch: Sendable {
         switch verdict {
         case .storable:
             shared = StoredHead(
-                storing: head, to: request, requestTime: requestTime, responseTime: now)
+                storing: head, to: request, requestTime: requestTime, responseTime: now,
+                configuration: self.policy)
         case .notStorable(let because): reason = because
         }
         let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
@@ -209,15 +218,18 @@ final class Fetch: Sendable {
 
     private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
         let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
-        let replaced = Variance.replaced(by: head, among: self.order.stored.map(\.head))
+        let replaced = Variance.replaced(
+            by: head, among: self.order.stored.map(\.head), configuration: self.policy)
         let ids = replaced.map { self.order.stored[$0].id }
-        self.state.withLock { state in
+        let removals = self.state.withLock { state in
             state.sinkIsOver = false
             state.isRelayingStored = true
             state.announced = length
+            return state.removals
         }
         let sink = self.session.store.store(
-            head, for: self.order.key, length: known, replacing: ids, observer: self)
+            head, for: self.order.key, length: known, replacing: ids, begun: removals,
+            observer: self)
         if sink == nil {
             self.state.withLock { state in
                 state.sinkIsOver = true

@@ -8,13 +8,16 @@ enum StoredExchangeAnswer {
     /// - Returns: the answer, and how many body bytes it announces to send.
     static func make(
         _ object: StoredObject, for request: Request, now: Timestamp, status: CacheStatus,
-        configuration: SessionConfiguration
+        isValidated: Bool, configuration: SessionConfiguration
     ) -> (answer: Answer, bodyBytes: UInt64) {
         let outcome = ClientCondition.evaluate(
             request, against: object.head, bodyLength: object.bodyLength)
         let age = Freshness.of(object.head, at: now, configuration: configuration.policy).currentAge
         var head = StoredAnswer.head(
-            for: object.head, outcome: outcome, bodyLength: object.bodyLength, age: age, now: now)
+            for: object.head, outcome: outcome, bodyLength: object.bodyLength, age: age, now: now,
+            isValidated: isValidated, configuration: configuration.policy)
+        var status = status
+        status.isFromMemory = object.body.resident != nil
         head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
         let range: Range<UInt64>
         switch outcome {
