@@ -1,0 +1,104 @@
+package import LarderDisk
+import LarderHTTP
+package import LarderSession
+import LarderStore
+package import LarderTransfer
+
+/// A session with everything it needs, put together.
+///
+/// Whoever opens it closes it, once its last exchange has ended.
+package final class OpenSession: Sendable {
+    package let kind: SessionBlueprint.Kind
+    package let session: Session
+    /// Where its disk tier lies; nil where it has none.
+    package let directory: String?
+    private let store: any ObjectStore
+    private let upstream: CurlUpstream
+
+    /// Opens what the blueprint names.
+    ///
+    /// Waits for a few reads of the disk. A disk tier that cannot be had is reported and done
+    /// without, as a cache that cannot keep is still a proxy; only one that belongs to another
+    /// process is an error, because its owner would have to be asked.
+    ///
+    /// - Parameters:
+    ///   - yieldsDisk: do without the disk tier also where another process owns it.
+    ///   - report: hears what a person should know; any thread, must not block.
+    package init(
+        _ blueprint: SessionBlueprint, clock: any WallClock, timers: any Timers,
+        yieldsDisk: Bool = false, report: @escaping @Sendable (EngineEvent) -> Void
+    ) throws(EngineError) {
+        var disk: DiskStore?
+        var directory: String?
+        if blueprint.kind == .default, let configuration = blueprint.disk,
+            configuration.capacity > .zero
+        {
+            disk = try Self.openDisk(
+                configuration, clock: clock, yieldsDisk: yieldsDisk, report: report)
+            if disk != nil { directory = configuration.directory }
+        }
+        do throws(TransferError) {
+            self.upstream = try CurlUpstream(blueprint.transfer)
+        } catch {
+            throw .transfer(error)
+        }
+        let memory = MemoryStore(blueprint.memory)
+        self.store = TieredStore(memory: memory, disk: disk)
+        self.kind = blueprint.kind
+        self.directory = directory
+        self.session = Session(
+            configuration: blueprint.session, store: self.store, upstream: self.upstream,
+            clock: clock, timers: timers)
+    }
+
+    private static func openDisk(
+        _ configuration: DiskConfiguration, clock: any WallClock, yieldsDisk: Bool,
+        report: @escaping @Sendable (EngineEvent) -> Void
+    ) throws(EngineError) -> DiskStore? {
+        do throws(StoreError) {
+            return try DiskStore.open(configuration, clock: { clock.now() }) { event in
+                report(.disk(event))
+            }
+        } catch {
+            if case .inUse = error.code, !yieldsDisk { throw .store(error) }
+            report(.withoutDisk(error))
+            return nil
+        }
+    }
+
+    package func transferStatistics() -> TransferStatistics {
+        self.upstream.statistics()
+    }
+
+    /// Breaks off what is still under way, finishes what was committed, and closes every file.
+    package func close() async {
+        await withCheckedContinuation { continuation in
+            self.upstream.shutdown { continuation.resume() }
+        }
+        await withCheckedContinuation { continuation in
+            self.store.close { continuation.resume() }
+        }
+    }
+}
+
+/// What an engine has to say to a person, each thing once.
+package enum EngineEvent: Sendable {
+    case disk(DiskEvent)
+    /// The session goes on in memory alone.
+    case withoutDisk(StoreError)
+}
+
+/// Why a session could not be opened.
+package enum EngineError: Error, Sendable {
+    case store(StoreError)
+    case transfer(TransferError)
+}
+
+extension EngineError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .store(let error): "\(error)"
+        case .transfer(let error): "\(error)"
+        }
+    }
+}

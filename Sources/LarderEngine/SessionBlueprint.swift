@@ -1,0 +1,37 @@
+package import LarderDisk
+package import LarderPolicy
+package import LarderSession
+package import LarderStore
+package import LarderTransfer
+
+/// What a session is to be put together from.
+package struct SessionBlueprint: Sendable {
+    /// The kinds of session of the URL Loading System that have no life beyond the process.
+    package enum Kind: String, Sendable {
+        /// Caches in memory and on disk.
+        case `default`
+        /// Keeps everything in memory and leaves nothing behind.
+        case ephemeral
+    }
+
+    package var kind: Kind
+    package var session: SessionConfiguration
+    package var memory: MemoryConfiguration
+    /// Where and how much; looked at for a default session only. nil: memory alone.
+    package var disk: DiskConfiguration?
+    package var transfer: TransferConfiguration
+
+    /// The rules that the session's cache follows.
+    package var policy: PolicyConfiguration { self.session.policy }
+
+    package init(
+        kind: Kind, session: SessionConfiguration, memory: MemoryConfiguration,
+        disk: DiskConfiguration?, transfer: TransferConfiguration
+    ) {
+        self.kind = kind
+        self.session = session
+        self.memory = memory
+        self.disk = disk
+        self.transfer = transfer
+    }
+}
