@@ -1,4 +1,6 @@
+import Glibc
 package import LarderConfig
+import Logging
 
 /// The proxy as a whole: settings in, a running proxy out.
 package enum Daemon {
@@ -16,7 +18,40 @@ package enum Daemon {
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
         announce: @escaping @Sendable (String) -> Void
     ) async throws(DaemonError) {
-        throw DaemonError(.software, "the proxy is not part of this build")
+        let log = DaemonLog.make(level: loaded.settings.log.level.level)
+        // Before anything is opened: a signal that comes while it starts is not lost.
+        let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP])
+        let proxy = try await RunningProxy.start(loaded, log: log, reload: reload)
+        announce(await proxy.announcement)
+        await Self.run(proxy, until: signals, drain: loaded.settings.timeouts.drain.duration, log)
+    }
+
+    /// Serves until a signal ends it, and then drains; another signal cuts that short.
+    private static func run(
+        _ proxy: RunningProxy, until signals: AsyncStream<CInt>, drain: Duration, _ log: Logger
+    ) async {
+        for await signal in signals {
+            guard signal == SIGHUP else { break }
+            await Self.reload(proxy, log)
+        }
+        log.notice("stopping", metadata: ["connections": "\(proxy.openConnections)"])
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await proxy.stop(within: drain) }
+            tasks.addTask {
+                for await signal in signals where signal != SIGHUP { await proxy.hurry() }
+            }
+            // Only the first can end by itself.
+            await tasks.next()
+            tasks.cancelAll()
+        }
+    }
+
+    private static func reload(_ proxy: RunningProxy, _ log: Logger) async {
+        do throws(ConfigurationError) {
+            try await proxy.reload()
+        } catch {
+            log.error("configuration not reloaded", metadata: ["cause": "\(error)"])
+        }
     }
 
     /// Runs a proxy on a free port of loopback for as long as `body` takes.
@@ -31,7 +66,27 @@ package enum Daemon {
         _ loaded: LoadedSettings, session: SessionName,
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
-        throw DaemonError(.software, "the proxy is not part of this build")
+        let log = DaemonLog.make(level: max(loaded.settings.log.level.level, .warning))
+        var options = RunningProxy.Options()
+        options.listeners = [
+            ListenerSettings(address: .ip(IPAddress(.v4, 0x7F00_0001), port: 0))
+        ]
+        options.listeners?[0].session = session
+        options.yieldsDisk = true
+        options.hasControl = false
+        options.hasAccessLog = false
+        let proxy = try await RunningProxy.start(loaded, options: options, log: log) {
+            () throws(ConfigurationError) in loaded
+        }
+        let result: Swift.Result<Result, any Error>
+        do {
+            result = .success(try await body(TemporaryProxy(url: await proxy.url)))
+        } catch {
+            result = .failure(error)
+        }
+        let summary = await proxy.summary()
+        await proxy.stop(within: loaded.settings.timeouts.drain.duration)
+        return (try result.get(), summary)
     }
 }
 

@@ -1,0 +1,169 @@
+import LarderConfig
+import LarderControl
+import LarderDisk
+import LarderEngine
+import LarderPolicy
+import LarderProxy
+import LarderSession
+import Logging
+import NIOCore
+import NIOPosix
+
+/// What a running proxy is made of, while it is being put together.
+struct ProxyParts {
+    let group: MultiThreadedEventLoopGroup
+    var members: [RunningProxy.Member] = []
+    var access: ConfiguredAccess?
+    var accessLog: LogWriter?
+    var proxy: ProxyServer?
+    var listeners: [LarderProxy.ListenAddress] = []
+
+    init(group: MultiThreadedEventLoopGroup) {
+        self.group = group
+    }
+
+    mutating func open(
+        _ loaded: LoadedSettings, options: RunningProxy.Options, log: Logger
+    ) async throws(DaemonError) {
+        let listeners = options.listeners ?? loaded.settings.listeners
+        try self.openSessions(loaded, named: listeners.map(\.session), options: options, log: log)
+        let access = ConfiguredAccess(loaded.settings.access)
+        self.access = access
+        let proxy = ProxyServer(
+            group: self.group, configuration: loaded.proxyConfiguration, access: access,
+            log: try self.openLog(loaded.settings.log, options: options, log: log),
+            clock: { SystemClock().now() })
+        self.proxy = proxy
+        for listener in listeners {
+            try await self.listen(listener, proxy: proxy)
+        }
+    }
+
+    private mutating func openSessions(
+        _ loaded: LoadedSettings, named names: [SessionName], options: RunningProxy.Options, log: Logger
+    ) throws(DaemonError) {
+        let clock = SystemClock()
+        let timers = DispatchTimers()
+        for settings in loaded.settings.sessions where names.contains(settings.name) {
+            let name = settings.name.text
+            do throws(EngineError) {
+                let open = try OpenSession(
+                    loaded.blueprint(of: settings), clock: clock, timers: timers,
+                    yieldsDisk: options.yieldsDisk
+                ) { event in
+                    Self.tell(event, session: name, log: log)
+                }
+                self.members.append(RunningProxy.Member(settings: settings, open: open))
+            } catch {
+                throw Self.error(error, session: name)
+            }
+        }
+    }
+
+    private static func error(_ error: EngineError, session: String) -> DaemonError {
+        switch error {
+        case .store(let store):
+            DaemonError(
+                .unavailable,
+                "session \(session): \(store.path): \(store.cause); \(store.remedy)")
+        case .transfer(let transfer):
+            DaemonError(
+                .cannotCreate,
+                "session \(session): \(transfer); check ca-file and the limit of open files")
+        }
+    }
+
+    private static func tell(_ event: EngineEvent, session: String, log: Logger) {
+        switch event {
+        case .withoutDisk(let error):
+            log.warning(
+                "caching in memory only",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
+        case .disk(.setAside(let name, let reason)):
+            log.warning(
+                "cache file set aside, a new one made",
+                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
+        case .disk(.discarded(let reason)):
+            log.warning(
+                "cache file discarded, a new one made",
+                metadata: ["session": "\(session)", "reason": "\(reason)"])
+        case .disk(.damaged(let key, let reason)):
+            log.warning(
+                "damaged entry dropped",
+                metadata: [
+                    "session": "\(session)", "uri": "\(key?.parts.uri ?? "")",
+                    "reason": "\(reason)",
+                ])
+        case .disk(.failed(let error)):
+            log.warning(
+                "nothing is stored on disk for now",
+                metadata: ["session": "\(session)", "cause": "\(error.cause)"])
+        case .disk(.recovered):
+            log.notice("storing on disk again", metadata: ["session": "\(session)"])
+        }
+    }
+
+    private mutating func openLog(
+        _ settings: LogSettings, options: RunningProxy.Options, log: Logger
+    ) throws(DaemonError) -> any ExchangeLog {
+        guard options.hasAccessLog, settings.accessDestination != .none else {
+            return NoExchangeLog()
+        }
+        let writer: LogWriter?
+        do throws(LogError) {
+            writer = try LogWriter.open(settings.accessDestination) { notice in
+                Self.tell(notice, log: log)
+            }
+        } catch {
+            throw DaemonError(
+                .cannotCreate, "\(error); make its directory, or name another file")
+        }
+        guard let writer else { return NoExchangeLog() }
+        self.accessLog = writer
+        return ProxyLog(format: AccessLogFormatter(settings.accessFormat), writer: writer)
+    }
+
+    private static func tell(_ notice: LogWriter.Notice, log: Logger) {
+        switch notice {
+        case .lost(let lines):
+            log.warning("access log lines lost", metadata: ["lines": "\(lines)"])
+        case .reopenFailed(let code):
+            log.error(
+                "access log cannot be opened anew",
+                metadata: ["cause": "\(SystemError.text(code))"])
+        case .failed(let code):
+            log.error(
+                "access log cannot be written", metadata: ["cause": "\(SystemError.text(code))"])
+        }
+    }
+
+    private mutating func listen(_ listener: ListenerSettings, proxy: ProxyServer) async throws(DaemonError) {
+        guard let member = self.members.first(where: { $0.settings.name == listener.session })
+        else {
+            throw DaemonError(
+                .configuration,
+                "a listener names the session \(listener.session.text), which is not there; name "
+                    + "one of the configured sessions")
+        }
+        do throws(ListenError) {
+            let address = LarderProxy.ListenAddress(listener.address)
+            self.listeners.append(try await proxy.listen(on: address, session: member.session))
+        } catch {
+            throw DaemonError(
+                .unavailable,
+                "cannot listen on \(listener.address.settingText): \(error.detail); stop whoever "
+                    + "listens there, or give the listener another address")
+        }
+    }
+
+    /// Closes what was opened, after a failed start.
+    func close() async {
+        await self.proxy?.drain(within: .zero)
+        for member in self.members { await member.open.close() }
+        await self.accessLog?.close()
+        try? await self.group.shutdownGracefully()
+    }
+}

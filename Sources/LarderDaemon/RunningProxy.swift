@@ -1,0 +1,176 @@
+import LarderConfig
+import LarderControl
+import LarderEngine
+import LarderHTTP
+import LarderProxy
+import LarderSession
+import LarderStore
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A proxy that serves: its sessions, its listeners, its log, its control socket.
+///
+/// ```
+/// start ─▶ running ─▶ stop (drain, close sessions, end threads)
+/// ```
+actor RunningProxy {
+    /// What differs between a service and a proxy for one command.
+    struct Options: Sendable {
+        /// In place of the configured listeners.
+        var listeners: [ListenerSettings]?
+        /// Do without the disk tier where another process owns it.
+        var yieldsDisk = false
+        /// Answer commands on the control socket.
+        var hasControl = true
+        /// Write the access log that the configuration asks for.
+        var hasAccessLog = true
+
+        init() {}
+    }
+
+    /// A session that is in use.
+    struct Member: Sendable {
+        let settings: SessionSettings
+        let open: OpenSession
+
+        var session: Session { self.open.session }
+    }
+
+    let log: Logger
+    var loaded: LoadedSettings
+    let members: [Member]
+    let proxy: ProxyServer
+    let access: ConfiguredAccess
+    let accessLog: LogWriter?
+    private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
+    let started: Timestamp
+    /// Where clients connect to, with the ports that were really taken.
+    let listeners: [LarderProxy.ListenAddress]
+    private let group: MultiThreadedEventLoopGroup
+    private var control: ControlServer?
+    private var controlTask: Task<Void, Never>?
+
+    /// Opens everything; clients are served when this returns.
+    ///
+    /// - Throws: `DaemonError`, with everything closed that was opened until then.
+    static func start(
+        _ loaded: LoadedSettings, options: Options = Options(), log: Logger,
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
+    ) async throws(DaemonError) -> RunningProxy {
+        let group = MultiThreadedEventLoopGroup(
+            numberOfThreads: loaded.settings.eventLoops ?? System.coreCount)
+        var parts = ProxyParts(group: group)
+        do throws(DaemonError) {
+            try await parts.open(loaded, options: options, log: log)
+            let proxy = try RunningProxy(loaded, parts: parts, log: log, reload: reload)
+            try await proxy.openControl(loaded, options: options)
+            return proxy
+        } catch {
+            await parts.close()
+            throw error
+        }
+    }
+
+    private init(
+        _ loaded: LoadedSettings, parts: ProxyParts, log: Logger,
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
+    ) throws(DaemonError) {
+        guard let proxy = parts.proxy, let access = parts.access else {
+            throw DaemonError(.software, "the proxy was not put together; report this")
+        }
+        self.log = log
+        self.loaded = loaded
+        self.members = parts.members
+        self.proxy = proxy
+        self.access = access
+        self.accessLog = parts.accessLog
+        self.readAgain = reload
+        self.listeners = parts.listeners
+        self.group = parts.group
+        self.started = SystemClock().now()
+    }
+
+    /// Clients connected now.
+    nonisolated var openConnections: Int { self.proxy.openConnections }
+
+    /// Where clients connect and where the caches lie, in a line.
+    var announcement: String {
+        let addresses = self.listeners.map { "\($0)" }.joined(separator: ", ")
+        let caches = self.members.map { member in
+            let name = member.settings.name.text
+            guard let directory = member.open.directory else { return "\(name) in memory" }
+            return "\(name) in \(directory)"
+        }
+        return "listening on \(addresses); cache: \(caches.joined(separator: ", "))"
+    }
+
+    /// The first listener, as the environment variables of clients name it.
+    var url: String {
+        self.listeners.first.map { "http://\($0)" } ?? ""
+    }
+
+    /// What was done since the start, for a person.
+    func summary() -> ProxySummary {
+        let counters = self.counters()
+        var summary = ProxySummary()
+        summary.requests = counters.requests
+        summary.hits = counters.hits &+ counters.validated
+        summary.misses = counters.forwarded &+ counters.collapsed
+        summary.tunnels = self.proxy.statistics().tunnels
+        summary.failures = counters.failed
+        summary.bytesSaved = counters.bytesFromStore
+        summary.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
+        return summary
+    }
+
+    private func openControl(_ loaded: LoadedSettings, options: Options) throws(DaemonError) {
+        guard options.hasControl else { return }
+        do throws(ControlError) {
+            let control = try ControlServer(
+                paths: loaded.controlSockets, group: self.group, responder: self)
+            self.control = control
+            self.controlTask = Task { try? await control.run() }
+        } catch {
+            throw DaemonError(
+                error.code == .inUse ? .unavailable : .cannotCreate,
+                "\(error); stop the other proxy, or give control-socket another path")
+        }
+    }
+
+    /// Stops listening, lets exchanges end until the deadline, and closes everything.
+    ///
+    /// May be called again meanwhile with a nearer deadline, which then counts.
+    func stop(within deadline: Duration) async {
+        await self.proxy.drain(within: deadline)
+        self.controlTask?.cancel()
+        await self.controlTask?.value
+        for member in self.members { await member.open.close() }
+        await self.accessLog?.close()
+        try? await self.group.shutdownGracefully()
+    }
+
+    /// Ends running exchanges at once: for the second signal.
+    nonisolated func hurry() async {
+        await self.proxy.drain(within: .zero)
+    }
+
+    /// Reads the configuration again, and opens log files anew.
+    ///
+    /// - Returns: the settings that changed but wait for a restart.
+    /// - Throws: `ConfigurationError`; then everything stays as it was.
+    @discardableResult
+    func reload() throws(ConfigurationError) -> [String] {
+        self.accessLog?.reopen()
+        let fresh = try self.readAgain()
+        let waiting = SettingsChange.needingRestart(from: self.loaded.settings, to: fresh.settings)
+        self.access.replace(by: fresh.settings.access)
+        self.loaded.settings.access = fresh.settings.access
+        self.log.notice(
+            "configuration reloaded",
+            metadata: waiting.isEmpty
+                ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
+        return waiting
+    }
+}

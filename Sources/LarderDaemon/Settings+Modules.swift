@@ -1,0 +1,93 @@
+package import LarderConfig
+import LarderDisk
+package import LarderEngine
+import LarderHTTP
+import LarderPolicy
+package import LarderProxy
+import LarderSession
+import LarderStore
+import LarderTransfer
+
+// Only here do the settings of the file become the configurations of the modules.
+
+extension LoadedSettings {
+    /// What the door to clients is told.
+    package var proxyConfiguration: ProxyConfiguration {
+        let settings = self.settings
+        var proxy = ProxyConfiguration()
+        proxy.name = settings.name.text
+        proxy.headLimits = HeadLimits(
+            startLine: ByteCount(settings.limits.requestLine).clamped,
+            head: ByteCount(settings.limits.head).clamped,
+            fieldCount: settings.limits.fieldCount)
+        proxy.chunkLimits.extensions = ByteCount(settings.limits.chunkExtension).clamped
+        proxy.maximumRequestBody = settings.limits.requestBody.map { ByteCount($0) }
+        proxy.maximumConnections = settings.limits.connections
+        proxy.headTimeout = settings.timeouts.head.duration
+        proxy.idleTimeout = settings.timeouts.idle.duration
+        proxy.requestBodyTimeout = settings.timeouts.stall.duration
+        proxy.sendTimeout = settings.timeouts.stall.duration
+        proxy.connectTimeout = settings.timeouts.connect.duration
+        proxy.tunnelIdleTimeout = settings.timeouts.tunnelIdle.duration
+        proxy.connectPorts = Set(settings.connectPorts.flatMap { Array($0.ports) })
+        proxy.addsForwarded = settings.forwarded
+        return proxy
+    }
+
+    /// What a session is put together from.
+    package func blueprint(of session: SessionSettings) -> SessionBlueprint {
+        SessionBlueprint(
+            kind: session.kind == .ephemeral ? .ephemeral : .default,
+            session: self.sessionConfiguration(session),
+            memory: MemoryConfiguration(
+                capacity: ByteCount(session.cache.memory),
+                maximumObject: ByteCount(session.cache.memoryObject)),
+            disk: self.cacheDirectory(of: session).map { directory in
+                DiskConfiguration(
+                    directory: directory, capacity: ByteCount(session.cache.disk),
+                    maximumObject: ByteCount(session.cache.maximumObject))
+            },
+            transfer: self.transferConfiguration(session))
+    }
+
+    private func sessionConfiguration(_ session: SessionSettings) -> SessionConfiguration {
+        var policy = PolicyConfiguration()
+        policy.heuristicFraction = session.freshness.heuristicFraction.value
+        policy.heuristicMaximum = session.freshness.heuristicMaximum.duration
+        policy.staleIfErrorGrace = session.freshness.staleIfError.duration
+        return SessionConfiguration(
+            name: session.name.text, cacheName: self.settings.name.text, policy: policy,
+            finishAfterClientLeft: ByteCount(session.cache.finishFetch))
+    }
+
+    private func transferConfiguration(_ session: SessionSettings) -> TransferConfiguration {
+        let timeouts = self.settings.timeouts
+        var transfer = TransferConfiguration()
+        transfer.threads = self.settings.transferThreads
+        transfer.connectionsPerHost = session.connectionsPerHost
+        transfer.http2 = session.http2
+        transfer.certificateFile = session.caFile?.text
+        transfer.resolveTimeout = timeouts.resolve.duration
+        transfer.connectTimeout = timeouts.connect.duration
+        transfer.responseTimeout = timeouts.response.duration
+        transfer.stallTimeout = timeouts.stall.duration
+        return transfer
+    }
+}
+
+extension ByteCount {
+    init(_ size: ByteSize) {
+        self.init(size.bytes)
+    }
+}
+
+extension LarderProxy.ListenAddress {
+    init(_ address: LarderConfig.ListenAddress) {
+        switch address {
+        case .ip(let ip, let port): self = .tcp(host: ip.description, port: port)
+        case .everywhere(let port): self = .tcp(host: "::", port: port)
+        case .localhost(let port): self = .tcp(host: "localhost", port: port)
+        case .unix(let path): self = .unix(path: path)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import Dispatch
+import Glibc
+
+/// Unix signals as an asynchronous sequence.
+///
+/// The signals are taken from their default action for the rest of the process's life.
+struct SignalSource: Sendable {
+    /// The signals named, as they come; ends when the task that reads it is cancelled.
+    static func signals(_ numbers: [CInt]) -> AsyncStream<CInt> {
+        AsyncStream { continuation in
+            let queue = DispatchQueue(label: "larder.signals")
+            let sources = numbers.map { number in
+                // Dispatch sees a signal only if the process does not die of it.
+                _ = signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+                source.setEventHandler { continuation.yield(number) }
+                source.activate()
+                return source
+            }
+            let held = Held(sources: sources)
+            continuation.onTermination = { _ in held.cancel() }
+        }
+    }
+
+    /// Dispatch sources may be cancelled from any thread.
+    private struct Held: @unchecked Sendable {
+        let sources: [any DispatchSourceSignal]
+
+        func cancel() {
+            for source in self.sources { source.cancel() }
+        }
+    }
+}
