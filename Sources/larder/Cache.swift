@@ -25,7 +25,8 @@ struct CacheView {
         self.loaded = try options.load()
         self.session = try session.find(in: self.loaded)
         self.disk = try self.loaded.cacheDirectory(of: self.session).flatMap { directory in
-            try CacheReader.open(directory: directory, session: self.session)
+            try CacheReader.open(
+                directory: directory, session: self.session, loaded: self.loaded)
         }
     }
 
