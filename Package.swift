@@ -92,8 +92,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderControl", "LarderConfig", arguments, crypto, nioCore,
+                "LarderDaemon", "LarderEngine", "LarderDisk", "LarderStore", "LarderPolicy",
+                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto, nioCore,
             ],
             swiftSettings: house),
 
@@ -123,14 +123,3 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-if let only = Context.environment["LARDER_ONLY"]?.split(separator: ",").map(String.init) {
-    let all = package.targets.map(\.name)
-    package.targets.removeAll { !only.contains($0.name) }
-    for target in package.targets {
-        target.dependencies.removeAll {
-            guard case .byNameItem(let name, _) = $0 else { return false }
-            return all.contains(name) && !only.contains(name)
-        }
-    }
-    package.products = []
-}

@@ -53,11 +53,15 @@ enum ChildProcess {
         defer { for (number, action) in before { _ = signal(number, action) } }
         // What was ignored when we began, as nohup does, stays so for the child.
         let restored = before.filter { !Self.isIgnored($0.1) }.map(\.0)
-        let child = try Self.spawn(command, environment, withDefault: restored)
-        let sources = Self.forward(to: child)
+        let relay = SignalRelay()
+        let sources = await relay.start(Self.forwarded)
         defer { for source in sources { source.cancel() } }
+        let child = try Self.spawn(command, environment, withDefault: restored)
+        relay.began(child)
         return await withCheckedContinuation { ended in
-            DispatchQueue.global().async { ended.resume(returning: Self.wait(for: child)) }
+            DispatchQueue.global().async {
+                ended.resume(returning: Self.wait(for: child, ended: relay.ended))
+            }
         }
     }
 
@@ -65,7 +69,11 @@ enum ChildProcess {
         unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    private static func wait(for child: pid_t) -> ChildEnding {
+    /// Waits for the child's end, tells of it, and only then lets its number go.
+    private static func wait(for child: pid_t, ended: () -> Void) -> ChildEnding {
+        var info = unsafe siginfo_t()
+        while unsafe waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        ended()
         var status: CInt = 0
         while unsafe waitpid(child, &status, 0) < 0 {
             // Somebody else has waited for it: nothing is known of its end.
@@ -74,51 +82,44 @@ enum ChildProcess {
         return ChildEnding(waitStatus: status)
     }
 
-    /// Passes on the signals that come to us.
-    ///
-    /// The terminal sends its own (^C, ^\) to all of the foreground, to the child as well as to us:
-    /// passing them on would make two of one.
-    private static func forward(to child: pid_t) -> [any DispatchSourceSignal] {
-        let queue = DispatchQueue(label: "larder.signals")
-        return Self.forwarded.map { signal in
-            let source = DispatchSource.makeSignalSource(signal: signal, queue: queue)
-            source.setEventHandler {
-                let isTerminals = signal == SIGINT || signal == SIGQUIT
-                if isTerminals, tcgetpgrp(STDERR_FILENO) == getpgrp() { return }
-                kill(child, signal)
-            }
-            source.resume()
-            return source
-        }
-    }
-
     private static func spawn(
         _ command: [String], _ environment: [String: String], withDefault signals: [Int32]
     ) throws(StartFailure) -> pid_t {
         var attributes = posix_spawnattr_t()
-        guard unsafe posix_spawnattr_init(&attributes) == 0 else {
-            throw StartFailure(command: command.first ?? "", code: ENOMEM)
-        }
+        var code = unsafe posix_spawnattr_init(&attributes)
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var defaults = sigset_t()
-        unsafe sigemptyset(&defaults)
-        for signal in signals { unsafe sigaddset(&defaults, signal) }
-        var mask = sigset_t()
-        unsafe sigemptyset(&mask)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
-        unsafe posix_spawnattr_setsigmask(&attributes, &mask)
-        unsafe posix_spawnattr_setflags(
-            &attributes, CShort(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        code = Self.setSignals(&attributes, withDefault: signals)
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         let variables = environment.map { "\($0.key)=\($0.value)" }
         var child: pid_t = 0
-        let code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
+        code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
             guard let file = unsafe arguments[0] else { return EINVAL }
             return unsafe posix_spawnp(&child, file, nil, &attributes, arguments, variables)
         }
-        guard code == 0 else {
-            throw StartFailure(command: command.first ?? "", code: code)
-        }
+        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         return child
+    }
+
+    /// Gives the child no blocked signals and these with their default action; answers 0 or `errno`.
+    private static func setSignals(
+        _ attributes: inout posix_spawnattr_t, withDefault signals: [Int32]
+    ) -> CInt {
+        var defaults = sigset_t()
+        var mask = sigset_t()
+        guard unsafe sigemptyset(&defaults) == 0, unsafe sigemptyset(&mask) == 0 else {
+            return errno
+        }
+        for signal in signals {
+            guard unsafe sigaddset(&defaults, signal) == 0 else { return errno }
+        }
+        let codes = unsafe [
+            posix_spawnattr_setsigdefault(&attributes, &defaults),
+            posix_spawnattr_setsigmask(&attributes, &mask),
+            posix_spawnattr_setflags(
+                &attributes, CShort(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)),
+        ]
+        return codes.first { $0 != 0 } ?? 0
     }
 }
 

@@ -19,10 +19,10 @@ struct CacheTextTests {
         let lines = text.add(Self.row) + text.add(stale) + text.finish()
         #expect(
             lines == [
-                "URL                   SIZE  AGE  FRESH FOR  HITS  TIER",
-                "http://h/a         1.5 KiB  5 s       55 s     3  disk",
+                "URL                  SIZE  AGE  FRESH FOR  HITS  TIER",
+                "http://h/a        1.5 KiB  5 s       55 s     3  disk",
                 "http://h/\\u{1b}b  1.5 KiB  5 s      stale     3  memory+disk",
-            ].map { $0 })
+            ])
     }
 
     @Test("list, for programs")

@@ -74,7 +74,7 @@ struct TableTests {
     @Test("give way to a narrow terminal in the middle of the URL")
     func narrow() {
         let lines = Self.lines([["http://example.com/long/path", "1 B", "disk"]], width: 30)
-        #expect(lines == ["URL               SIZE  TIER", "http://e…ong/path   1 B  disk"])
+        #expect(lines == ["URL                 SIZE  TIER", "http://e…long/path   1 B  disk"])
         #expect(Table.cut("abc", to: 3) == "abc")
         #expect(Table.cut("abcd", to: 3) == "a…d")
     }
