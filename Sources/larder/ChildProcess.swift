@@ -48,25 +48,17 @@ enum ChildProcess {
     static func run(
         _ command: [String], environment: [String: String]
     ) async throws -> ChildEnding {
-        // Ignored in this process while the child lives: it decides what they mean.
-        let before = Self.forwarded.map { ($0, signal($0, SIG_IGN)) }
-        defer { for (number, action) in before { _ = signal(number, action) } }
-        // What was ignored when we began, as nohup does, stays so for the child.
-        let restored = before.filter { !Self.isIgnored($0.1) }.map(\.0)
-        let relay = SignalRelay()
-        let sources = await relay.start(Self.forwarded)
-        defer { for source in sources { source.cancel() } }
-        let child = try Self.spawn(command, environment, withDefault: restored)
+        guard let relay = SignalRelay.start(Self.forwarded) else {
+            throw StartFailure(command: command.first ?? "", code: EMFILE)
+        }
+        defer { relay.stop() }
+        let child = try Self.spawn(command, environment)
         relay.began(child)
         return await withCheckedContinuation { ended in
             DispatchQueue.global().async {
                 ended.resume(returning: Self.wait(for: child, ended: relay.ended))
             }
         }
-    }
-
-    private static func isIgnored(_ action: (@convention(c) (CInt) -> Void)?) -> Bool {
-        unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Waits for the child's end, tells of it, and only then lets its number go.
@@ -83,43 +75,32 @@ enum ChildProcess {
     }
 
     private static func spawn(
-        _ command: [String], _ environment: [String: String], withDefault signals: [Int32]
+        _ command: [String], _ environment: [String: String]
     ) throws(StartFailure) -> pid_t {
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        var child: pid_t = 0
         var attributes = posix_spawnattr_t()
         var code = unsafe posix_spawnattr_init(&attributes)
         guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        code = Self.setSignals(&attributes, withDefault: signals)
-        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
-        let variables = environment.map { "\($0.key)=\($0.value)" }
-        var child: pid_t = 0
-        code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
-            guard let file = unsafe arguments[0] else { return EINVAL }
-            return unsafe posix_spawnp(&child, file, nil, &attributes, arguments, variables)
+        code = Self.unblockSignals(&attributes)
+        if code == 0 {
+            code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
+                guard let file = unsafe arguments[0] else { return EINVAL }
+                return unsafe posix_spawnp(&child, file, nil, &attributes, arguments, variables)
+            }
         }
         guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         return child
     }
 
-    /// Gives the child no blocked signals and these with their default action; answers 0 or `errno`.
-    private static func setSignals(
-        _ attributes: inout posix_spawnattr_t, withDefault signals: [Int32]
-    ) -> CInt {
-        var defaults = sigset_t()
+    /// The thread that spawns may block signals, which the child would inherit; answers 0 or `errno`.
+    private static func unblockSignals(_ attributes: inout posix_spawnattr_t) -> CInt {
         var mask = sigset_t()
-        guard unsafe sigemptyset(&defaults) == 0, unsafe sigemptyset(&mask) == 0 else {
-            return errno
-        }
-        for signal in signals {
-            guard unsafe sigaddset(&defaults, signal) == 0 else { return errno }
-        }
-        let codes = unsafe [
-            posix_spawnattr_setsigdefault(&attributes, &defaults),
-            posix_spawnattr_setsigmask(&attributes, &mask),
-            posix_spawnattr_setflags(
-                &attributes, CShort(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)),
-        ]
-        return codes.first { $0 != 0 } ?? 0
+        guard unsafe sigemptyset(&mask) == 0 else { return errno }
+        let code = unsafe posix_spawnattr_setsigmask(&attributes, &mask)
+        guard code == 0 else { return code }
+        return unsafe posix_spawnattr_setflags(&attributes, CShort(POSIX_SPAWN_SETSIGMASK))
     }
 }
 
