@@ -40,7 +40,7 @@ package enum MaxForwards {
 }
 
 /// `Expect` (RFC 9110 §10.1.1).
-package enum Expectation: Hashable, Sendable {
+package enum Expect: Hashable, Sendable {
     case none
     /// The client waits for `100 Continue` before it sends its content.
     case `continue`

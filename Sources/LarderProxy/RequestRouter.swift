@@ -58,7 +58,7 @@ package struct RequestRouter: Sendable {
             return OwnAnswer(
                 508, error: "proxy_loop_detected", detail: "the request has passed here before")
         }
-        if present.contains(.expect), Expectation(head.fields, version: head.version) == .unknown {
+        if present.contains(.expect), Expect(head.fields, version: head.version) == .unknown {
             return OwnAnswer(
                 417, error: "http_request_error", detail: "an expectation other than 100-continue")
         }
@@ -162,7 +162,7 @@ package struct RequestRouter: Sendable {
         let request = Request(
             method: head.method, uri: uri, fields: fields, bodyLength: head.bodyLength,
             expectsContinue: present.contains(.expect)
-                && Expectation(head.fields, version: head.version) == .continue)
+                && Expect(head.fields, version: head.version) == .continue)
         if present.contains(.upgrade), let protocols = Self.upgrade(head, uri) {
             return .upgrade(request, protocols: protocols)
         }

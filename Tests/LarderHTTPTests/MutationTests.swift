@@ -139,7 +139,7 @@ struct MutationTests {
             ]
             _ = Via.contains(pseudonym: "a", in: fields)
             _ = ProblemDocument.Format(acceptedBy: fields)
-            _ = Expectation(fields, version: .http11)
+            _ = Expect(fields, version: .http11)
             _ = Upgrade.protocols(in: fields, version: .http11)
             _ = MaxForwards.judge(method: .trace, fields: fields)
             HopByHop.strip(&fields)
