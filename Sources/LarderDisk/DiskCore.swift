@@ -27,7 +27,7 @@ final class DiskCore: Sendable {
     let environment: Environment
     let schema: Schema
     let seed: UInt64
-    let policy: EvictionPolicy
+    let policy: SecondChance
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
@@ -59,7 +59,7 @@ final class DiskCore: Sendable {
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
-        self.policy = EvictionPolicy(capacityPages: opened.capacityPages)
+        self.policy = SecondChance(capacityPages: opened.capacityPages)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock

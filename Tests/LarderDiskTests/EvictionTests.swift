@@ -13,7 +13,7 @@ struct EvictionPolicyTests {
         var wasUsed: Bool
         var isBeingRead: Bool
         var isUrgent: Bool
-        var verdict: EvictionPolicy.Verdict
+        var verdict: SecondChance.Verdict
     }
 
     @Test(
@@ -28,7 +28,7 @@ struct EvictionPolicyTests {
     func verdict(_ c: Case) {
         let candidate = EvictionCandidate(
             bodyLength: 1, hits: 0, wasUsed: c.wasUsed, isBeingRead: c.isBeingRead)
-        let verdict = EvictionPolicy(capacityPages: 100).judge(candidate, isUrgent: c.isUrgent)
+        let verdict = SecondChance(capacityPages: 100).judge(candidate, isUrgent: c.isUrgent)
         #expect(verdict == c.verdict)
     }
 
@@ -38,7 +38,7 @@ struct EvictionPolicyTests {
             0, 1, 7, 256, 4096, 2_621_440, .max,
         ] as [UInt64])
     func marks(capacity: UInt64) {
-        let policy = EvictionPolicy(capacityPages: capacity)
+        let policy = SecondChance(capacityPages: capacity)
         #expect(policy.lowPages <= policy.highPages)
         #expect(policy.highPages <= policy.criticalPages)
         #expect(policy.criticalPages <= capacity)

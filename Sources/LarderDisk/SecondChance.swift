@@ -13,7 +13,7 @@ struct EvictionCandidate: Sendable, Equatable {
 /// First in, first out with a second chance: what was used since it came to its place goes to the
 /// end of the queue once more, its mark taken away. A scan passes through without driving out what
 /// is used, and a hit changes no order.
-struct EvictionPolicy: Sendable, Equatable {
+struct SecondChance: Sendable, Equatable {
     enum Verdict: Sendable, Equatable { case evict, keep }
 
     /// Pages that the capacity has room for.
