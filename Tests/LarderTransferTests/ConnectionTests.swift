@@ -1,4 +1,3 @@
-import Glibc
 import LarderHTTP
 import NIOCore
 import Testing
@@ -122,6 +121,7 @@ struct ConnectionTests {
     @Test("GET is not sent a third time")
     func notAThirdTime() async throws {
         let notes = Notes()
+        let both = Gate()
         let origin = try ScriptedOrigin { connection in
             // Two connections are answered once each and then die under their second request.
             while let head = connection.readHead() {
@@ -130,9 +130,8 @@ struct ConnectionTests {
                     connection.close()
                     return
                 }
-                while notes.all.filter({ $0.hasPrefix("GET /warm") }).count < 2 {
-                    sched_yield()
-                }
+                if notes.count == 2 { both.open() }
+                guard both.block() else { return }
                 connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }
         }
