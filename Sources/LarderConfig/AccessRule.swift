@@ -1,4 +1,6 @@
-/// One rule about who may ask for what. The first rule that fits decides.
+/// One rule about who may ask for what.
+///
+/// The first rule that fits decides.
 package struct AccessRule: Sendable, Equatable {
     package enum Action: String, SettingWord { case allow, deny }
 

@@ -41,7 +41,9 @@ package struct ByteSize: SettingText, Comparable, Hashable {
 
     /// The size in the largest binary unit that divides it.
     package var settingText: String {
-        let unit = Self.units.prefix(5).last { self.bytes % $0.bytes == 0 && self.bytes >= $0.bytes }
+        let unit = Self.units.prefix(5).last {
+            self.bytes % $0.bytes == 0 && self.bytes >= $0.bytes
+        }
         guard let unit else { return "0 B" }
         return "\(self.bytes / unit.bytes) \(unit.name)"
     }

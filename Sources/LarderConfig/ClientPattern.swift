@@ -88,7 +88,8 @@ package struct DestinationPattern: SettingText, Hashable {
             guard name.utf8.allSatisfy(Self.isHostByte) else {
                 throw SettingTextProblem("has a character that no host name has")
             }
-            self.host = name.hasPrefix(".")
+            self.host =
+                name.hasPrefix(".")
                 ? .domain(String(name.dropFirst())) : .glob(Glob(name))
         }
     }

@@ -16,7 +16,9 @@ package enum NearestName {
     }
 
     /// Insertions, deletions, replacements and swaps of neighbours that turn one into the other
-    /// (the restricted Damerau-Levenshtein distance). Case does not count.
+    /// (the restricted Damerau-Levenshtein distance).
+    ///
+    /// Case does not count.
     static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.lowercased().utf8.prefix(128))
         let b = Array(b.lowercased().utf8.prefix(128))

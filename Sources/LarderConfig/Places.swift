@@ -79,8 +79,9 @@ package struct Environment: Sendable {
 
     package subscript(name: String) -> String? { self.variables[name] }
 
-    /// A directory that a variable names. A relative path counts as unset, as the XDG base directory
-    /// specification has it.
+    /// A directory that a variable names.
+    ///
+    /// A relative path counts as unset, as the XDG base directory specification has it.
     package func directory(_ name: String) -> String? {
         guard let path = self.variables[name], path.hasPrefix("/") else { return nil }
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path

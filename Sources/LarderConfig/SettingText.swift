@@ -13,8 +13,9 @@ package protocol SettingText: Sendable, Equatable {
 
 /// What is wrong with the text of one value.
 package struct SettingTextProblem: Error, Equatable, Sendable {
-    /// Continues a sentence that begins with the value: `has no unit`. nil: it merely does not fit
-    /// the expectation.
+    /// The end of a sentence that begins with the value.
+    ///
+    /// `has no unit`, say; nil: it merely does not fit the expectation.
     package var cause: String?
 
     package init(_ cause: String? = nil) {
@@ -23,7 +24,8 @@ package struct SettingTextProblem: Error, Equatable, Sendable {
 }
 
 /// A closed set of words: each case is written as its raw value.
-package protocol SettingWord: SettingText, CaseIterable, RawRepresentable where RawValue == String {}
+package protocol SettingWord: SettingText, CaseIterable, RawRepresentable where RawValue == String {
+}
 
 extension SettingWord {
     package static var kind: String { "word" }

@@ -1,4 +1,6 @@
-/// Everything that the configuration says, as values. A new one holds the defaults.
+/// Everything that the configuration says, as values.
+///
+/// A new one holds the defaults.
 ///
 /// What each setting means stands in `SettingsTable`; these are only its places.
 package struct Settings: Sendable, Equatable {

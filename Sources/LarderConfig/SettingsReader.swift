@@ -78,7 +78,8 @@ struct SettingsReader {
                 name = try SessionName(settingText: key.plain)
             } catch {
                 self.report(
-                    key, "sessions: \"\(key.plain)\" is no name of a session; expected "
+                    key,
+                    "sessions: \"\(key.plain)\" is no name of a session; expected "
                         + SessionName.expectation)
                 continue
             }
@@ -198,7 +199,8 @@ extension SettingsReader {
             let label = "listeners[\(index)]"
             if !names.contains(listener.session.text) {
                 let nearest = NearestName.of(listener.session.text, among: names)
-                let hint = nearest.map { "did you mean \"\($0)\"?" }
+                let hint =
+                    nearest.map { "did you mean \"\($0)\"?" }
                     ?? "there are: \(names.joined(separator: ", "))"
                 self.report(
                     at: self.marks[label],

@@ -99,7 +99,8 @@ extension SettingsTable {
             default: "-_./ :".utf8.contains(byte)
             }
         }
-        let isSafe = plain && !scalar.isEmpty && !scalar.hasPrefix("-") && !scalar.hasPrefix(":")
+        let isSafe =
+            plain && !scalar.isEmpty && !scalar.hasPrefix("-") && !scalar.hasPrefix(":")
             && !scalar.hasSuffix(":") && !scalar.contains(": ")
         return isSafe ? scalar : "\"\(scalar)\""
     }
@@ -114,7 +115,8 @@ extension SettingsTable {
         if setting.changesWhileRunning { facts.append("reload") }
         // Inside a mapping the prose is indented with it, and stays a comment without its first mark.
         let margin = indent == 0 ? "" : "#" + String(repeating: " ", count: indent)
-        let lines = Prose.wrap(setting.about, width: 94 - indent)
+        let lines =
+            Prose.wrap(setting.about, width: 94 - indent)
             + Prose.wrap("(\(facts.joined(separator: "; ")))", width: 94 - indent)
         return lines.map { "\(margin)# \($0)\n" }.joined()
     }

@@ -3,7 +3,7 @@
 /// The reader of the file, its messages, `larder config` and the shipped file come from it. A new
 /// setting is a property of `Settings` and a row here.
 package enum SettingsTable {
-    /// `listeners[].…`
+    /// The settings of a listener: `listeners[].…`.
     package static let listener: [Setting<ListenerSettings>] = [
         .one(
             "address", \.address,
@@ -20,7 +20,7 @@ package enum SettingsTable {
             "The permissions of a Unix socket: who on this machine may connect to it."),
     ]
 
-    /// `sessions.NAME.…`
+    /// The settings of a session: `sessions.NAME.…`.
     package static let session: [Setting<SessionSettings>] = [
         .one(
             "kind", \.kind,
@@ -89,7 +89,7 @@ package enum SettingsTable {
             """),
     ]
 
-    /// `access[].…`
+    /// The settings of an access rule: `access[].…`.
     package static let access: [Setting<AccessRule>] = [
         .one(
             "action", \.action, live: true,

@@ -93,9 +93,11 @@ package struct ControlClient: ~Copyable {
             }
             let (seconds, attoseconds) = left.components
             let milliseconds = seconds.multipliedReportingOverflow(by: 1000)
-            let limit = milliseconds.overflow
+            let limit =
+                milliseconds.overflow
                 ? CInt.max
-                : CInt(clamping: milliseconds.partialValue + attoseconds / 1_000_000_000_000_000 + 1)
+                : CInt(
+                    clamping: milliseconds.partialValue + attoseconds / 1_000_000_000_000_000 + 1)
             var entry = pollfd(fd: self.descriptor, events: events, revents: 0)
             let count = unsafe poll(&entry, 1, limit)
             if count > 0 { return }

@@ -12,7 +12,9 @@ import FoundationEssentials
 package enum ControlCodec {
     /// Raised when a message changes so that an older reader would misread it.
     package static let version = 1
-    /// The longest line. A URL has at most 64 KiB, and JSON makes six bytes of the worst of them.
+    /// The longest line.
+    ///
+    /// A URL has at most 64 KiB, and JSON makes six bytes of the worst of them.
     package static let longestLine = 1 << 19
 
     private struct Envelope<Message: Codable>: Codable {
@@ -61,7 +63,9 @@ package enum ControlCodec {
     }
 }
 
-/// Cuts a stream of bytes into lines. Holds at most one line.
+/// Cuts a stream of bytes into lines.
+///
+/// Holds at most one line.
 package struct LineSplitter: Sendable {
     private var bytes: [UInt8] = []
     private let longest: Int

@@ -25,7 +25,9 @@ package enum PurgeSelection: Codable, Sendable, Equatable {
     case all
 }
 
-/// One line of an answer. `.end` or `.failed` is the last.
+/// One line of an answer.
+///
+/// `.end` or `.failed` is the last.
 package enum ControlReply: Codable, Sendable, Equatable {
     case status(DaemonStatus)
     case statistics(SessionStatistics)

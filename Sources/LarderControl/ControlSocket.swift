@@ -54,11 +54,15 @@ package enum ControlSocket {
         }
     }
 
-    /// Connects, blocking. The caller closes the descriptor.
+    /// Connects, blocking.
+    ///
+    /// The caller closes the descriptor.
     static func connect(to path: String) throws(ControlError) -> CInt {
         let descriptor = try Self.open(nonBlocking: false)
         do throws(ControlError) {
-            let code = unsafe try Self.withAddress(path) { unsafe Glibc.connect(descriptor, $0, $1) }
+            let code = unsafe try Self.withAddress(path) {
+                unsafe Glibc.connect(descriptor, $0, $1)
+            }
             switch code {
             case 0: return descriptor
             case ENOENT, ECONNREFUSED, ENOTDIR:
@@ -91,7 +95,8 @@ package enum ControlSocket {
         let bytes = Array(path.utf8)
         guard !bytes.isEmpty, bytes.count < room, !bytes.contains(0) else {
             throw ControlError(
-                .system(ENAMETOOLONG), "\(path): longer than the \(room - 1) bytes a socket may have")
+                .system(ENAMETOOLONG),
+                "\(path): longer than the \(room - 1) bytes a socket may have")
         }
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)

@@ -27,7 +27,9 @@ package struct ControlServer: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let responder: any ControlResponder
 
-    /// Binds the first of these paths that can be bound. `run` must follow, for it closes the socket.
+    /// Binds the first of these paths that can be bound.
+    ///
+    /// `run` must follow, for it closes the socket.
     ///
     /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
     ///   bound.
@@ -55,26 +57,24 @@ package struct ControlServer: Sendable {
     /// - Throws: when the socket fails, or `CancellationError`.
     package func run() async throws {
         defer { ControlSocket.remove(self.path) }
+        // Connections come bare: an NIOAsyncChannel that is dropped unused, as happens to one that is
+        // accepted in the moment of our end, traps. Nothing is read from them before they have one.
         let server = try await ServerBootstrap(group: self.group)
-            .bind(self.descriptor) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try Connection(
-                        wrappingChannelSynchronously: channel,
-                        configuration: .init(isOutboundHalfClosureEnabled: true))
-                }
-            }
+            .childChannelOption(ChannelOptions.autoRead, value: false)
+            .bind(self.descriptor) { $0.eventLoop.makeSucceededFuture($0) }
         try await server.executeThenClose { connections in
             try await withThrowingDiscardingTaskGroup { group in
-                for try await connection in connections {
-                    group.addTask { await self.serve(connection) }
+                for try await channel in connections {
+                    group.addTask { await self.serve(channel) }
                 }
             }
         }
     }
 
     /// Answers the requests of one connection, one after the other.
-    private func serve(_ connection: Connection) async {
+    private func serve(_ channel: any Channel) async {
         // Whatever ends one connection ends only that one: a command that left, or that sent junk.
+        guard let connection = try? await Self.open(channel) else { return }
         try? await connection.executeThenClose { inbound, outbound in
             let send: @Sendable (ControlReply) async throws -> Void = { reply in
                 try await outbound.write(ByteBuffer(bytes: try ControlCodec.line(reply)))
@@ -86,6 +86,19 @@ package struct ControlServer: Sendable {
                 }
             }
         }
+    }
+
+    /// Begins to read from a connection.
+    private static func open(_ channel: any Channel) async throws -> Connection {
+        try await channel.eventLoop.submit {
+            let connection = try Connection(
+                wrappingChannelSynchronously: channel,
+                configuration: .init(isOutboundHalfClosureEnabled: true))
+            channel.setOption(ChannelOptions.autoRead, value: true).whenFailure { _ in
+                channel.close(promise: nil)
+            }
+            return connection
+        }.get()
     }
 
     private func answer(

@@ -92,7 +92,7 @@ package enum Daemon {
 
 /// A proxy that runs for one command.
 package struct TemporaryProxy: Sendable, Equatable {
-    /// `http://127.0.0.1:PORT`
+    /// Where it listens: `http://127.0.0.1:PORT`.
     package var url: String
 
     package init(url: String) {

@@ -2,7 +2,7 @@ import LarderHTTP
 
 /// Moments as logs write them, in UTC.
 enum LogClock {
-    /// `10/Oct/2000:13:55:36 +0000`
+    /// Reads as `10/Oct/2000:13:55:36 +0000`.
     static func common(_ moment: Timestamp) -> String {
         let parts = Parts(moment)
         let months = [
@@ -13,7 +13,7 @@ enum LogClock {
             + " +0000"
     }
 
-    /// `2000-10-10T13:55:36.000123Z` (RFC 3339)
+    /// Reads as `2000-10-10T13:55:36.000123Z` (RFC 3339).
     static func internet(_ moment: Timestamp) -> String {
         let parts = Parts(moment)
         return text(parts.year, 4) + "-" + text(parts.month, 2) + "-" + text(parts.day, 2) + "T"

@@ -1,6 +1,8 @@
 package import LarderHTTP
 
-/// One exchange, as the access log tells it. Written when the exchange has ended.
+/// One exchange, as the access log tells it.
+///
+/// Written when the exchange has ended.
 ///
 /// The texts come from strangers as they are; the formats escape them.
 package struct AccessLogEntry: Sendable, Equatable {

@@ -9,7 +9,8 @@ enum LogEscape {
     static func word(_ text: String, _ line: inout [UInt8]) {
         if text.isEmpty { line.append(UInt8(ascii: "-")) }
         for byte in text.utf8 {
-            let isPlain = byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
+            let isPlain =
+                byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
                 && byte != UInt8(ascii: "\\")
             if isPlain {
                 line.append(byte)
@@ -37,8 +38,10 @@ enum LogEscape {
         }
     }
 
-    /// A JSON string with its quotation marks (RFC 8259 §7). Control characters of all kinds are
-    /// escaped, those that JSON lets through included: terminals act on them.
+    /// A JSON string with its quotation marks (RFC 8259 §7).
+    ///
+    /// Control characters of all kinds are escaped, those that JSON lets through included:
+    /// terminals act on them.
     static func json(_ text: String, _ line: inout [UInt8]) {
         line.append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

@@ -16,7 +16,8 @@ extension LogWriter {
         self.replace(sink: try Self.sink(destination))
     }
 
-    private static func sink(_ destination: LogDestination) throws(LogError) -> sending any LogSink {
+    private static func sink(_ destination: LogDestination) throws(LogError) -> sending any LogSink
+    {
         switch destination {
         case .none, .stdout: return DescriptorSink()
         case .journal: return JournalSink()

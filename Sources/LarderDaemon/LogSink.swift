@@ -1,6 +1,8 @@
 import Glibc
 
-/// Where log lines are written. Used by one thread: the log writer's.
+/// Where log lines are written.
+///
+/// Used by one thread: the log writer's.
 package protocol LogSink: AnyObject {
     /// Writes whole lines, each with its line feed.
     ///
@@ -110,7 +112,8 @@ package final class JournalSink: LogSink {
     package func write(_ lines: [[UInt8]]) -> CInt {
         var failure: CInt = 0
         for line in lines {
-            let head = self.isNative
+            let head =
+                self.isNative
                 ? "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=" : "<6>"
             let datagram = Array(head.utf8) + line
             let count = unsafe datagram.withUnsafeBytes {

@@ -71,7 +71,9 @@ package final class LogWriter: Sendable {
     /// Lines lost since the start.
     package var lost: UInt64 { self.queue.withLock { $0.lostInAll } }
 
-    /// Takes a line, its line feed included. Returns at once; any thread.
+    /// Takes a line, its line feed included.
+    ///
+    /// Returns at once; any thread.
     package func record(_ line: [UInt8]) {
         self.add { queue in
             guard queue.bytes + line.count <= self.capacity else {
@@ -98,7 +100,9 @@ package final class LogWriter: Sendable {
         self.add { $0.jobs.append(.flushed(completion)) }
     }
 
-    /// Writes what is there and ends the thread. Nothing may be recorded after it.
+    /// Writes what is there and ends the thread.
+    ///
+    /// Nothing may be recorded after it.
     package func close() async {
         await withCheckedContinuation { done in self.flush { done.resume() } }
         // Fails only when it was closed before.

@@ -3,7 +3,7 @@ import Glibc
 import LarderConfig
 import LarderControl
 
-/// `larder cache …`
+/// The verb `larder cache …`.
 struct Cache: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Look into the cache, and remove from it.",

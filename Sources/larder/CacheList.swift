@@ -2,7 +2,7 @@ import ArgumentParser
 import LarderConfig
 import LarderControl
 
-/// `larder cache list`
+/// The verb `larder cache list`.
 struct CacheList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List what is stored.")

@@ -2,7 +2,7 @@ import ArgumentParser
 import LarderConfig
 import LarderControl
 
-/// `larder cache purge …`
+/// The verb `larder cache purge …`.
 struct CachePurge: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Remove stored responses; prints how many.")

@@ -33,7 +33,7 @@ struct CacheObject: Encodable, Equatable {
     /// How its freshness is reckoned (RFC 9111 §4.2).
     struct Freshness: Encodable, Equatable {
         var lifetimeMilliseconds: Int64
-        /// What the lifetime comes from: `max-age`, `expires`, `heuristic` …
+        /// What the lifetime comes from, as a word: `max-age` or `heuristic`, say.
         var source: String
         var currentAgeMilliseconds: Int64
 

@@ -5,7 +5,7 @@ import LarderControl
 /// What `larder cache purge` is to remove.
 typealias CacheSelection = PurgeSelection
 
-/// `URL | --host H | --pattern GLOB | --all`
+/// The arguments `URL | --host H | --pattern GLOB | --all`.
 struct SelectionArguments: ParsableArguments {
     @Argument(help: "Every variant of this URL.")
     var url: String?

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Crypto
 
-/// `larder cache show URL`
+/// The verb `larder cache show URL`.
 struct CacheShow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show what is stored for a URL, every variant of it.")

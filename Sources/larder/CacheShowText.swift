@@ -42,17 +42,19 @@ enum CacheShowText {
     }
 
     private static func body(_ object: CacheObject) -> String {
-        let size = object.bodyBytes < 1024
+        let size =
+            object.bodyBytes < 1024
             ? Human.size(object.bodyBytes)
             : "\(Human.size(object.bodyBytes)) (\(Human.count(object.bodyBytes)) bytes)"
         return "\(size), SHA-256 \(object.sha256 ?? "unknown: the body could not be read")"
     }
 
-    /// `lifetime 1 h (max-age) - age 20 min = 40 min left: fresh`
+    /// Reads as `lifetime 1 h (max-age) - age 20 min = 40 min left: fresh`.
     private static func freshness(_ object: CacheObject) -> String {
         let freshness = object.freshness
         let left = freshness.remainingMilliseconds
-        var text = "lifetime \(Human.time(milliseconds: freshness.lifetimeMilliseconds))"
+        var text =
+            "lifetime \(Human.time(milliseconds: freshness.lifetimeMilliseconds))"
             + " (\(freshness.source)) - age "
             + "\(Human.time(milliseconds: freshness.currentAgeMilliseconds))"
             + " = \(Human.time(milliseconds: left)): \(left > 0 ? "fresh" : "stale")"
@@ -62,7 +64,8 @@ enum CacheShowText {
 
     private static func moment(_ microseconds: Int64, _ now: Int64) -> String {
         let ago = Self.milliseconds(from: microseconds, to: now)
-        let distance = ago < 0
+        let distance =
+            ago < 0
             ? "in \(Human.time(milliseconds: ago == .min ? .max : -ago))"
             : "\(Human.time(milliseconds: ago)) ago"
         return "\(Human.date(microseconds: microseconds)) (\(distance))"

@@ -2,7 +2,7 @@ import ArgumentParser
 import LarderConfig
 import LarderControl
 
-/// `larder cache stats`
+/// The verb `larder cache stats`.
 struct CacheStats: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats", abstract: "Show how full the cache is and what it has done.")

@@ -116,8 +116,8 @@ private enum CStrings {
         let a = unsafe first.map { unsafe strdup($0) } + [nil]
         let b = unsafe second.map { unsafe strdup($0) } + [nil]
         defer {
-            for unsafe pointer in unsafe a { unsafe free(pointer) }
-            for unsafe pointer in unsafe b { unsafe free(pointer) }
+            unsafe a.forEach { unsafe free($0) }
+            unsafe b.forEach { unsafe free($0) }
         }
         return unsafe body(a, b)
     }

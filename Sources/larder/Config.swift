@@ -1,14 +1,14 @@
 import ArgumentParser
 import LarderConfig
 
-/// `larder config …`
+/// The verb `larder config …`.
 struct Config: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check and show the configuration.",
         subcommands: [ConfigCheck.self, ConfigShow.self, ConfigSettings.self])
 }
 
-/// `larder config check [FILE]`
+/// The verb `larder config check [FILE]`.
 struct ConfigCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Tell everything that is wrong with a configuration file.")
@@ -22,11 +22,12 @@ struct ConfigCheck: ParsableCommand {
         let loaded = try Configuration.load(
             named: self.file ?? self.options.file, environment: self.options.environment,
             currentDirectory: ConfigurationOptions.currentDirectory)
-        try Output.line(loaded.file.map { "\($0): no mistakes" } ?? "there is no file; defaults apply")
+        try Output.line(
+            loaded.file.map { "\($0): no mistakes" } ?? "there is no file; defaults apply")
     }
 }
 
-/// `larder config show`
+/// The verb `larder config show`.
 struct ConfigShow: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show every value in force and where it comes from.")
@@ -54,7 +55,8 @@ struct ConfigShow: ParsableCommand {
                 }
             if self.json {
                 try Output.line(
-                    try JSONLine.of(Row(setting: setting.path, value: setting.value, origin: origin)))
+                    try JSONLine.of(
+                        Row(setting: setting.path, value: setting.value, origin: origin)))
             } else {
                 for line in table.add([setting.path, setting.value, origin]) {
                     try Output.line(line)
@@ -65,7 +67,7 @@ struct ConfigShow: ParsableCommand {
     }
 }
 
-/// `larder config settings`
+/// The verb `larder config settings`.
 struct ConfigSettings: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Describe every setting.")

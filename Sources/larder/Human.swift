@@ -1,6 +1,6 @@
 /// Sizes and times for people.
 enum Human {
-    /// `512 B`, `1.5 KiB`, `10 GiB`
+    /// Reads as `512 B`, `1.5 KiB`, `10 GiB`.
     static func size(_ bytes: UInt64) -> String {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
         var unit = 0
@@ -25,12 +25,14 @@ enum Human {
             ("ms", 1, 1000), ("s", 1000, 120_000), ("min", 60_000, 7_200_000),
             ("h", 3_600_000, 172_800_000), ("d", 86_400_000, 365 * 2 * 86_400_000),
         ]
-        let (unit, length) = steps.first { milliseconds < $0.next }.map { ($0.unit, $0.length) }
+        let (unit, length) =
+            steps.first { milliseconds < $0.next }.map { ($0.unit, $0.length) }
             ?? ("y", 365 * 86_400_000)
         let whole = milliseconds / length
         let tenths = milliseconds % length * 10 / length
         let isCoarse = unit == "h" || unit == "d" || unit == "y"
-        return isCoarse && whole < 10 && tenths > 0 ? "\(whole).\(tenths) \(unit)" : "\(whole) \(unit)"
+        return isCoarse && whole < 10 && tenths > 0
+            ? "\(whole).\(tenths) \(unit)" : "\(whole) \(unit)"
     }
 
     /// `75.0%`; a dash where there is no whole.
@@ -40,7 +42,7 @@ enum Human {
         return "\(promille / 10).\(promille % 10)%"
     }
 
-    /// `1,234,567`
+    /// Reads as `1,234,567`.
     static func count(_ number: UInt64) -> String {
         var digits = Array(String(number))
         var place = digits.count - 3
@@ -51,12 +53,12 @@ enum Human {
         return String(digits)
     }
 
-    /// `1 request`, `2 requests`
+    /// Reads as `1 request`, `2 requests`.
     static func count(_ number: UInt64, _ noun: String) -> String {
         "\(Self.count(number)) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    /// `2026-01-02 03:04:05 UTC`
+    /// Reads as `2026-01-02 03:04:05 UTC`.
     static func date(microseconds: Int64) -> String {
         var seconds = microseconds / 1_000_000
         if microseconds % 1_000_000 < 0 { seconds -= 1 }

@@ -3,7 +3,7 @@ import Glibc
 import LarderConfig
 import LarderDaemon
 
-/// `larder run -- COMMAND…`
+/// The verb `larder run -- COMMAND…`.
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run one command behind a proxy of its own.",
@@ -59,6 +59,8 @@ struct Run: AsyncParsableCommand {
         return variables
     }
 
+    /// What the proxy did, in a line.
+    ///
     /// `12 requests: 10 hits, 2 missed; 3.4 MiB of 5 MiB saved`
     static func text(_ summary: ProxySummary) -> String {
         guard summary.requests > 0 else { return "no requests" }

@@ -2,7 +2,7 @@ import ArgumentParser
 import LarderConfig
 import LarderDaemon
 
-/// `larder serve`
+/// The verb `larder serve`.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the proxy.",
@@ -40,7 +40,8 @@ struct Serve: AsyncParsableCommand {
                 let cause = error.cause.map { " \($0); expected " } ?? " is not "
                 throw ConfigurationError(problems: [
                     ConfigurationProblem(
-                        file: "--listen", message: "\"\(text)\"\(cause)\(ListenAddress.expectation)")
+                        file: "--listen", message: "\"\(text)\"\(cause)\(ListenAddress.expectation)"
+                    )
                 ])
             }
         }

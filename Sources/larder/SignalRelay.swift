@@ -24,8 +24,10 @@ final class SignalRelay: Sendable {
     private let signals: [Int32]
     private let writer: CInt
 
-    /// Begins to listen. A signal that is ignored now, as by nohup(1), stays ignored, for the child,
-    /// too; those that are handled become default ones in the child when it executes its program.
+    /// Begins to listen.
+    ///
+    /// A signal that is ignored now, as by nohup(1), stays ignored, for the child, too; those that
+    /// are handled become default ones in the child when it executes its program.
     ///
     /// - Returns: nil when there is no pipe to be had. `stop` must follow.
     static func start(_ signals: [Int32]) -> SignalRelay? {

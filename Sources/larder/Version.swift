@@ -6,7 +6,7 @@ enum Release {
     static var line: String { "larder \(Self.number)" }
 }
 
-/// `larder version`
+/// The verb `larder version`.
 struct Version: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Print the release.")
 

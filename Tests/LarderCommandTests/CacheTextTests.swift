@@ -41,7 +41,8 @@ struct CacheTextTests {
         trailers: [], requestTimeMicroseconds: 951_782_400_000_000,
         responseTimeMicroseconds: 951_782_400_250_000,
         storedTimeMicroseconds: 951_782_400_250_000, lastUsedMicroseconds: 951_782_460_000_000,
-        freshness: .init(lifetimeMilliseconds: 60_000, source: "max-age", currentAgeMilliseconds: 90_000),
+        freshness: .init(
+            lifetimeMilliseconds: 60_000, source: "max-age", currentAgeMilliseconds: 90_000),
         isInvalidated: true, bodyBytes: 2048, hits: 1, tier: .disk, sha256: "ab")
 
     @Test("show")
@@ -63,7 +64,8 @@ struct CacheTextTests {
     @Test("stats, with a proxy and without")
     func stats() {
         let figures = CacheFigures(
-            objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384, capacityBytes: 10 << 30,
+            objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384,
+            capacityBytes: 10 << 30,
             hits: 9, evictions: 1, damaged: 0)
         var report = CacheStatsReport(
             session: "default", kind: "default", directory: "/c", running: nil, disk: figures)

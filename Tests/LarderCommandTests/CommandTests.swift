@@ -9,11 +9,13 @@ import Testing
 
 @Suite("Verbs")
 struct CommandTests {
-    @Test("Exactly one thing is purged", arguments: [
-        (["http://h/"], PurgeSelection.url("http://h/")), (["--host", "h"], .host("h")),
-        (["--pattern", "*.deb"], .pattern("*.deb")), (["--all"], .all), ([], nil),
-        (["--all", "http://h/"], nil), (["--host", "h", "--pattern", "x"], nil),
-    ] as [([String], PurgeSelection?)])
+    @Test(
+        "Exactly one thing is purged",
+        arguments: [
+            (["http://h/"], PurgeSelection.url("http://h/")), (["--host", "h"], .host("h")),
+            (["--pattern", "*.deb"], .pattern("*.deb")), (["--all"], .all), ([], nil),
+            (["--all", "http://h/"], nil), (["--host", "h", "--pattern", "x"], nil),
+        ] as [([String], PurgeSelection?)])
     func selection(_ arguments: [String], _ expected: PurgeSelection?) throws {
         let command = try CachePurge.parse(arguments)
         do throws(CommandFailure) {
@@ -38,7 +40,9 @@ struct CommandTests {
             proxy: "http://127.0.0.1:9")
         #expect(variables["PATH"] == "/bin")
         #expect(variables["no_proxy"]?.isEmpty == true && variables["NO_PROXY"]?.isEmpty == true)
-        for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "ALL_PROXY"] {
+        for name in [
+            "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "ALL_PROXY",
+        ] {
             #expect(variables[name] == "http://127.0.0.1:9")
         }
     }
@@ -54,7 +58,8 @@ struct CommandTests {
         summary.bytesSaved = 1024
         summary.bytesServed = 4096
         #expect(
-            Run.text(summary) == "4 requests: 2 hits, 1 missed, 1 tunnel opened; 1 KiB of 4 KiB saved")
+            Run.text(summary)
+                == "4 requests: 2 hits, 1 missed, 1 tunnel opened; 1 KiB of 4 KiB saved")
     }
 
     @Test("A misspelt session is told its nearest name")
@@ -90,21 +95,25 @@ struct CommandTests {
 
 @Suite("A child process", .serialized, .timeLimit(.minutes(1)))
 struct ChildProcessTests {
-    @Test("passes on how it ended", arguments: [
-        (["sh", "-c", "exit 0"], ChildEnding.exited(0)), (["sh", "-c", "exit 7"], .exited(7)),
-        (["sh", "-c", "kill -TERM $$"], .signalled(SIGTERM)),
-        (["sh", "-c", "kill -INT $$"], .signalled(SIGINT)),
-        (["sh", "-c", "test \"$A\" = \"b c\""], .exited(0)),
-    ] as [([String], ChildEnding)])
+    @Test(
+        "passes on how it ended",
+        arguments: [
+            (["sh", "-c", "exit 0"], ChildEnding.exited(0)), (["sh", "-c", "exit 7"], .exited(7)),
+            (["sh", "-c", "kill -TERM $$"], .signalled(SIGTERM)),
+            (["sh", "-c", "kill -INT $$"], .signalled(SIGINT)),
+            (["sh", "-c", "test \"$A\" = \"b c\""], .exited(0)),
+        ] as [([String], ChildEnding)])
     func ending(_ command: [String], _ expected: ChildEnding) async throws {
         let ending = try await ChildProcess.run(
             command, environment: ["PATH": "/usr/bin:/bin", "A": "b c"])
         #expect(ending == expected)
     }
 
-    @Test("that cannot be started has the status that shells give", arguments: [
-        ("/nowhere/x", ENOENT, 127), ("/etc/passwd", EACCES, 126), ("", ENOENT, 127),
-    ] as [(String, CInt, Int32)])
+    @Test(
+        "that cannot be started has the status that shells give",
+        arguments: [
+            ("/nowhere/x", ENOENT, 127), ("/etc/passwd", EACCES, 126), ("", ENOENT, 127),
+        ] as [(String, CInt, Int32)])
     func start(_ command: String, _ code: CInt, _ status: Int32) async {
         let expected = StartFailure(command: command, code: code)
         await #expect(throws: expected) {
@@ -122,9 +131,12 @@ struct ChildProcessTests {
         #expect(ending == .exited(42))
     }
 
-    @Test("Statuses are read as wait(2) has them", arguments: [
-        (0x0700, ChildEnding.exited(7), 7), (0x0F, .signalled(15), 143), (0x8B, .signalled(11), 139),
-    ] as [(CInt, ChildEnding, Int32)])
+    @Test(
+        "Statuses are read as wait(2) has them",
+        arguments: [
+            (0x0700, ChildEnding.exited(7), 7), (0x0F, .signalled(15), 143),
+            (0x8B, .signalled(11), 139),
+        ] as [(CInt, ChildEnding, Int32)])
     func status(_ raw: CInt, _ ending: ChildEnding, _ expected: Int32) {
         #expect(ChildEnding(waitStatus: raw) == ending)
         #expect(ending.exitStatus == expected)

@@ -4,13 +4,18 @@ import Testing
 
 @Suite("Globs")
 struct GlobTests {
-    @Test("match the whole text", arguments: [
-        ("", "", true), ("", "a", false), ("*", "", true), ("*", "abc", true), ("a*", "abc", true),
-        ("*c", "abc", true), ("a*c", "abc", true), ("a*b", "abc", false), ("a?c", "abc", true),
-        ("a?c", "ac", false), ("?", "é", true), ("??", "é", false), ("*.example.com", "a.example.com", true),
-        ("*.example.com", "example.com", false), ("**a**", "bab", true), ("a*b*c", "a-b-b-c", true),
-        ("a*b*c", "a-c-b", false), ("http://*/x", "http://h/y/x", true),
-    ])
+    @Test(
+        "match the whole text",
+        arguments: [
+            ("", "", true), ("", "a", false), ("*", "", true), ("*", "abc", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true), ("a*c", "abc", true), ("a*b", "abc", false), ("a?c", "abc", true),
+            ("a?c", "ac", false), ("?", "é", true), ("??", "é", false),
+            ("*.example.com", "a.example.com", true),
+            ("*.example.com", "example.com", false), ("**a**", "bab", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false), ("http://*/x", "http://h/y/x", true),
+        ])
     func matches(_ pattern: String, _ text: String, _ expected: Bool) {
         #expect(Glob(pattern).matches(text) == expected)
     }
@@ -37,52 +42,57 @@ struct AccessRuleTests {
     static func rule(
         _ action: AccessRule.Action, clients: [String] = [], to: [String] = [],
         methods: [String] = []
-    ) -> AccessRule {
+    ) throws -> AccessRule {
         AccessRule(
-            action: action, clients: clients.map { try! ClientPattern(settingText: $0) },
-            destinations: to.map { try! DestinationPattern(settingText: $0) },
-            methods: methods.map { try! MethodName(settingText: $0) })
+            action: action, clients: try clients.map { try ClientPattern(settingText: $0) },
+            destinations: try to.map { try DestinationPattern(settingText: $0) },
+            methods: try methods.map { try MethodName(settingText: $0) })
     }
 
-    static let cases: [Case] = [
-        Case(rules: .local, client: "127.0.0.1", allowed: true, rule: 0),
-        Case(rules: .local, client: "127.8.9.1", allowed: true, rule: 0),
-        Case(rules: .local, client: "::1", allowed: true, rule: 0),
-        Case(rules: .local, client: "::ffff:127.0.0.1", allowed: true, rule: 0),
-        Case(rules: .local, client: nil, allowed: true, rule: 0),
-        Case(rules: .local, client: "192.0.2.1", allowed: false, rule: nil),
-        Case(rules: [], client: "127.0.0.1", allowed: false, rule: nil),
-        Case(
-            rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
-            host: "www.example.com", allowed: false, rule: 0),
-        Case(
-            rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
-            host: "example.com.", allowed: false, rule: 0),
-        Case(
-            rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
-            host: "notexample.com", allowed: true, rule: 1),
-        Case(
-            rules: [rule(.deny, to: ["10.0.0.0/8"]), rule(.allow)], client: nil, host: "10.1.2.3",
-            allowed: false, rule: 0),
-        Case(
-            rules: [rule(.deny, to: ["[::1]"]), rule(.allow)], client: nil, host: "[::1]",
-            allowed: false, rule: 0),
-        Case(
-            rules: [rule(.allow, to: ["*:443"])], client: nil, method: "CONNECT", port: 443,
-            allowed: true, rule: 0),
-        Case(
-            rules: [rule(.allow, to: ["*:443"])], client: nil, port: 80, allowed: false, rule: nil),
-        Case(
-            rules: [rule(.allow, methods: ["GET", "HEAD"])], client: nil, method: "PUT",
-            allowed: false, rule: nil),
-        Case(
-            rules: [rule(.allow, clients: ["unix"])], client: "::1", allowed: false, rule: nil),
-    ]
+    static func cases() throws -> [Case] {
+        try [
+            Case(rules: .local, client: "127.0.0.1", allowed: true, rule: 0),
+            Case(rules: .local, client: "127.8.9.1", allowed: true, rule: 0),
+            Case(rules: .local, client: "::1", allowed: true, rule: 0),
+            Case(rules: .local, client: "::ffff:127.0.0.1", allowed: true, rule: 0),
+            Case(rules: .local, client: nil, allowed: true, rule: 0),
+            Case(rules: .local, client: "192.0.2.1", allowed: false, rule: nil),
+            Case(rules: [], client: "127.0.0.1", allowed: false, rule: nil),
+            Case(
+                rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
+                host: "www.example.com", allowed: false, rule: 0),
+            Case(
+                rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
+                host: "example.com.", allowed: false, rule: 0),
+            Case(
+                rules: [rule(.deny, to: [".example.com"]), rule(.allow)], client: "::2",
+                host: "notexample.com", allowed: true, rule: 1),
+            Case(
+                rules: [rule(.deny, to: ["10.0.0.0/8"]), rule(.allow)], client: nil,
+                host: "10.1.2.3",
+                allowed: false, rule: 0),
+            Case(
+                rules: [rule(.deny, to: ["[::1]"]), rule(.allow)], client: nil, host: "[::1]",
+                allowed: false, rule: 0),
+            Case(
+                rules: [rule(.allow, to: ["*:443"])], client: nil, method: "CONNECT", port: 443,
+                allowed: true, rule: 0),
+            Case(
+                rules: [rule(.allow, to: ["*:443"])], client: nil, port: 80, allowed: false,
+                rule: nil),
+            Case(
+                rules: [rule(.allow, methods: ["GET", "HEAD"])], client: nil, method: "PUT",
+                allowed: false, rule: nil),
+            Case(
+                rules: [rule(.allow, clients: ["unix"])], client: "::1", allowed: false, rule: nil),
+        ]
+    }
 
-    @Test("The first that fits decides, and none denies", arguments: Self.cases)
+    @Test("The first that fits decides, and none denies", arguments: try Self.cases())
     func judge(_ c: Case) {
         let question = AccessQuestion(
-            client: c.client.flatMap { IPAddress($0) }, method: c.method, host: c.host, port: c.port)
+            client: c.client.flatMap { IPAddress($0) }, method: c.method, host: c.host, port: c.port
+        )
         #expect(c.rules.judge(question) == AccessDecision(isAllowed: c.allowed, rule: c.rule))
     }
 }

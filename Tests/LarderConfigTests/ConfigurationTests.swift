@@ -21,7 +21,8 @@ struct ProblemCase: Sendable {
 
 @Suite("The configuration file")
 struct ConfigurationTests {
-    @Test("Nothing in it leaves the defaults", arguments: ["", "# only prose\n", "---\n", "cache:\n"])
+    @Test(
+        "Nothing in it leaves the defaults", arguments: ["", "# only prose\n", "---\n", "cache:\n"])
     func empty(_ text: String) throws {
         guard text != "cache:\n" else {
             #expect(throws: ConfigurationError.self) { try parse(text) }
@@ -75,7 +76,8 @@ struct ConfigurationTests {
     static let problems: [ProblemCase] = [
         ProblemCase(
             "sessions:\n  default:\n    cache: { memroy: 1 MiB }\n",
-            "3:14: sessions.default.cache.memroy: there is no such setting; did you mean \"memory\"?"),
+            "3:14: sessions.default.cache.memroy: there is no such setting; did you mean \"memory\"?"
+        ),
         ProblemCase(
             "sessions: { default: { memory: 1 MiB } }\n",
             "1:24: sessions.default.memory: there is no such setting; did you mean "
@@ -143,7 +145,8 @@ struct ConfigurationTests {
         ProblemCase(
             "workers:\nname: [a, b]\nconnect-ports: { a: b }\n", "1:1: workers: has no value",
             "2:7: name: takes one value", "3:16: connect-ports: takes a list of values"),
-        ProblemCase("limits: 3\n", "1:9: limits: takes settings of its own, such as \"name: value\""),
+        ProblemCase(
+            "limits: 3\n", "1:9: limits: takes settings of its own, such as \"name: value\""),
         ProblemCase("- a\n", "1:1: the file must hold settings, such as \"listeners:\""),
         ProblemCase("a: [b\n", "2:1: not YAML: did not find expected ',' or ']'"),
         ProblemCase("a: *b\n", "1:4: not YAML: found undefined alias"),
@@ -174,11 +177,14 @@ struct ConfigurationTests {
         #expect(session == SessionSettings(name: .default))
     }
 
-    @Test("Deep nesting and other junk are refused, not trapped on", arguments: [
-        String(repeating: "[", count: 200_000), String(repeating: "{a: ", count: 100_000),
-        String(repeating: "- ", count: 100_000), "\u{0}", "? [a]\n: b\n", "%YAML 9.9\n---\n", "!!x y",
-        "&a [*a]", String(repeating: "x", count: Configuration.largestFile + 1),
-    ])
+    @Test(
+        "Deep nesting and other junk are refused, not trapped on",
+        arguments: [
+            String(repeating: "[", count: 200_000), String(repeating: "{a: ", count: 100_000),
+            String(repeating: "- ", count: 100_000), "\u{0}", "? [a]\n: b\n", "%YAML 9.9\n---\n",
+            "!!x y",
+            "&a [*a]", String(repeating: "x", count: Configuration.largestFile + 1),
+        ])
     func junk(_ text: String) {
         #expect(throws: ConfigurationError.self) { try parse(text) }
     }

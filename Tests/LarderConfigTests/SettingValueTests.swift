@@ -33,107 +33,140 @@ struct TextCase: Sendable, CustomTestStringConvertible {
 
 @Suite("Values of settings")
 struct SettingValueTests {
-    @Test("Sizes have a unit", arguments: [
-        TextCase("64 MiB", "64 MiB"), TextCase("64MiB", "64 MiB"), TextCase("0", "0 B"),
-        TextCase("0 B", "0 B"), TextCase("1536 KiB", "1536 KiB"), TextCase("1.5 MiB", "1536 KiB"),
-        TextCase("1024 KiB", "1 MiB"), TextCase("1 MB", "1000000 B"), TextCase("2 kB", "2000 B"),
-        TextCase("16383 TiB", "16383 TiB"), TextCase("0.5 B", "0 B"),
-        TextCase("64", nil, "has no unit: write \"64 MiB\", for example"),
-        TextCase("64 MIB", nil, "has the unknown unit \"MIB\""),
-        TextCase("99999999 TiB", nil, "is too large"),
-        TextCase("999999999999999999999 B", nil, "has too many digits"),
-        TextCase("0.00000000001 B", nil, "has too many digits"),
-        TextCase("-1 MiB", nil), TextCase("MiB", nil), TextCase("", nil), TextCase("1. MiB", nil),
-        TextCase(".5 MiB", nil), TextCase("1.2.3 MiB", nil, "has the unknown unit \".3 MiB\""),
-    ])
+    @Test(
+        "Sizes have a unit",
+        arguments: [
+            TextCase("64 MiB", "64 MiB"), TextCase("64MiB", "64 MiB"), TextCase("0", "0 B"),
+            TextCase("0 B", "0 B"), TextCase("1536 KiB", "1536 KiB"),
+            TextCase("1.5 MiB", "1536 KiB"),
+            TextCase("1024 KiB", "1 MiB"), TextCase("1 MB", "1000000 B"),
+            TextCase("2 kB", "2000 B"),
+            TextCase("16383 TiB", "16383 TiB"), TextCase("0.5 B", "0 B"),
+            TextCase("64", nil, "has no unit: write \"64 MiB\", for example"),
+            TextCase("64 MIB", nil, "has the unknown unit \"MIB\""),
+            TextCase("99999999 TiB", nil, "is too large"),
+            TextCase("999999999999999999999 B", nil, "has too many digits"),
+            TextCase("0.00000000001 B", nil, "has too many digits"),
+            TextCase("-1 MiB", nil), TextCase("MiB", nil), TextCase("", nil),
+            TextCase("1. MiB", nil),
+            TextCase(".5 MiB", nil), TextCase("1.2.3 MiB", nil, "has the unknown unit \".3 MiB\""),
+        ])
     func size(_ c: TextCase) { c.check(as: ByteSize.self) }
 
-    @Test("Times have a unit", arguments: [
-        TextCase("30 s", "30 s"), TextCase("1500 ms", "1500 ms"), TextCase("1.5 s", "1500 ms"),
-        TextCase("60s", "1 min"), TextCase("5 min", "5 min"), TextCase("24 h", "1 d"),
-        TextCase("0", "0 s"),
-        TextCase("30", nil, "has no unit: write \"30 s\", for example"),
-        TextCase("5 m", nil, "has the unknown unit \"m\""),
-        TextCase("9999999999999999999 d", nil, "is too long"), TextCase("soon", nil),
-    ])
+    @Test(
+        "Times have a unit",
+        arguments: [
+            TextCase("30 s", "30 s"), TextCase("1500 ms", "1500 ms"), TextCase("1.5 s", "1500 ms"),
+            TextCase("60s", "1 min"), TextCase("5 min", "5 min"), TextCase("24 h", "1 d"),
+            TextCase("0", "0 s"),
+            TextCase("30", nil, "has no unit: write \"30 s\", for example"),
+            TextCase("5 m", nil, "has the unknown unit \"m\""),
+            TextCase("9999999999999999999 d", nil, "is too long"), TextCase("soon", nil),
+        ])
     func time(_ c: TextCase) { c.check(as: TimeSpan.self) }
 
-    @Test("Listeners", arguments: [
-        TextCase("127.0.0.1:3128", "127.0.0.1:3128"), TextCase("[::1]:0", "[::1]:0"),
-        TextCase("*:3128", "*:3128"), TextCase("localhost:8080", "localhost:8080"),
-        TextCase("unix:/run/larder/p.sock", "unix:/run/larder/p.sock"),
-        TextCase("[2001:DB8:0:0::1]:80", "[2001:db8::1]:80"),
-        TextCase("3128", nil, "has no port: write \"3128:3128\", for example"),
-        TextCase("127.0.0.1:65536", nil, "has no port from 0 to 65535"),
-        TextCase("127.0.0.1:", nil, "has no port from 0 to 65535"),
-        TextCase("127.0.0.1:+1", nil, "has no port from 0 to 65535"),
-        TextCase("::1:3128", nil), TextCase("[127.0.0.1]:80", nil), TextCase("example.com:80", nil),
-        TextCase("unix:p.sock", nil, "has a relative path"),
-        TextCase(
-            "unix:/" + String(repeating: "a", count: 107), nil,
-            "has a path of more than 107 bytes"),
-    ])
+    @Test(
+        "Listeners",
+        arguments: [
+            TextCase("127.0.0.1:3128", "127.0.0.1:3128"), TextCase("[::1]:0", "[::1]:0"),
+            TextCase("*:3128", "*:3128"), TextCase("localhost:8080", "localhost:8080"),
+            TextCase("unix:/run/larder/p.sock", "unix:/run/larder/p.sock"),
+            TextCase("[2001:DB8:0:0::1]:80", "[2001:db8::1]:80"),
+            TextCase("3128", nil, "has no port: write \"3128:3128\", for example"),
+            TextCase("127.0.0.1:65536", nil, "has no port from 0 to 65535"),
+            TextCase("127.0.0.1:", nil, "has no port from 0 to 65535"),
+            TextCase("127.0.0.1:+1", nil, "has no port from 0 to 65535"),
+            TextCase("::1:3128", nil), TextCase("[127.0.0.1]:80", nil),
+            TextCase("example.com:80", nil),
+            TextCase("unix:p.sock", nil, "has a relative path"),
+            TextCase(
+                "unix:/" + String(repeating: "a", count: 107), nil,
+                "has a path of more than 107 bytes"),
+        ])
     func listener(_ c: TextCase) { c.check(as: ListenAddress.self) }
 
-    @Test("Destinations", arguments: [
-        TextCase("*", "*"), TextCase("Example.COM", "example.com"), TextCase(".example.com", ".example.com"),
-        TextCase("*.example.com:443", "*.example.com:443"), TextCase("a:8000-8999", "a:8000-8999"),
-        TextCase("10.0.0.0/8:1-1023", "10.0.0.0/8:1-1023"), TextCase("[::1]:80", "[::1]:80"),
-        TextCase("2001:db8::/32", "[2001:db8::]/32"), TextCase("[2001:db8::]/32:80", "[2001:db8::]/32:80"),
-        TextCase(":22", "*:22"), TextCase("a:*", "a"),
-        TextCase("", nil), TextCase("a b", nil, "has a character that no host name has"),
-        TextCase("10.0.0.1/8", nil, "has bits set beyond its prefix"),
-        TextCase("10.0.0.0/33", nil, "has a prefix that is too long"),
-        TextCase("a:0", nil), TextCase("a:9-8", nil, "ends before it begins"),
-    ])
+    @Test(
+        "Destinations",
+        arguments: [
+            TextCase("*", "*"), TextCase("Example.COM", "example.com"),
+            TextCase(".example.com", ".example.com"),
+            TextCase("*.example.com:443", "*.example.com:443"),
+            TextCase("a:8000-8999", "a:8000-8999"),
+            TextCase("10.0.0.0/8:1-1023", "10.0.0.0/8:1-1023"), TextCase("[::1]:80", "[::1]:80"),
+            TextCase("2001:db8::/32", "[2001:db8::]/32"),
+            TextCase("[2001:db8::]/32:80", "[2001:db8::]/32:80"),
+            TextCase(":22", "*:22"), TextCase("a:*", "a"),
+            TextCase("", nil), TextCase("a b", nil, "has a character that no host name has"),
+            TextCase("10.0.0.1/8", nil, "has bits set beyond its prefix"),
+            TextCase("10.0.0.0/33", nil, "has a prefix that is too long"),
+            TextCase("a:0", nil), TextCase("a:9-8", nil, "ends before it begins"),
+        ])
     func destination(_ c: TextCase) { c.check(as: DestinationPattern.self) }
 
-    @Test("Clients", arguments: [
-        TextCase("192.0.2.0/24", "192.0.2.0/24"), TextCase("::ffff:192.0.2.1", "192.0.2.1"),
-        TextCase("unix", "unix"), TextCase("*", "*"), TextCase("fe80::/10", "fe80::/10"),
-        TextCase("192.0.2.1/24", nil, "has bits set beyond its prefix"),
-        TextCase("host", nil), TextCase("1.2.3", nil), TextCase("01.2.3.4", nil),
-        TextCase("1.2.3.256", nil), TextCase("1.2.3.4/-1", nil), TextCase(":::", nil),
-        TextCase("1::2::3", nil), TextCase("1:2:3:4:5:6:7:8:9", nil), TextCase("12345::", nil),
-    ])
+    @Test(
+        "Clients",
+        arguments: [
+            TextCase("192.0.2.0/24", "192.0.2.0/24"), TextCase("::ffff:192.0.2.1", "192.0.2.1"),
+            TextCase("unix", "unix"), TextCase("*", "*"), TextCase("fe80::/10", "fe80::/10"),
+            TextCase("192.0.2.1/24", nil, "has bits set beyond its prefix"),
+            TextCase("host", nil), TextCase("1.2.3", nil), TextCase("01.2.3.4", nil),
+            TextCase("1.2.3.256", nil), TextCase("1.2.3.4/-1", nil), TextCase(":::", nil),
+            TextCase("1::2::3", nil), TextCase("1:2:3:4:5:6:7:8:9", nil), TextCase("12345::", nil),
+        ])
     func client(_ c: TextCase) { c.check(as: ClientPattern.self) }
 
-    @Test("Log destinations", arguments: [
-        TextCase("none", "none"), TextCase("journal", "journal"), TextCase("stdout", "stdout"),
-        TextCase("/var/log/a", "/var/log/a"), TextCase("file /var/log/a", "/var/log/a"),
-        TextCase("file a/b", nil, "is not absolute"), TextCase("syslog", nil),
-    ])
+    @Test(
+        "Log destinations",
+        arguments: [
+            TextCase("none", "none"), TextCase("journal", "journal"), TextCase("stdout", "stdout"),
+            TextCase("/var/log/a", "/var/log/a"), TextCase("file /var/log/a", "/var/log/a"),
+            TextCase("file a/b", nil, "is not absolute"), TextCase("syslog", nil),
+        ])
     func log(_ c: TextCase) { c.check(as: LogDestination.self) }
 
-    @Test("Small ones", arguments: [
-        TextCase("0600", "0600"), TextCase("660", "0660"), TextCase("0800", nil), TextCase("77777", nil),
-    ])
+    @Test(
+        "Small ones",
+        arguments: [
+            TextCase("0600", "0600"), TextCase("660", "0660"), TextCase("0800", nil),
+            TextCase("77777", nil),
+        ])
     func mode(_ c: TextCase) { c.check(as: FileMode.self) }
 
-    @Test("Names of sessions become directories", arguments: [
-        TextCase("a", "a"), TextCase("web-2", "web-2"), TextCase("..", nil), TextCase("a/b", nil),
-        TextCase("A", nil), TextCase("", nil), TextCase("-a", nil),
-        TextCase(String(repeating: "a", count: 65), nil),
-    ])
+    @Test(
+        "Names of sessions become directories",
+        arguments: [
+            TextCase("a", "a"), TextCase("web-2", "web-2"), TextCase("..", nil),
+            TextCase("a/b", nil),
+            TextCase("A", nil), TextCase("", nil), TextCase("-a", nil),
+            TextCase(String(repeating: "a", count: 65), nil),
+        ])
     func session(_ c: TextCase) { c.check(as: SessionName.self) }
 
-    @Test("Fractions", arguments: [
-        TextCase("0.1", "0.1"), TextCase("1", "1.0"), TextCase("nan", nil), TextCase("1e999", nil),
-        TextCase("-1", nil), TextCase("inf", nil),
-    ])
+    @Test(
+        "Fractions",
+        arguments: [
+            TextCase("0.1", "0.1"), TextCase("1", "1.0"), TextCase("nan", nil),
+            TextCase("1e999", nil),
+            TextCase("-1", nil), TextCase("inf", nil),
+        ])
     func fraction(_ c: TextCase) { c.check(as: Fraction.self) }
 
-    @Test("IPv6 addresses are written as RFC 5952 has it", arguments: [
-        ("2001:0db8::0001", "2001:db8::1"), ("::", "::"), ("1:0:0:2:0:0:0:3", "1:0:0:2::3"),
-        ("0:0:1::", "0:0:1::"), ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"), ("::1.2.3.4", "::102:304"),
-    ])
+    @Test(
+        "IPv6 addresses are written as RFC 5952 has it",
+        arguments: [
+            ("2001:0db8::0001", "2001:db8::1"), ("::", "::"), ("1:0:0:2:0:0:0:3", "1:0:0:2::3"),
+            ("0:0:1::", "0:0:1::"), ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"),
+            ("::1.2.3.4", "::102:304"),
+        ])
     func canonical(_ text: String, _ expected: String) {
         #expect(IPAddress(text)?.description == expected)
     }
 
-    @Test("Nearest name", arguments: [
-        ("memroy", "memory"), ("Memory", "memory"), ("dsk", "disk"), ("zzz", nil), ("a", nil),
-    ])
+    @Test(
+        "Nearest name",
+        arguments: [
+            ("memroy", "memory"), ("Memory", "memory"), ("dsk", "disk"), ("zzz", nil), ("a", nil),
+        ])
     func nearest(_ name: String, _ expected: String?) {
         #expect(NearestName.of(name, among: ["memory", "disk", "http2"]) == expected)
     }

@@ -28,7 +28,8 @@ struct ShippedFileTests {
 
     @Test("holds the default of every setting, once the marks are taken away")
     func uncommented() throws {
-        let lines = SettingsTable.shippedFile.split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = SettingsTable.shippedFile.split(
+            separator: "\n", omittingEmptySubsequences: false)
         let text = lines.map { line -> Substring in
             guard line.hasPrefix("#"), line != "#" else { return line }
             let rest = line.dropFirst()
@@ -66,12 +67,15 @@ struct PlacesTests {
 
     static let cases: [Case] = [
         Case(
-            variables: ["HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"], cache: "/home/u/.cache/larder",
+            variables: ["HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"],
+            cache: "/home/u/.cache/larder",
             sockets: [
-                "/run/user/1/larder/control-default.sock", "/home/u/.cache/larder/control-default.sock",
+                "/run/user/1/larder/control-default.sock",
+                "/home/u/.cache/larder/control-default.sock",
             ]),
         Case(
-            variables: ["HOME": "/h", "XDG_CACHE_HOME": "/c/"], file: "/h/.config/larder/larder.yaml",
+            variables: ["HOME": "/h", "XDG_CACHE_HOME": "/c/"],
+            file: "/h/.config/larder/larder.yaml",
             cache: "/c/larder", sockets: ["/c/larder/control-default.sock"]),
         Case(
             variables: ["HOME": "/h", "XDG_CACHE_HOME": "relative"], file: "/x/larder/larder.yaml",
@@ -80,7 +84,8 @@ struct PlacesTests {
             variables: ["LARDER_SYSTEM": "1", "HOME": "/root"], cache: "/var/cache/larder",
             sockets: ["/run/larder/control-default.sock"]),
         Case(
-            variables: ["HOME": "/root"], file: "/etc/larder/larder.yaml", cache: "/var/cache/larder",
+            variables: ["HOME": "/root"], file: "/etc/larder/larder.yaml",
+            cache: "/var/cache/larder",
             sockets: ["/run/larder/control-default.sock"]),
         Case(
             variables: [:], home: "/h", cache: "/h/.cache/larder",

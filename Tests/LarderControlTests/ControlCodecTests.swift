@@ -44,17 +44,25 @@ struct ControlCodecTests {
 
     @Test("have this form")
     func form() throws {
-        let line = String(decoding: try ControlCodec.line(ControlRequest.purge(session: nil, .url("http://h/"))), as: UTF8.self)
+        let line = String(
+            decoding: try ControlCodec.line(ControlRequest.purge(session: nil, .url("http://h/"))),
+            as: UTF8.self)
         #expect(
-            line == "{\"larder\":1,\"message\":{\"purge\":{\"_1\":{\"url\":{\"_0\":\"http://h/\"}}}}}\n")
+            line
+                == "{\"larder\":1,\"message\":{\"purge\":{\"_1\":{\"url\":{\"_0\":\"http://h/\"}}}}}\n"
+        )
     }
 
-    @Test("Junk and other versions are told apart", arguments: [
-        ("", ControlError.Code.malformed), ("{}", .malformed), ("[1]", .malformed), ("\u{0}", .malformed),
-        ("{\"larder\":2,\"message\":{}}", .unknownVersion), ("{\"larder\":\"1\"}", .malformed),
-        ("{\"larder\":1}", .malformed), ("{\"larder\":1,\"message\":{\"dance\":{}}}", .malformed),
-        (String(repeating: "[", count: 100_000), .malformed),
-    ])
+    @Test(
+        "Junk and other versions are told apart",
+        arguments: [
+            ("", ControlError.Code.malformed), ("{}", .malformed), ("[1]", .malformed),
+            ("\u{0}", .malformed),
+            ("{\"larder\":2,\"message\":{}}", .unknownVersion), ("{\"larder\":\"1\"}", .malformed),
+            ("{\"larder\":1}", .malformed),
+            ("{\"larder\":1,\"message\":{\"dance\":{}}}", .malformed),
+            (String(repeating: "[", count: 100_000), .malformed),
+        ])
     func junk(_ text: String, _ code: ControlError.Code) {
         #expect {
             try ControlCodec.message(ControlRequest.self, from: Array(text.utf8))

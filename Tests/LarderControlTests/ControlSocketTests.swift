@@ -10,7 +10,8 @@ final class TemporaryDirectory {
     init() {
         var template = Array("/tmp/larder-control-XXXXXX".utf8CString)
         self.path = unsafe template.withUnsafeMutableBufferPointer {
-            unsafe String(cString: mkdtemp($0.baseAddress!)!)
+            let made = unsafe $0.baseAddress.flatMap { unsafe mkdtemp($0) }
+            return unsafe made.map { unsafe String(cString: $0) } ?? "/nowhere"
         }
     }
 

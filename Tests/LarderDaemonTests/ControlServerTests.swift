@@ -15,7 +15,8 @@ private struct ScriptedResponder: ControlResponder {
         switch request {
         case .listMemory:
             for n in 0..<10_000 as Range<UInt64> { try await reply(.progress(n)) }
-        case .purge: throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
+        case .purge:
+            throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
         case .status, .statistics, .listExchanges: return
         }

@@ -95,37 +95,45 @@ struct LogFormatTests {
         line.indices.filter { line[$0] == UInt8(ascii: "\"") }.dropFirst(2).first ?? 0
     }
 
-    @Test("A quoted field ends where it should", arguments: [
-        ("a\"b", "a\\\"b"), ("a\\", "a\\\\"), ("\n", "\\x0A"), ("é", "\\xC3\\xA9"),
-    ])
+    @Test(
+        "A quoted field ends where it should",
+        arguments: [
+            ("a\"b", "a\\\"b"), ("a\\", "a\\\\"), ("\n", "\\x0A"), ("é", "\\xC3\\xA9"),
+        ])
     func quoted(_ text: String, _ expected: String) {
         var line: [UInt8] = []
         LogEscape.quoted(text, &line)
         #expect(String(decoding: line, as: UTF8.self) == expected)
     }
 
-    @Test("Dates", arguments: [
-        (0, "1970-01-01T00:00:00.000000Z"), (951_782_399_999_999, "2000-02-28T23:59:59.999999Z"),
-        (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
-        (951_868_800_000_000, "2000-03-01T00:00:00.000000Z"),
-        (-1, "1969-12-31T23:59:59.999999Z"), (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
-        (1_735_689_599_000_000, "2024-12-31T23:59:59.000000Z"),
-        (Int64.max, "9999-12-31T23:59:59.775807Z"), (Int64.min, "0000-01-01T00:00:00.224192Z"),
-    ])
+    @Test(
+        "Dates",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_399_999_999, "2000-02-28T23:59:59.999999Z"),
+            (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
+            (951_868_800_000_000, "2000-03-01T00:00:00.000000Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+            (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
+            (1_735_689_599_000_000, "2024-12-31T23:59:59.000000Z"),
+            (Int64.max, "9999-12-31T23:59:59.775807Z"), (Int64.min, "0000-01-01T00:00:00.224192Z"),
+        ])
     func dates(_ microseconds: Int64, _ expected: String) {
         #expect(LogClock.internet(Timestamp(microseconds: microseconds)) == expected)
     }
 
-    @Test("Outcomes follow the cache status", arguments: [
-        (CacheStatus(hit: true, ttl: 5), AccessLogEntry.Outcome.diskHit),
-        (CacheStatus(hit: true, ttl: -5), .staleHit),
-        (CacheStatus(forward: .uriMiss, forwardStatus: .init(200)), .miss),
-        (CacheStatus(forward: .stale, forwardStatus: .init(304)), .validated),
-        (CacheStatus(forward: .stale, forwardStatus: .init(200)), .refreshed),
-        (CacheStatus(forward: .stale), .miss),
-        (CacheStatus(forward: .uriMiss, collapsed: true), .collapsed),
-        (CacheStatus(forward: .bypass), .bypass), (CacheStatus(), .own),
-    ])
+    @Test(
+        "Outcomes follow the cache status",
+        arguments: [
+            (CacheStatus(hit: true, ttl: 5), AccessLogEntry.Outcome.diskHit),
+            (CacheStatus(hit: true, ttl: -5), .staleHit),
+            (CacheStatus(forward: .uriMiss, forwardStatus: .init(200)), .miss),
+            (CacheStatus(forward: .stale, forwardStatus: .init(304)), .validated),
+            (CacheStatus(forward: .stale, forwardStatus: .init(200)), .refreshed),
+            (CacheStatus(forward: .stale), .miss),
+            (CacheStatus(forward: .uriMiss, collapsed: true), .collapsed),
+            (CacheStatus(forward: .bypass), .bypass), (CacheStatus(), .own),
+        ])
     func outcome(_ status: CacheStatus, _ expected: AccessLogEntry.Outcome) {
         #expect(AccessLogEntry.Outcome(status, fromMemory: false) == expected)
     }
