@@ -17,8 +17,6 @@ let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swi
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
-let lifecycle: Target.Dependency = .product(
-    name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -39,7 +37,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
@@ -77,7 +74,7 @@ let package = Package(
             ]),
 
         // Floor 6
-        module("LarderProxy", ["LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix]),
+        module("LarderProxy", ["LarderSession", "LarderHTTP", nioCore, nioPosix]),
 
         // Floor 7
         module(
@@ -85,7 +82,7 @@ let package = Package(
             [
                 "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderTransfer",
                 "LarderStore", "LarderPolicy", "LarderHTTP", "LarderConfig", "LarderControl",
-                nioCore, nioPosix, logging, lifecycle,
+                nioCore, nioPosix, logging,
             ]),
 
         // Floor 8
@@ -93,7 +90,7 @@ let package = Package(
             name: "larder",
             dependencies: [
                 "LarderDaemon", "LarderEngine", "LarderDisk", "LarderStore", "LarderPolicy",
-                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto, nioCore,
+                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto,
             ],
             swiftSettings: house),
 
@@ -111,15 +108,17 @@ let package = Package(
             ["LarderSession", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
         tests(
             "LarderProxyTests",
-            ["LarderProxy", "LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix, nioEmbedded]),
+            [
+                "LarderProxy", "LarderSession", "LarderHTTP", nioCore, nioPosix, nioEmbedded,
+            ]),
         tests("LarderConfigTests", ["LarderConfig"]),
         tests("LarderControlTests", ["LarderControl"]),
         tests(
-            "LarderDaemonTests", ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioCore]),
+            "LarderDaemonTests",
+            ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix]),
         tests(
             "LarderCommandTests",
             ["larder", "LarderDaemon", "LarderConfig", "LarderControl", arguments]),
     ],
     swiftLanguageModes: [.v6]
 )
-

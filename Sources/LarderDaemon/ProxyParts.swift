@@ -40,7 +40,8 @@ struct ProxyParts {
     }
 
     private mutating func openSessions(
-        _ loaded: LoadedSettings, named names: [SessionName], options: RunningProxy.Options, log: Logger
+        _ loaded: LoadedSettings, named names: [SessionName], options: RunningProxy.Options,
+        log: Logger
     ) throws(DaemonError) {
         let clock = SystemClock()
         let timers = DispatchTimers()
@@ -140,7 +141,9 @@ struct ProxyParts {
         }
     }
 
-    private mutating func listen(_ listener: ListenerSettings, proxy: ProxyServer) async throws(DaemonError) {
+    private mutating func listen(_ listener: ListenerSettings, proxy: ProxyServer)
+        async throws(DaemonError)
+    {
         guard let member = self.members.first(where: { $0.settings.name == listener.session })
         else {
             throw DaemonError(

@@ -29,7 +29,8 @@ extension RunningProxy: ControlResponder {
         case .listExchanges:
             for member in self.members {
                 for fetch in member.session.openFetches() {
-                    try await reply(.exchange(OpenExchange(fetch, session: member.settings.name.text)))
+                    try await reply(
+                        .exchange(OpenExchange(fetch, session: member.settings.name.text)))
                 }
             }
         case .purge(let name, let selection):
@@ -107,7 +108,8 @@ extension MemoryObject {
             object.head, at: now, configuration: session.configuration.policy)
         let parts = object.key.parts
         self.init(
-            id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition, method: parts.method,
+            id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition,
+            method: parts.method,
             url: parts.uri, status: Int(object.head.status.rawValue), bytes: object.bodyLength,
             ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
             freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,

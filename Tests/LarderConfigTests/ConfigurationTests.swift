@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderConfig
 
-private let user = Environment(["HOME": "/home/u"])
+private let user = Environment(["HOME": "/srv/u"])
 
 private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
     try Configuration.parse(text, file: "larder.yaml", environment: user)
@@ -69,7 +69,7 @@ struct ConfigurationTests {
         #expect(settings.eventLoops == 2)
         #expect(loaded.origins["sessions.default.cache.disk"] == .file(line: 7))
         #expect(loaded.origins["workers"] == .file(line: 15))
-        #expect(loaded.cacheDirectory(of: settings.sessions[0]) == "/home/u/.cache/larder/default")
+        #expect(loaded.cacheDirectory(of: settings.sessions[0]) == "/srv/u/.cache/larder/default")
         #expect(loaded.cacheDirectory(of: settings.sessions[2]) == nil)
     }
 

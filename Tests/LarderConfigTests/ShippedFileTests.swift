@@ -67,11 +67,11 @@ struct PlacesTests {
 
     static let cases: [Case] = [
         Case(
-            variables: ["HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"],
-            cache: "/home/u/.cache/larder",
+            variables: ["HOME": "/srv/u", "XDG_RUNTIME_DIR": "/run/user/1"],
+            cache: "/srv/u/.cache/larder",
             sockets: [
                 "/run/user/1/larder/control-default.sock",
-                "/home/u/.cache/larder/control-default.sock",
+                "/srv/u/.cache/larder/control-default.sock",
             ]),
         Case(
             variables: ["HOME": "/h", "XDG_CACHE_HOME": "/c/"],

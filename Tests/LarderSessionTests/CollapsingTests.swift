@@ -42,7 +42,8 @@ struct CollapsingTests {
         #expect(bench.upstream.fetches.count == 1)
     }
 
-    @Test("a response that is not to be shared goes to the one that asked; the others ask themselves")
+    @Test(
+        "a response that is not to be shared goes to the one that asked; the others ask themselves")
     func unshared() {
         let bench = Bench()
         let first = bench.perform().client

@@ -70,7 +70,9 @@ struct PolicyCache: TraceCache {
     }
 }
 
-/// Least recently used, to compare with. Plain, not quick.
+/// Least recently used, to compare with.
+///
+/// Plain, not quick.
 struct LRUCache: TraceCache {
     private let capacity: UInt64
     private var bytes: UInt64 = 0
