@@ -17,7 +17,9 @@ package struct SessionBlueprint: Sendable {
     package var kind: Kind
     package var session: SessionConfiguration
     package var memory: MemoryConfiguration
-    /// Where and how much; looked at for a default session only. nil: memory alone.
+    /// Where and how much; looked at for a default session only.
+    ///
+    /// nil: memory alone.
     package var disk: DiskConfiguration?
     package var transfer: TransferConfiguration
 

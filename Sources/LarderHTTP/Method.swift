@@ -17,7 +17,9 @@ package struct Method: Hashable, Sendable, RawRepresentable, Codable {
     package static let patch = Method(rawValue: "PATCH")
 
     /// Whether the method asks for no change of state (RFC 9110 §9.2.1, and PROPFIND, REPORT and
-    /// SEARCH of the WebDAV family). An unknown method is taken to be unsafe.
+    /// SEARCH of the WebDAV family).
+    ///
+    /// An unknown method is taken to be unsafe.
     package var isSafe: Bool {
         switch self.rawValue {
         case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH": true

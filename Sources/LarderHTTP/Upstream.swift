@@ -17,7 +17,9 @@ package protocol Upstream: Sendable {
     ) -> any UpstreamFetch
 }
 
-/// A fetch under way. Its methods may be called from any thread, at any time, also after its end.
+/// A fetch under way.
+///
+/// Its methods may be called from any thread, at any time, also after its end.
 package protocol UpstreamFetch: AnyObject, Sendable {
     /// Takes back a `.pause`.
     func resume()

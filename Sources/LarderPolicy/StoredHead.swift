@@ -12,7 +12,9 @@ package struct StoredHead: Sendable, Equatable {
     /// `Content-Length` is kept where the origin sent it.
     package var fields: Fields
     /// The fields of the original request that `Vary` names, as they were sent; a name without a
-    /// line here was absent. Empty where the response has no `Vary`.
+    /// line here was absent.
+    ///
+    /// Empty where the response has no `Vary`.
     package var varyingFields: Fields
     /// When the request that led to the response was sent (RFC 9111 §4.2.3 `request_time`).
     package var requestTime: Timestamp

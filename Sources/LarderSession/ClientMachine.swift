@@ -22,7 +22,9 @@ struct ClientMachine: ~Copyable {
 
     private var state = State.lookingUp
 
-    /// The exchange joins or leads a filling. Returns false when the client has gone meanwhile.
+    /// The exchange joins or leads a filling.
+    ///
+    /// Returns false when the client has gone meanwhile.
     mutating func waits(for filling: Filling) -> Bool {
         switch self.state {
         case .lookingUp, .waiting:
@@ -32,7 +34,9 @@ struct ClientMachine: ~Copyable {
         }
     }
 
-    /// An answer is at hand. Returns false when the client has gone, or has one already.
+    /// An answer is at hand.
+    ///
+    /// Returns false when the client has gone, or has one already.
     mutating func answer(with body: (any BodySource)?) -> Bool {
         switch self.state {
         case .lookingUp, .waiting:

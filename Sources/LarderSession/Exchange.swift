@@ -75,7 +75,7 @@ package struct Answer: Sendable {
 /// The door turns it into its own form: the proxy into a response with `Proxy-Status` and a problem
 /// document, the library into a `URLError`.
 package struct ExchangeFailure: Error, Sendable, Equatable {
-    /// The status with which HTTP says it: 502, 503, 504 …
+    /// The status with which HTTP says it: 502, 503, 504, and so on.
     package var status: StatusCode
     /// The proxy error type (RFC 9209 §2.3), where one fits.
     package var error: String?

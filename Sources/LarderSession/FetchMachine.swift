@@ -76,7 +76,9 @@ struct FetchMachine: ~Copyable {
         }
     }
 
-    /// The body is whole. Returns whether that concerns anybody.
+    /// The body is whole.
+    ///
+    /// Returns whether that concerns anybody.
     mutating func finished() -> Bool {
         switch self.state {
         case .relaying:

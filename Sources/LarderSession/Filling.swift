@@ -191,7 +191,9 @@ final class Filling: Sendable {
         return demand
     }
 
-    /// The body has ended, well or badly. The sink, still to be committed or abandoned, comes back.
+    /// The body has ended, well or badly.
+    ///
+    /// The sink, still to be committed or abandoned, comes back.
     func finished(_ phase: FillingState.Phase) -> (any ObjectSink)? {
         let (wakes, sink) = self.state.withLock { state in
             let sink = state.body.writingSink
@@ -268,7 +270,9 @@ protocol FillingWaiter: AnyObject, Sendable {
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool)
 }
 
-/// What a filling may ask of its fetch. Any thread; never called while the filling is locked.
+/// What a filling may ask of its fetch.
+///
+/// Any thread; never called while the filling is locked.
 protocol FillingControl: AnyObject, Sendable {
     func resume()
     /// The last client has left.

@@ -83,7 +83,9 @@ struct FillingState {
         return self.takeWakes()
     }
 
-    /// Whether the origin should go on, asked after each piece. Remembers a pause.
+    /// Whether the origin should go on, asked after each piece.
+    ///
+    /// Remembers a pause.
     mutating func demand() -> UpstreamDemand {
         self.letGo()
         self.isPaused = self.end &- self.base >= self.window
@@ -106,7 +108,9 @@ struct FillingState {
         return self.resumes()
     }
 
-    /// The sink has ended, or is to be given up. What it holds stays readable for those who lag.
+    /// The sink has ended, or is to be given up.
+    ///
+    /// What it holds stays readable for those who lag.
     mutating func stopSink() -> Bool {
         guard case .writing(let sink, let written) = self.sink else { return false }
         self.sink = .drained(sink, written: written)

@@ -57,8 +57,9 @@ final class FillingTable: Sendable {
         }
     }
 
-    /// Remembers that responses for `key` cannot be shared. The memory is bounded: when it is full
-    /// the whole shard forgets.
+    /// Remembers that responses for `key` cannot be shared.
+    ///
+    /// The memory is bounded: when it is full the whole shard forgets.
     func noteUnshared(_ key: CacheKey, until: Timestamp) {
         self.slot(of: key).shard.withLock { shard in
             if shard.uncollapsed.count >= Self.uncollapsedLimit { shard.uncollapsed = [:] }

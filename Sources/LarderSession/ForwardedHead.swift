@@ -3,7 +3,9 @@ import LarderHTTP
 /// The head of an origin's response as it is sent on.
 enum ForwardedHead {
     /// Removes what is between Larder and the origin only, and adds `Date` where the origin sent
-    /// none (RFC 9110 §6.6.1, §7.6.1). `Content-Length` goes too: framing is the door's business.
+    /// none (RFC 9110 §6.6.1, §7.6.1).
+    ///
+    /// `Content-Length` goes too: framing is the door's business.
     static func make(_ head: ResponseHead, receivedAt now: Timestamp) -> ResponseHead {
         var head = head
         HopByHop.strip(&head.fields)

@@ -61,7 +61,9 @@ package final class Session: ExchangeSession {
     }
 
     /// Asks the origin, behind the back of a client that was served a stale response, whether it
-    /// still holds (RFC 5861 §3). One such fetch a key at a time.
+    /// still holds (RFC 5861 §3).
+    ///
+    /// One such fetch a key at a time.
     func revalidate(
         _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int
     ) {

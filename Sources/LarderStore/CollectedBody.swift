@@ -26,7 +26,9 @@ final class CollectedBody: Sendable {
             State(buffer: ByteBufferAllocator().buffer(capacity: expected), limit: limit))
     }
 
-    /// Takes a piece. false, and everything is given up, when it does not fit.
+    /// Takes a piece.
+    ///
+    /// false, and everything is given up, when it does not fit.
     func append(_ piece: ByteBuffer) -> Bool {
         self.state.withLock { state in
             guard let held = state.buffer?.readableBytes,

@@ -51,7 +51,9 @@ package struct EvictionPolicy: Sendable {
         var size: UInt64
         /// Towards the newest; -1 at the end.
         var newer: Int32
-        /// Towards the oldest; -1 at the end. In a free node, the next free one.
+        /// Towards the oldest; -1 at the end.
+        ///
+        /// In a free node, the next free one.
         var older: Int32
         var standing: Standing
         var isFree: Bool
@@ -65,9 +67,11 @@ package struct EvictionPolicy: Sendable {
     }
 
     private static let mostUses: UInt8 = 3
-    /// Uses in the small queue that earn a place in the main one. The paper has two. On the traces
-    /// of the tests one hits more often where the working set shifts (56.7 % against 55.9 %) or is
-    /// mixed with one-hit wonders (46.9 against 46.4), and as often across scans.
+    /// Uses in the small queue that earn a place in the main one.
+    ///
+    /// The paper has two. On the traces of the tests one hits more often where the working set
+    /// shifts (56.7 % against 55.9 %) or is mixed with one-hit wonders (46.9 against 46.4), and as
+    /// often across scans.
     private static let usesForMain: UInt8 = 1
 
     package let capacity: ByteCount

@@ -1,7 +1,9 @@
 import LarderHTTP
 import LarderPolicy
 
-/// What the memory tier knows of the tier below it, for the keys of one part. A value.
+/// What the memory tier knows of the tier below it, for the keys of one part.
+///
+/// A value.
 struct LowerView: Sendable {
     /// Keys of which the lower tier has nothing, and memory neither.
     var absent = RecentHashes(limit: 4096)

@@ -23,7 +23,9 @@ package struct MemoryBody: StoredBody {
     }
 }
 
-/// Hands out bytes that lie in memory, in pieces that share their storage. Never pending.
+/// Hands out bytes that lie in memory, in pieces that share their storage.
+///
+/// Never pending.
 final class MemorySource: BodySource {
     /// Small enough that a slow client's connection does not take a whole body at once.
     private static let pieceSize = 65_536

@@ -3,13 +3,16 @@ package import LarderHTTP
 /// What bounds the memory tier.
 package struct MemoryConfiguration: Sendable, Equatable {
     /// The bytes that all entries may hold together, heads, keys and bookkeeping counted in; 0
-    /// keeps nothing. Beyond it come responses that are just being stored, each up to
-    /// `maximumObject`.
+    /// keeps nothing.
+    ///
+    /// Beyond it come responses that are just being stored, each up to `maximumObject`.
     package var capacity: ByteCount
     /// The largest body kept; larger ones are left to a lower tier.
     package var maximumObject: ByteCount
-    /// The most variants of one key; the oldest leave. A key whose `Vary` names a field with
-    /// endless values must not fill the tier, nor slow each lookup.
+    /// The most variants of one key; the oldest leave.
+    ///
+    /// A key whose `Vary` names a field with endless values must not fill the tier, nor slow each
+    /// lookup.
     package var variantsPerKey: Int
 
     package init(
@@ -34,8 +37,9 @@ package struct MemoryConfiguration: Sendable, Equatable {
         return count
     }
 
-    /// The largest body that a part with its share of the capacity can take, in bytes. `ByteBuffer`
-    /// counts with 32 bits: never above 1 GiB.
+    /// The largest body that a part with its share of the capacity can take, in bytes.
+    ///
+    /// `ByteBuffer` counts with 32 bits: never above 1 GiB.
     var largestBody: UInt64 {
         min(
             self.maximumObject.bytes, self.capacity.bytes / UInt64(self.shardCount), 1 << 30)

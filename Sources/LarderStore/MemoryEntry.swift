@@ -31,8 +31,9 @@ extension StoredObject {
         return self.id > other.id
     }
 
-    /// Whether both are copies of one response, stored at once in two tiers. A 304 changes neither
-    /// the moment of storing nor the body.
+    /// Whether both are copies of one response, stored at once in two tiers.
+    ///
+    /// A 304 changes neither the moment of storing nor the body.
     func isCopy(of other: StoredObject) -> Bool {
         self.head.storedTime == other.head.storedTime && self.bodyLength == other.bodyLength
             && self.head.method == other.head.method

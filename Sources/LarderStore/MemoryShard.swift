@@ -1,7 +1,9 @@
 import LarderHTTP
 import LarderPolicy
 
-/// One part of the memory tier: entries, their index, their eviction. A value, kept in a lock.
+/// One part of the memory tier: entries, their index, their eviction.
+///
+/// A value, kept in a lock.
 ///
 /// It also keeps what the two tiers must know of each other about these keys (`lower`), because
 /// both must change in one step.

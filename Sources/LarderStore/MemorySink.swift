@@ -3,7 +3,9 @@ import LarderPolicy
 import NIOCore
 import Synchronization
 
-/// Collects a body for the memory tier. Tells its observer within its own calls.
+/// Collects a body for the memory tier.
+///
+/// Tells its observer within its own calls.
 final class MemorySink: ObjectSink {
     private let store: MemoryStore
     private let head: StoredHead

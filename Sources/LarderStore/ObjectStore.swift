@@ -197,8 +197,9 @@ package enum SinkAbandonment: String, Sendable, Equatable, CaseIterable {
     case removed = "removed-meanwhile"
 }
 
-/// Hears how a sink gets on. Called from the store's threads or from inside the sink's own calls;
-/// must not block.
+/// Hears how a sink gets on.
+///
+/// Called from the store's threads or from inside the sink's own calls; must not block.
 package protocol ObjectSinkObserver: AnyObject, Sendable {
     /// All bytes below `offset` are taken: their pieces need no longer be kept for the sink, and
     /// `reader(from:)` can give them back where it gives any.

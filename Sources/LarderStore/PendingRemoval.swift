@@ -25,7 +25,9 @@ final class PendingRemoval: Sendable {
         self.count.add(removed, ordering: .acquiringAndReleasing)
     }
 
-    /// One of those it waits for has ended. Must not be called with a lock held: it may complete.
+    /// One of those it waits for has ended.
+    ///
+    /// Must not be called with a lock held: it may complete.
     func settle(adding removed: Int = 0) {
         self.add(removed)
         let left = self.waiting.subtract(1, ordering: .acquiringAndReleasing).newValue

@@ -42,7 +42,9 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.guarded = Mutex(Guarded(state: TieredSinkState(collecting: body != nil)))
     }
 
-    /// The lower tier has answered: its sink, or nil. false where no tier takes the response.
+    /// The lower tier has answered: its sink, or nil.
+    ///
+    /// false where no tier takes the response.
     func opened(_ lower: (any ObjectSink)?) -> Bool {
         self.guarded.withLock { guarded in
             // Its sink may have ended before we got it.

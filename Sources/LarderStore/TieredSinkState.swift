@@ -1,6 +1,8 @@
 import LarderHTTP
 
-/// How far a sink of two tiers is. A value: events in, what to do and what to tell out.
+/// How far a sink of two tiers is.
+///
+/// A value: events in, what to do and what to tell out.
 ///
 /// ```
 ///            ┌─▶ memory: collecting ─▶ taken | given up
@@ -48,7 +50,9 @@ struct TieredSinkState: Sendable {
 
     // MARK: Events
 
-    /// The lower tier does not take the response. false: memory neither.
+    /// The lower tier does not take the response.
+    ///
+    /// false: memory neither.
     mutating func lowerRefused() -> Bool {
         self.lower = .absent
         if self.isCollecting { return true }
@@ -101,8 +105,10 @@ struct TieredSinkState: Sendable {
 
     // MARK: Telling
 
-    /// The next events to tell; whoever gets them calls `told` when that is done. nil when there
-    /// are none, or another thread tells already: so the observer hears all in order.
+    /// The next events to tell; whoever gets them calls `told` when that is done.
+    ///
+    /// nil when there are none, or another thread tells already: so the observer hears all in
+    /// order.
     mutating func nextToTell() -> [Event]? {
         guard !self.isTelling, !self.outbox.isEmpty else { return nil }
         self.isTelling = true

@@ -92,7 +92,9 @@ extension TieredStore {
         }
     }
 
-    /// Removes the whole key. What was just landing and had been shown may be counted twice.
+    /// Removes the whole key.
+    ///
+    /// What was just landing and had been shown may be counted twice.
     private func removeAll(
         of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
     ) {

@@ -65,7 +65,9 @@ extension TieredStore {
         var waiters: [PendingRemoval] = []
     }
 
-    /// The lower tier shows a response as `lowerID`, or (nil) has given it up. Whether it stays.
+    /// The lower tier shows a response as `lowerID`, or (nil) has given it up.
+    ///
+    /// Whether it stays.
     @discardableResult
     func landed(
         _ ticket: ObjectID, _ response: TieredSinkCore.Response, as lowerID: ObjectID?

@@ -26,7 +26,9 @@ enum CacheReader {
     }
 }
 
-/// Looks into a cache by way of the disk tier's inspector. Used by one thread at a time.
+/// Looks into a cache by way of the disk tier's inspector.
+///
+/// Used by one thread at a time.
 private final class DiskCacheReader: CacheReading {
     private let inspector: DiskInspector
     private let blueprint: SessionBlueprint
