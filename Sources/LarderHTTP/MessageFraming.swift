@@ -23,7 +23,7 @@ package enum MessageFraming {
             throw HeadError(.repeatedContentLength, "more than one Content-Length")
         }
         // Zero stays known: what was announced with POST should be announced on.
-        return try self.length(head.fields).map { .known($0) } ?? .none
+        return try self.length(head.fields, mayRepeat: false).map { .known($0) } ?? .none
     }
 
     /// How much content follows a response's head, given the method that it answers.
@@ -60,27 +60,35 @@ package enum MessageFraming {
 
     /// The value of `Content-Length`; nil where there is none.
     ///
-    /// Digits only, below 2^63 so that no later sum overflows a signed 64-bit offset. Lines that
-    /// repeat the same number are one (RFC 9112 §6.3 allows it; a request with two lines is refused
-    /// before), different ones are an error. The status of an error is 502.
+    /// Digits only, below 2^63 so that no later sum overflows a signed 64-bit offset. Lines and
+    /// list members that repeat the same number are one (RFC 9112 §6.3 allows it in a response),
+    /// different ones are an error. The status of an error is 502.
     package static func contentLength(of fields: Fields) throws(HeadError) -> UInt64? {
         do throws(HeadError) {
-            return try self.length(fields)
+            return try self.length(fields, mayRepeat: true)
         } catch {
             throw error.inResponse
         }
     }
 
-    private static func length(_ fields: Fields) throws(HeadError) -> UInt64? {
+    private static func length(
+        _ fields: Fields, mayRepeat: Bool
+    ) throws(HeadError) -> UInt64? {
         var found: UInt64?
         for line in fields.lines where line.known == .contentLength {
-            guard let length = self.number(fields.value(of: line)) else {
-                throw HeadError(.badContentLength, "Content-Length is not a number")
+            let value = fields.value(of: line)
+            let members =
+                mayRepeat
+                ? value.split(separator: ASCII.comma, omittingEmptySubsequences: false) : [value]
+            for member in members {
+                guard let length = self.number(ASCII.trimmed(member)) else {
+                    throw HeadError(.badContentLength, "Content-Length is not a number")
+                }
+                guard found == nil || found == length else {
+                    throw HeadError(.repeatedContentLength, "Content-Length twice, and different")
+                }
+                found = length
             }
-            guard found == nil || found == length else {
-                throw HeadError(.repeatedContentLength, "Content-Length twice, and different")
-            }
-            found = length
         }
         return found
     }

@@ -264,7 +264,7 @@ extension ClientExchange: FillingWaiter {
         if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
         self.answer(
             Answer(
-                head: head, bodyLength: response.bodyLength, body: body, cacheStatus: status,
+                head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
                 origin: response.origin))
     }
 }

@@ -190,6 +190,7 @@ final class Fetch: Sendable {
             .response(
                 Filling.Response(
                     head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
+                    announcedLength: ForwardedHead.announcedLength(head, bodyLength),
                     shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
             sink: sink)
         self.noteSharing(shared != nil, now: now)

@@ -19,6 +19,8 @@ final class Filling: Sendable {
         /// Status and end-to-end fields as they go to clients, without `Age` arithmetic of ours.
         var head: ResponseHead
         var bodyLength: BodyLength
+        /// What is announced: for an answer without content, what the origin announced itself.
+        var announcedLength: BodyLength
         /// The stored form, where the response may answer others than the client that led to it.
         var shared: StoredHead?
         /// The response goes into the store.

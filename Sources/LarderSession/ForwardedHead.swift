@@ -15,4 +15,12 @@ enum ForwardedHead {
         }
         return head
     }
+
+    /// The length to announce: where no content follows (HEAD, 304), the origin's own words.
+    static func announcedLength(_ head: ResponseHead, _ bodyLength: BodyLength) -> BodyLength {
+        guard bodyLength == .none, head.status != .noContent,
+            let length = try? MessageFraming.contentLength(of: head.fields)
+        else { return bodyLength }
+        return .known(length)
+    }
 }

@@ -19,7 +19,7 @@ struct ResponseAssembler {
 
     private let method: Method
     private let maximumHead: Int
-    private let maximumFieldCount: Int
+    private let limits: HeadLimits
     private var block: [UInt8] = []
     private var trailerBlock: [UInt8] = []
     /// Whether the final head is complete, so that lines from now on are trailers.
@@ -28,7 +28,9 @@ struct ResponseAssembler {
     init(method: Method, configuration: TransferConfiguration) {
         self.method = method
         self.maximumHead = configuration.maximumHead.clamped
-        self.maximumFieldCount = configuration.maximumFieldCount
+        self.limits = HeadLimits(
+            startLine: self.maximumHead, head: self.maximumHead,
+            fieldCount: configuration.maximumFieldCount)
     }
 
     /// Whether any byte of a head came that is not complete.
@@ -44,7 +46,7 @@ struct ResponseAssembler {
         if self.block.isEmpty { self.block.reserveCapacity(512) }
         unsafe self.block.append(contentsOf: bytes)
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
-        let head = try OriginHead.parse(self.block, maximumFieldCount: self.maximumFieldCount)
+        let head = try OriginHead.parse(self.block, limits: self.limits)
         self.block = []
         switch head.status.rawValue {
         case 100:
@@ -63,8 +65,7 @@ struct ResponseAssembler {
     /// The trailer section, when the body has ended.
     func trailers() throws(UpstreamFailure) -> Fields {
         guard !self.trailerBlock.isEmpty else { return Fields() }
-        return try OriginHead.fields(
-            self.trailerBlock, from: 0, maximumFieldCount: self.maximumFieldCount)
+        return try OriginHead.trailers(self.trailerBlock, limits: self.limits)
     }
 
     private mutating func trailer(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) {

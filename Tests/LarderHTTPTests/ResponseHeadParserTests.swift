@@ -193,7 +193,7 @@ struct ResponseFramingTests {
         "faulty framing is the origin's fault",
         arguments: [
             (["Content-Length": "5", "content-length": "6"], .repeatedContentLength),
-            (["Content-Length": "5, 5"], .badContentLength),
+            (["Content-Length": "5, 6"], .repeatedContentLength),
             (["Content-Length": ""], .badContentLength),
             (["Content-Length": "-1"], .badContentLength),
             (["Content-Length": "1", "Transfer-Encoding": "chunked"], .bothLengths),

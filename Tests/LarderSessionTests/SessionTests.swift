@@ -99,6 +99,16 @@ struct SessionTests {
         #expect(bench.upstream.fetches.count == 1)
     }
 
+    @Test("HEAD forwarded announces the length that a GET would get (RFC 9110 §8.6)")
+    func headForwarded() {
+        let bench = Bench()
+        let head = bench.perform(method: .head).client
+        bench.upstream.fetches[0].head(200, ["Content-Length": "12"], length: .none)
+        bench.upstream.fetches[0].finish()
+        #expect(head.answer?.bodyLength == .known(12))
+        #expect(head.wholeBody == "")
+    }
+
     @Test("a range is cut from what is stored (RFC 9110 §14.2)")
     func range() {
         let bench = Bench()

@@ -67,10 +67,10 @@ struct ResponseAssemblerTests {
         arguments: [
             "HTTP/1.1 200 OK\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n", "HTTP/1.1  200 OK\r\n\r\n",
             "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n",
-            "http/1.1 200 OK\r\n\r\n", "HTTP/3.1 200 OK\r\n\r\n", "ICY 200 OK\r\n\r\n", "\r\n",
+            "http/1.1 200 OK\r\n\r\n", "HTTP/4 200 OK\r\n\r\n", "ICY 200 OK\r\n\r\n", "\r\n",
             "HTTP/1.1 200 O\u{1}K\r\n\r\n", "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA b\r\n\r\n", "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n c: d\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 7,\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
