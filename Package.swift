@@ -118,7 +118,10 @@ let package = Package(
             "LarderDaemonTests", ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioCore]),
         tests(
             "LarderCommandTests",
-            ["larder", "LarderDaemon", "LarderConfig", "LarderControl", arguments]),
+            [
+                "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderConfig", "LarderControl", arguments, nioCore,
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
