@@ -89,8 +89,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "LarderDaemon", "LarderEngine", "LarderDisk", "LarderStore", "LarderPolicy",
-                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto,
+                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderControl", "LarderConfig", arguments, crypto,
             ],
             swiftSettings: house),
 
@@ -118,7 +118,10 @@ let package = Package(
             ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix]),
         tests(
             "LarderCommandTests",
-            ["larder", "LarderDaemon", "LarderConfig", "LarderControl", arguments]),
+            [
+                "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderConfig", "LarderControl", arguments, nioCore,
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -164,7 +164,7 @@ actor RunningProxy {
     func reload() throws(ConfigurationError) -> [String] {
         self.accessLog?.reopen()
         let fresh = try self.readAgain()
-        let waiting = SettingsChange.needingRestart(from: self.loaded.settings, to: fresh.settings)
+        let waiting = SettingsTable.needingRestart(from: self.loaded.settings, to: fresh.settings)
         self.access.replace(by: fresh.settings.access)
         self.loaded.settings.access = fresh.settings.access
         self.log.notice(

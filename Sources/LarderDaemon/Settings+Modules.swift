@@ -2,7 +2,7 @@ package import LarderConfig
 import LarderDisk
 package import LarderEngine
 import LarderHTTP
-import LarderPolicy
+package import LarderPolicy
 package import LarderProxy
 import LarderSession
 import LarderStore
@@ -51,12 +51,8 @@ extension LoadedSettings {
     }
 
     private func sessionConfiguration(_ session: SessionSettings) -> SessionConfiguration {
-        var policy = PolicyConfiguration()
-        policy.heuristicFraction = session.freshness.heuristicFraction.value
-        policy.heuristicMaximum = session.freshness.heuristicMaximum.duration
-        policy.staleIfErrorGrace = session.freshness.staleIfError.duration
         return SessionConfiguration(
-            name: session.name.text, cacheName: self.settings.name.text, policy: policy,
+            name: session.name.text, cacheName: self.settings.name.text, policy: session.policy,
             finishAfterClientLeft: ByteCount(session.cache.finishFetch))
     }
 
@@ -72,6 +68,16 @@ extension LoadedSettings {
         transfer.responseTimeout = timeouts.response.duration
         transfer.stallTimeout = timeouts.stall.duration
         return transfer
+    }
+}
+
+extension SessionSettings {
+    /// The rules that the session's cache follows.
+    package var policy: PolicyConfiguration {
+        PolicyConfiguration(
+            heuristicFraction: self.freshness.heuristicFraction.value,
+            heuristicMaximum: self.freshness.heuristicMaximum.duration,
+            staleIfErrorGrace: self.freshness.staleIfError.duration)
     }
 }
 

@@ -22,11 +22,12 @@ struct CacheView {
     var disk: (any CacheReading)?
 
     init(_ options: ConfigurationOptions, _ session: SessionOption) throws {
-        self.loaded = try options.load()
-        self.session = try session.find(in: self.loaded)
-        self.disk = try self.loaded.cacheDirectory(of: self.session).flatMap { directory in
-            try CacheReader.open(
-                directory: directory, session: self.session, loaded: self.loaded)
+        let loaded = try options.load()
+        let settings = try session.find(in: loaded)
+        self.loaded = loaded
+        self.session = settings
+        self.disk = try loaded.cacheDirectory(of: settings).flatMap {
+            try DiskCache(directory: $0, session: settings)
         }
     }
 

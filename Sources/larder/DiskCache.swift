@@ -1,0 +1,155 @@
+import LarderConfig
+import LarderControl
+import LarderDaemon
+import LarderDisk
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+
+/// A session's cache on disk, read from its file.
+final class DiskCache: CacheReading {
+    /// Opened for every look, and not held: a file may be open once in a process, and a purge
+    /// opens it to write.
+    private var inspector: DiskInspector {
+        get throws(StoreError) { try DiskInspector(directory: self.directory) }
+    }
+    private let directory: String
+    private let session: SessionSettings
+    private let policy: PolicyConfiguration
+
+    /// Opens the cache for looking; nil where there is none yet.
+    init?(directory: String, session: SessionSettings) throws(CommandFailure) {
+        do throws(StoreError) {
+            _ = try DiskInspector(directory: directory)
+        } catch {
+            if error.code == .missing { return nil }
+            throw CommandFailure(store: error)
+        }
+        self.directory = directory
+        self.session = session
+        self.policy = session.policy
+    }
+
+    func forEach(_ body: (CacheRow) throws -> Bool) throws {
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        try self.translating {
+            try self.inspector.forEachObject { object in
+                let freshness = self.freshness(of: object.head, at: now)
+                let (partition, method, uri) = object.key.parts
+                return try body(
+                    CacheRow(
+                        partition: partition, method: method, url: uri,
+                        status: Int(object.head.status.rawValue), bytes: object.bodyLength,
+                        ageMilliseconds: freshness.currentAgeMilliseconds,
+                        freshForMilliseconds: object.head.isInvalidated
+                            ? 0 : freshness.remainingMilliseconds,
+                        hits: object.hits, tier: .disk))
+            }
+        }
+    }
+
+    func objects(for url: String) throws -> [CacheObject] {
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        return try self.found(url).map { self.object($0, at: now) }
+    }
+
+    func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
+        try self.translating {
+            guard
+                let found = try self.found(object.url).first(where: { $0.id.rawValue == object.id })
+            else { throw CommandFailure(.nothingFound, "\(object.url) was removed meanwhile") }
+            try self.inspector.readBody(of: found) { span in
+                try piece(span.indices.map { span[$0] })
+            }
+        }
+    }
+
+    func figures() throws -> CacheFigures {
+        try self.translating {
+            let figures = try self.inspector.statistics()
+            return CacheFigures(
+                objects: figures.objects, bodyBytes: figures.bodyBytes,
+                usedBytes: figures.usedBytes,
+                fileBytes: figures.fileBytes, capacityBytes: self.session.cache.disk.bytes,
+                hits: figures.hits, evictions: figures.evictions, damaged: figures.damaged)
+        }
+    }
+
+    func purge(_ selection: CacheSelection) async throws -> Int {
+        let filter = try PurgeFilter(selection)
+        let store = try self.translating { try self.openStore() }
+        let removed = await filter.purge(store)
+        await withCheckedContinuation { done in store.close { done.resume() } }
+        return removed
+    }
+
+    private func openStore() throws(StoreError) -> DiskStore {
+        try DiskStore.open(
+            DiskConfiguration(
+                directory: self.directory, capacity: ByteCount(self.session.cache.disk.bytes)),
+            clock: { Timestamp(microseconds: wallClockMicroseconds()) }, report: { _ in })
+    }
+}
+
+extension DiskCache {
+    private func found(_ url: String) throws -> [InspectedObject] {
+        guard let uri = TargetURI(text: url) else {
+            throw CommandFailure(
+                .data, "\"\(url)\" is no URL", remedy: "one begins with http://, https:// or ftp://"
+            )
+        }
+        return try self.translating {
+            try self.inspector.objects(for: CacheKey(method: .get, uri: uri))
+        }
+    }
+
+    private func object(_ object: InspectedObject, at now: Timestamp) -> CacheObject {
+        let head = object.head
+        let (partition, method, uri) = object.key.parts
+        return CacheObject(
+            id: object.id.rawValue, partition: partition, method: method, url: uri,
+            variant: head.varyingFields.pairs.map { CacheField(name: $0.name, value: $0.value) },
+            status: Int(head.status.rawValue), reason: head.reason,
+            fields: head.fields.pairs.map { CacheField(name: $0.name, value: $0.value) },
+            trailers: object.trailers.pairs.map { CacheField(name: $0.name, value: $0.value) },
+            requestTimeMicroseconds: head.requestTime.microseconds,
+            responseTimeMicroseconds: head.responseTime.microseconds,
+            storedTimeMicroseconds: head.storedTime.microseconds,
+            lastUsedMicroseconds: object.lastUsed.microseconds,
+            freshness: self.freshness(of: head, at: now), isInvalidated: head.isInvalidated,
+            bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
+    }
+
+    private func freshness(of head: StoredHead, at now: Timestamp) -> CacheObject.Freshness {
+        let freshness = Freshness.of(head, at: now, configuration: self.policy)
+        return CacheObject.Freshness(
+            lifetimeMilliseconds: freshness.lifetime.inMicroseconds / 1000,
+            source: freshness.source.rawValue,
+            currentAgeMilliseconds: freshness.currentAge.inMicroseconds / 1000)
+    }
+
+    /// Turns the store's failures into the command's.
+    private func translating<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            throw CommandFailure(store: error)
+        }
+    }
+}
+
+extension CommandFailure {
+    fileprivate init(store error: StoreError) {
+        let status: ExitStatus =
+            switch error.code {
+            case .inUse, .closed: .unavailable
+            case .missing: .nothingFound
+            case .notWritable: .notPermitted
+            case .noSpace: .cannotCreate
+            case .damaged: .data
+            case .invalidConfiguration: .configuration
+            case .failed: .inputOutput
+            }
+        self.init(status, "\(error.path): \(error.cause)", remedy: error.remedy)
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import LarderConfig
+import LarderControl
+import LarderDaemon
+import LarderDisk
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Testing
+
+@testable import larder
+
+/// Tells when a sink has ended.
+private final class EndObserver: ObjectSinkObserver {
+    private let ended: @Sendable (SinkOutcome) -> Void
+
+    init(_ ended: @escaping @Sendable (SinkOutcome) -> Void) { self.ended = ended }
+
+    func sink(written offset: UInt64) {}
+    func sinkEnded(_ outcome: SinkOutcome) { self.ended(outcome) }
+}
+
+@Suite("The cache's file, read by a command", .timeLimit(.minutes(1)))
+struct DiskCacheTests {
+    private static let urls = ["http://a.example/1", "http://a.example/2", "http://b.example/1"]
+
+    /// Runs `body` with a cache that holds one response for each URL, written by a store that has
+    /// been closed.
+    private func withCache(
+        _ body: (_ directory: String, _ cache: DiskCache) async throws -> Void
+    ) async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-command-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var session = SessionSettings(name: .default)
+        session.cache.disk = .mebibytes(16)
+        let before = try DiskCache(directory: directory, session: session)
+        #expect(before.map { _ in true } == nil)
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        let store = try DiskStore.open(
+            DiskConfiguration(directory: directory, capacity: .mebibytes(16)), clock: { now },
+            report: { Issue.record("\($0)") })
+        for url in Self.urls { try await self.put(url, into: store, at: now) }
+        await withCheckedContinuation { done in store.close { done.resume() } }
+        let cache = try #require(try DiskCache(directory: directory, session: session))
+        try await body(directory, cache)
+    }
+
+    private func put(_ url: String, into store: DiskStore, at now: Timestamp) async throws {
+        let uri = try #require(TargetURI(text: url))
+        let head = StoredHead(
+            status: .ok, reason: "OK",
+            fields: ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"],
+            requestTime: now, responseTime: now)
+        let outcome = await withCheckedContinuation { done in
+            let sink = store.store(
+                head, for: CacheKey(method: .get, uri: uri), length: 5, replacing: [],
+                observer: EndObserver { done.resume(returning: $0) })
+            sink?.write(ByteBuffer(string: "hello"))
+            sink?.commit(trailers: Fields())
+        }
+        guard case .visible = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+    }
+
+    @Test("lists what is stored")
+    func list() async throws {
+        try await self.withCache { _, cache in
+            var rows: [CacheRow] = []
+            try cache.forEach {
+                rows.append($0)
+                return true
+            }
+            #expect(rows.map(\.url).sorted() == Self.urls)
+            #expect(rows.allSatisfy { $0.bytes == 5 && $0.isFresh && $0.tier == .disk })
+            #expect(try cache.figures().objects == 3)
+        }
+    }
+
+    @Test("shows one, however its URL is written")
+    func show() async throws {
+        try await self.withCache { _, cache in
+            let objects = try cache.objects(for: "HTTP://A.example:80/1")
+            let object = try #require(objects.first)
+            #expect(objects.count == 1 && object.status == 200)
+            #expect(object.fields.first == CacheField(name: "Cache-Control", value: "max-age=3600"))
+            #expect(object.freshness.source == "max-age")
+            #expect(object.freshness.lifetimeMilliseconds == 3_600_000)
+            var body: [UInt8] = []
+            try cache.readBody(of: object) { body += $0 }
+            #expect(body == Array("hello".utf8))
+            #expect(try cache.objects(for: "http://a.example/3").isEmpty)
+            #expect(throws: CommandFailure.self) { try cache.objects(for: "a.example/1") }
+        }
+    }
+
+    @Test(
+        "is purged where no proxy runs",
+        arguments: [
+            (.url("http://a.example/1"), 1), (.host("A.example"), 2), (.pattern("*/1"), 2),
+            (.all, 3),
+            (.host("c.example"), 0), (.pattern("http://a"), 0),
+        ] as [(PurgeSelection, Int)])
+    func purge(_ selection: PurgeSelection, _ expected: Int) async throws {
+        try await self.withCache { _, cache in
+            let removed = try await cache.purge(selection)
+            #expect(removed == expected)
+        }
+    }
+}
+
+@Suite("What a purge is about")
+struct PurgeFilterTests {
+    @Test(
+        "is asked of each key",
+        arguments: [
+            (.url("HTTP://H:80/a?b"), "http://h/a?b", true),
+            (.url("http://h/a"), "http://h/a?b", false),
+            (.host("h"), "https://h:8443/x", true), (.host("::1"), "http://[::1]:80/", true),
+            (.host("[::1]"), "http://[::1]/", true), (.host("h"), "http://h.example/", false),
+            (.pattern("http://*/a*"), "http://h/a?b", true), (.pattern("h"), "http://h/", false),
+            (.all, "ftp://h/x", true),
+        ] as [(PurgeSelection, String, Bool)])
+    func matches(_ selection: PurgeSelection, _ url: String, _ expected: Bool) throws {
+        let filter = try PurgeFilter(selection)
+        let uri = try #require(TargetURI(text: url))
+        #expect(filter.matches(CacheKey(method: .get, uri: uri)) == expected)
+    }
+
+    @Test("A URL that is none is refused")
+    func invalid() {
+        #expect(throws: ControlRefusal.self) { try PurgeFilter(.url("not a url")) }
+    }
+}
