@@ -57,6 +57,7 @@ let package = Package(
 
         // Floor 2
         module("LarderPolicy", ["LarderHTTP"]),
+        module("LarderCookies", ["LarderHTTP"]),
         module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
 
         // Floor 3
@@ -100,6 +101,7 @@ let package = Package(
         // Tests
         tests("LarderHTTPTests", ["LarderHTTP", nioCore]),
         tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
+        tests("LarderCookiesTests", ["LarderCookies", "LarderHTTP"]),
         tests("LarderStoreTests", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
         tests("LarderLMDBTests", ["LarderLMDB"]),
         tests(
