@@ -62,6 +62,9 @@ struct RetrievalTests {
                 "a=b; SameSite=Lax", from: "https://a.test/",
                 to: context("https://a.test/", site: .navigation), true),
             Case(
+                "a=b; SameSite=Lax", from: "https://a.test/",
+                to: context("https://a.test/", site: .navigation, isHTTP: false), false),
+            Case(
                 "a=b; SameSite=Strict", from: "https://a.test/",
                 to: context("https://a.test/", site: .navigation), false),
             Case(
