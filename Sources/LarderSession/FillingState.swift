@@ -9,8 +9,8 @@ import NIOCore
 /// ```
 ///
 /// Bytes `base ..< end` lie in memory. A piece is let go when every reader is past it, or can get
-/// it back from the sink, and the sink has taken it. While the whole body so far fits the window
-/// nothing is let go, so that a late client may still join at the beginning.
+/// it back from the sink, and the sink has taken it. While the whole body so far is smaller than the
+/// window nothing is let go, so that a late client may still join at the beginning.
 struct FillingState {
     enum Phase {
         case streaming
@@ -232,7 +232,8 @@ struct FillingState {
     }
 
     private mutating func letGo() {
-        guard self.end > self.window else { return }
+        // From exactly a window on the origin pauses: unless something goes, it never resumes.
+        guard self.end >= self.window else { return }
         let needed = self.needed
         while let first = self.pieces.first,
             self.base &+ UInt64(first.readableBytes) <= needed
