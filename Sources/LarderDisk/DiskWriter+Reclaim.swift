@@ -1,5 +1,6 @@
 import LarderLMDB
 import LarderStore
+import Synchronization
 
 // Taking back room: garbage, eviction, what a dead process left. Each step is one small transaction.
 extension DiskWriter {
@@ -65,6 +66,8 @@ extension DiskWriter {
 
     /// One step; returns how much it achieved: segments and entries.
     private mutating func reclaim(isUrgent: Bool) -> Int {
+        // Before it looks at the readers: the last one to go looks at this after it has gone.
+        self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
