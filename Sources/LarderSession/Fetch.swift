@@ -35,6 +35,11 @@ final class Fetch: Sendable {
         var removals = RemovalMark(rawValue: 0)
         var resumesWhenBegun = false
         var isCancelled = false
+        /// Counts requests: the answer to one may come before the upstream has said that it is under
+        /// way, and lead to the next.
+        var requests = 0
+        /// The response has content that is still to come.
+        var expectsContent = true
         /// The store's part has ended, or there never was one.
         var sinkIsOver = true
         var upstreamIsOver = false
@@ -73,14 +78,17 @@ final class Fetch: Sendable {
     private func send(_ request: Request) {
         let now = self.session.clock.now()
         let removals = self.session.store.removalMark()
-        self.state.withLock { state in
+        let number = self.state.withLock { state in
             state.requestTime = now
             state.removals = removals
+            state.requests += 1
+            return state.requests
         }
         let upstream = self.session.upstream.fetch(
             request, body: self.order.body, receiver: self)
         let (isCancelled, resumes) = self.state.withLock { state in
-            state.upstream = upstream
+            guard state.requests == number else { return (true, false) }
+            if !state.upstreamIsOver { state.upstream = upstream }
             defer { state.resumesWhenBegun = false }
             return (state.isCancelled, state.resumesWhenBegun)
         }
@@ -91,22 +99,33 @@ final class Fetch: Sendable {
         }
     }
 
-    /// Stops the fetch where it is; what was stored of it is dropped.
-    private func cancel() {
+    /// Stops the fetch where it is, unless a client has come meanwhile; what was stored of it is
+    /// dropped.
+    ///
+    /// - Returns: whether it did.
+    @discardableResult
+    private func cancel() -> Bool {
+        guard let ended = self.filling.endDeserted() else { return false }
+        _ = self.state.withLock { $0.machine.failed(staleAllowed: false) }
+        self.cancelUpstream()
+        ended.sink?.abandon()
+        self.upstreamEnded()
+        return true
+    }
+
+    private func cancelUpstream() {
         let upstream = self.state.withLock { state in
             state.isCancelled = true
-            _ = state.machine.failed(staleAllowed: false)
             return state.upstream
         }
         upstream?.cancel()
-        self.filling.finished(.failed(.cancelled))?.abandon()
-        self.upstreamEnded()
     }
 
     private func upstreamEnded() {
         let (first, isOver, patience) = self.state.withLock { state in
             let first = !state.upstreamIsOver
             state.upstreamIsOver = true
+            state.upstream = nil
             return (first, state.sinkIsOver, state.patience.take())
         }
         patience?.cancel()
@@ -121,9 +140,13 @@ final class Fetch: Sendable {
     // MARK: Heads
 
     /// A stored response that may stand in for what the origin failed to give, and by which rule.
+    ///
+    /// Only one that was to be validated: with nothing to validate, nothing stored is what was asked
+    /// for.
     private func standIn(at now: Timestamp) -> (StoredObject, PolicyReason)? {
-        let index = self.order.validating ?? 0
-        guard self.order.stored.indices.contains(index) else { return nil }
+        guard let index = self.order.validating, self.order.stored.indices.contains(index) else {
+            return nil
+        }
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             let reason = StaleOnError.permits(
@@ -153,7 +176,7 @@ final class Fetch: Sendable {
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
         // Whatever body still comes is of no use to anybody.
-        self.state.withLock { $0.upstream }?.cancel()
+        self.cancelUpstream()
         self.leaveTable()
         self.filling.settle(
             .stored(object, validated: validated, status: status, reason: reason), sink: nil)
@@ -170,7 +193,7 @@ final class Fetch: Sendable {
         for key in Invalidation.keys(
             request: request, response: head, partition: self.session.partition)
         {
-            self.session.store.remove(key, ids: nil, nil)
+            self.session.remove(key)
         }
         if request.method == .head { self.compare(head, now: now) }
         let verdict = Storability.judge(
@@ -185,6 +208,7 @@ final class Fetch: Sendable {
                 configuration: self.policy)
         case .notStorable(let because): reason = because
         }
+        self.expect(bodyLength, of: head.status)
         let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
         self.filling.settle(
             .response(
@@ -193,8 +217,20 @@ final class Fetch: Sendable {
                     announcedLength: ForwardedHead.announcedLength(head, bodyLength),
                     shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
             sink: sink)
+        // It may have ended before the filling had it.
+        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         self.noteSharing(shared != nil, now: now)
         if self.filling.bytesSinceDeserted != nil { self.deserted() }
+    }
+
+    private func expect(_ length: BodyLength, of status: StatusCode) {
+        let isBodyless =
+            self.order.request.method == .head || status.forbidsContent || length == .none
+            || length == .known(0)
+        self.state.withLock { state in
+            state.announced = length
+            state.expectsContent = !isBodyless
+        }
     }
 
     /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
@@ -225,7 +261,6 @@ final class Fetch: Sendable {
         let removals = self.state.withLock { state in
             state.sinkIsOver = false
             state.isRelayingStored = true
-            state.announced = length
             return state.removals
         }
         let sink = self.session.store.store(
@@ -296,9 +331,8 @@ extension Fetch: UpstreamReceiver {
         self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
         let demand = self.filling.received(piece)
         if !self.order.isBackground, let extra = self.filling.bytesSinceDeserted,
-            extra > self.session.configuration.finishAfterClientLeft.bytes
+            extra > self.session.configuration.finishAfterClientLeft.bytes, self.cancel()
         {
-            self.cancel()
             return .pause
         }
         return demand
@@ -349,7 +383,11 @@ extension Fetch: ObjectSinkObserver {
             state.isRelayingStored = false
             return state.upstreamIsOver
         }
-        if isOver { self.leaveTable() }
+        if isOver {
+            self.leaveTable()
+        } else if self.filling.bytesSinceDeserted != nil {
+            self.deserted()
+        }
     }
 }
 
@@ -366,9 +404,14 @@ extension Fetch: FillingControl {
 
     /// Goes on without clients where the rest is small and will be of use to the next one.
     func deserted() {
-        let (isRelaying, isStored, announced) = self.state.withLock { state in
-            (state.machine.isRelaying, state.isRelayingStored, state.announced)
+        let (isRelaying, isStored, announced, expectsContent) = self.state.withLock { state in
+            (
+                state.machine.isRelaying, state.isRelayingStored, state.announced,
+                state.expectsContent
+            )
         }
+        // Its end comes with its head: cancelled, it would cost the connection.
+        if isRelaying, !expectsContent { return }
         if self.order.isBackground, isStored || !isRelaying { return }
         if !isRelaying, self.order.request.method == .get, self.order.body == nil {
             return  // The head decides.
