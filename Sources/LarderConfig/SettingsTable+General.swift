@@ -16,7 +16,7 @@ extension SettingsTable {
             own requests when they come back to it. Proxies in a chain need different names.
             """),
         .one(
-            "forwarded", \.forwarded, live: true,
+            "forwarded", \.forwarded,
             "Whether origins are told each client's address, in Forwarded (RFC 7239)."),
     ]
 

@@ -52,7 +52,7 @@ package enum SettingsTable {
             /etc/larder or LARDER_SYSTEM is 1. No two sessions may share a directory.
             """),
         .one(
-            "cache.finish-fetch", \.cache.finishFetch, .kibibytes(0)...(.tebibytes(64)), live: true,
+            "cache.finish-fetch", \.cache.finishFetch, .kibibytes(0)...(.tebibytes(64)),
             """
             When the last client of a response has left before its end, the fetch goes on to store \
             it if no more than this is missing. 0 gives it up at once.

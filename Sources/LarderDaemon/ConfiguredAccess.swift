@@ -3,23 +3,39 @@ import LarderHTTP
 import LarderProxy
 import Synchronization
 
-/// The access rules of the configuration, replaceable while connections are open.
+/// The access rules and tunnel ports of the configuration, replaceable while connections are open.
 ///
 /// A request is judged by the rules of its own moment; tunnels already open stay open.
 final class ConfiguredAccess: AccessPolicy {
-    private let rules: Mutex<[LarderConfig.AccessRule]>
+    private struct Rules {
+        var access: [LarderConfig.AccessRule]
+        var connectPorts: [PortRange]
 
-    init(_ rules: [LarderConfig.AccessRule]) {
-        self.rules = Mutex(rules)
+        init(_ settings: Settings) {
+            self.access = settings.access
+            self.connectPorts = settings.connectPorts
+        }
     }
 
-    func replace(by rules: [LarderConfig.AccessRule]) {
-        self.rules.withLock { $0 = rules }
+    private let rules: Mutex<Rules>
+
+    init(_ settings: Settings) {
+        self.rules = Mutex(Rules(settings))
+    }
+
+    func replace(by settings: Settings) {
+        let fresh = Rules(settings)
+        self.rules.withLock { $0 = fresh }
     }
 
     func judge(_ query: AccessQuery) -> AccessVerdict {
         let rules = self.rules.withLock { $0 }
-        let decision = rules.judge(
+        if query.method == .connect,
+            !rules.connectPorts.contains(where: { $0.ports.contains(query.port) })
+        {
+            return .denied(rule: "connect-ports")
+        }
+        let decision = rules.access.judge(
             AccessQuestion(
                 client: query.client.address, method: query.method.rawValue, host: query.host,
                 port: query.port))

@@ -18,17 +18,19 @@ package enum Daemon {
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
         announce: @escaping @Sendable (String) -> Void
     ) async throws(DaemonError) {
-        let log = DaemonLog.make(level: loaded.settings.log.level.level)
+        let level = DaemonLog.Level(loaded.settings.log.level)
+        let log = DaemonLog.make(level)
         // Before anything is opened: a signal that comes while it starts is not lost.
         let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP])
-        let proxy = try await RunningProxy.start(loaded, log: log, reload: reload)
+        let proxy = try await RunningProxy.start(
+            loaded, log: log, level: level, reload: reload)
         announce(await proxy.announcement)
-        await Self.run(proxy, until: signals, drain: loaded.settings.timeouts.drain.duration, log)
+        await Self.run(proxy, until: signals, log)
     }
 
     /// Serves until a signal ends it, and then drains; another signal cuts that short.
     private static func run(
-        _ proxy: RunningProxy, until signals: AsyncStream<CInt>, drain: Duration, _ log: Logger
+        _ proxy: RunningProxy, until signals: AsyncStream<CInt>, _ log: Logger
     ) async {
         for await signal in signals {
             guard signal == SIGHUP else { break }
@@ -36,7 +38,7 @@ package enum Daemon {
         }
         log.notice("stopping", metadata: ["connections": "\(proxy.openConnections)"])
         await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await proxy.stop(within: drain) }
+            tasks.addTask { await proxy.stop(within: await proxy.drainTime) }
             tasks.addTask {
                 for await signal in signals where signal != SIGHUP { await proxy.hurry() }
             }
@@ -66,7 +68,8 @@ package enum Daemon {
         _ loaded: LoadedSettings, session: SessionName,
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
-        let log = DaemonLog.make(level: max(loaded.settings.log.level.level, .warning))
+        let level = DaemonLog.Level(.warning)
+        let log = DaemonLog.make(level)
         var options = RunningProxy.Options()
         options.listeners = [
             ListenerSettings(address: .ip(IPAddress(.v4, 0x7F00_0001), port: 0))
@@ -75,7 +78,7 @@ package enum Daemon {
         options.yieldsDisk = true
         options.hasControl = false
         options.hasAccessLog = false
-        let proxy = try await RunningProxy.start(loaded, options: options, log: log) {
+        let proxy = try await RunningProxy.start(loaded, options: options, log: log, level: level) {
             () throws(ConfigurationError) in loaded
         }
         let result: Swift.Result<Result, any Error>

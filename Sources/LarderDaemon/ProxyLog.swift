@@ -1,13 +1,78 @@
+import LarderConfig
 import LarderHTTP
 import LarderProxy
+import Logging
+import Synchronization
 
 /// Hands the proxy's exchanges to the access log's writer, as lines of the chosen format.
-struct ProxyLog: ExchangeLog {
-    let format: AccessLogFormatter
-    let writer: LogWriter
+///
+/// Format and destination may change while exchanges end: each is written by those of its moment.
+final class ProxyLog: ExchangeLog {
+    private struct State {
+        var formatter: AccessLogFormatter
+        /// nil: no access log is wanted.
+        var writer: LogWriter?
+    }
+
+    private let state: Mutex<State>
+    private let log: Logger
+
+    /// - Throws: when the log's file cannot be opened.
+    init(_ settings: LogSettings, log: Logger) throws(LogError) {
+        self.log = log
+        let writer = try LogWriter.open(settings.accessDestination, notice: Self.teller(log))
+        self.state = Mutex(
+            State(formatter: AccessLogFormatter(settings.accessFormat), writer: writer))
+    }
 
     func record(_ entry: ExchangeEntry) {
-        self.writer.record(self.format.line(AccessLogEntry(entry)))
+        let (formatter, writer) = self.state.withLock { ($0.formatter, $0.writer) }
+        guard let writer else { return }
+        writer.record(formatter.line(AccessLogEntry(entry)))
+    }
+
+    /// Changes over to these settings, and opens the file anew where the destination stays.
+    ///
+    /// - Throws: when the new file cannot be opened; then everything stays as it was.
+    func change(from old: LogSettings, to new: LogSettings) async throws(LogError) {
+        let formatter = AccessLogFormatter(new.accessFormat)
+        guard old.accessDestination != new.accessDestination else {
+            let writer = self.state.withLock { state in
+                state.formatter = formatter
+                return state.writer
+            }
+            writer?.reopen()
+            return
+        }
+        let writer = try LogWriter.open(new.accessDestination, notice: Self.teller(self.log))
+        let replaced = self.state.withLock { state in
+            let replaced = state.writer
+            state = State(formatter: formatter, writer: writer)
+            return replaced
+        }
+        await replaced?.close()
+    }
+
+    /// Writes what is there; nothing may be recorded after it.
+    func close() async {
+        await self.state.withLock { $0.writer.take() }?.close()
+    }
+
+    private static func teller(_ log: Logger) -> @Sendable (LogWriter.Notice) -> Void {
+        { notice in
+            switch notice {
+            case .lost(let lines):
+                log.warning("access log lines lost", metadata: ["lines": "\(lines)"])
+            case .reopenFailed(let code):
+                log.error(
+                    "access log cannot be opened anew",
+                    metadata: ["cause": "\(SystemError.text(code))"])
+            case .failed(let code):
+                log.error(
+                    "access log cannot be written",
+                    metadata: ["cause": "\(SystemError.text(code))"])
+            }
+        }
     }
 }
 
@@ -26,7 +91,9 @@ extension AccessLogEntry {
         self.userAgent = entry.userAgent
         self.id = String(entry.exchange, radix: 36)
         self.cacheStatus = entry.cacheStatus?.member(named: "larder") ?? ""
-        self.wasAborted = entry.failure != nil
+        // A failure told in an answer of our own is no answer cut short.
+        self.wasAborted =
+            entry.failure != nil && self.outcome != .own && self.outcome != .denied
     }
 
     private static func outcome(of entry: ExchangeEntry) -> Outcome {

@@ -14,7 +14,7 @@ struct ProxyParts {
     let group: MultiThreadedEventLoopGroup
     var members: [RunningProxy.Member] = []
     var access: ConfiguredAccess?
-    var accessLog: LogWriter?
+    var accessLog: ProxyLog?
     var proxy: ProxyServer?
     var listeners: [LarderProxy.ListenAddress] = []
 
@@ -27,7 +27,7 @@ struct ProxyParts {
     ) async throws(DaemonError) {
         let listeners = options.listeners ?? loaded.settings.listeners
         try self.openSessions(loaded, named: listeners.map(\.session), options: options, log: log)
-        let access = ConfiguredAccess(loaded.settings.access)
+        let access = ConfiguredAccess(loaded.settings)
         self.access = access
         let proxy = ProxyServer(
             group: self.group, configuration: loaded.proxyConfiguration, access: access,
@@ -110,34 +110,14 @@ struct ProxyParts {
     private mutating func openLog(
         _ settings: LogSettings, options: RunningProxy.Options, log: Logger
     ) throws(DaemonError) -> any ExchangeLog {
-        guard options.hasAccessLog, settings.accessDestination != .none else {
-            return NoExchangeLog()
-        }
-        let writer: LogWriter?
+        guard options.hasAccessLog else { return NoExchangeLog() }
         do throws(LogError) {
-            writer = try LogWriter.open(settings.accessDestination) { notice in
-                Self.tell(notice, log: log)
-            }
+            let accessLog = try ProxyLog(settings, log: log)
+            self.accessLog = accessLog
+            return accessLog
         } catch {
             throw DaemonError(
                 .cannotCreate, "\(error); make its directory, or name another file")
-        }
-        guard let writer else { return NoExchangeLog() }
-        self.accessLog = writer
-        return ProxyLog(format: AccessLogFormatter(settings.accessFormat), writer: writer)
-    }
-
-    private static func tell(_ notice: LogWriter.Notice, log: Logger) {
-        switch notice {
-        case .lost(let lines):
-            log.warning("access log lines lost", metadata: ["lines": "\(lines)"])
-        case .reopenFailed(let code):
-            log.error(
-                "access log cannot be opened anew",
-                metadata: ["cause": "\(SystemError.text(code))"])
-        case .failed(let code):
-            log.error(
-                "access log cannot be written", metadata: ["cause": "\(SystemError.text(code))"])
         }
     }
 

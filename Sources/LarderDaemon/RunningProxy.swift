@@ -43,7 +43,8 @@ actor RunningProxy {
     let members: [Member]
     let proxy: ProxyServer
     let access: ConfiguredAccess
-    let accessLog: LogWriter?
+    let accessLog: ProxyLog?
+    private let level: DaemonLog.Level
     private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
     let started: Timestamp
     /// Where clients connect to, with the ports that were really taken.
@@ -57,6 +58,7 @@ actor RunningProxy {
     /// - Throws: `DaemonError`, with everything closed that was opened until then.
     static func start(
         _ loaded: LoadedSettings, options: Options = Options(), log: Logger,
+        level: DaemonLog.Level,
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) async throws(DaemonError) -> RunningProxy {
         let group = MultiThreadedEventLoopGroup(
@@ -64,7 +66,8 @@ actor RunningProxy {
         var parts = ProxyParts(group: group)
         do throws(DaemonError) {
             try await parts.open(loaded, options: options, log: log)
-            let proxy = try RunningProxy(loaded, parts: parts, log: log, reload: reload)
+            let proxy = try RunningProxy(
+                loaded, parts: parts, log: log, level: level, reload: reload)
             try await proxy.openControl(loaded, options: options)
             return proxy
         } catch {
@@ -75,6 +78,7 @@ actor RunningProxy {
 
     private init(
         _ loaded: LoadedSettings, parts: ProxyParts, log: Logger,
+        level: DaemonLog.Level,
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) throws(DaemonError) {
         guard let proxy = parts.proxy, let access = parts.access else {
@@ -87,6 +91,7 @@ actor RunningProxy {
         self.access = access
         self.accessLog = parts.accessLog
         self.readAgain = reload
+        self.level = level
         self.listeners = parts.listeners
         self.group = parts.group
         self.started = SystemClock().now()
@@ -159,18 +164,30 @@ actor RunningProxy {
     /// Reads the configuration again, and opens log files anew.
     ///
     /// - Returns: the settings that changed but wait for a restart.
-    /// - Throws: `ConfigurationError`; then everything stays as it was.
+    /// - Throws: the file's problems; then everything stays as it was.
     @discardableResult
-    func reload() throws(ConfigurationError) -> [String] {
-        self.accessLog?.reopen()
-        let fresh = try self.readAgain()
-        let waiting = SettingsTable.needingRestart(from: self.loaded.settings, to: fresh.settings)
-        self.access.replace(by: fresh.settings.access)
-        self.loaded.settings.access = fresh.settings.access
+    func reload() async throws(ConfigurationError) -> [String] {
+        let fresh = try self.readAgain().settings
+        let old = self.loaded.settings
+        let waiting = SettingsTable.needingRestart(from: old, to: fresh)
+        do throws(LogError) {
+            try await self.accessLog?.change(from: old.log, to: fresh.log)
+            self.loaded.settings.log = fresh.log
+        } catch {
+            self.log.error("access log stays as it was", metadata: ["cause": "\(error)"])
+        }
+        self.access.replace(by: fresh)
+        self.level.set(fresh.log.level)
+        self.loaded.settings.access = fresh.access
+        self.loaded.settings.connectPorts = fresh.connectPorts
+        self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         self.log.notice(
             "configuration reloaded",
             metadata: waiting.isEmpty
                 ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
         return waiting
     }
+
+    /// How long exchanges may go on after the end has been asked for.
+    var drainTime: Duration { self.loaded.settings.timeouts.drain.duration }
 }

@@ -29,7 +29,8 @@ extension LoadedSettings {
         proxy.sendTimeout = settings.timeouts.stall.duration
         proxy.connectTimeout = settings.timeouts.connect.duration
         proxy.tunnelIdleTimeout = settings.timeouts.tunnelIdle.duration
-        proxy.connectPorts = Set(settings.connectPorts.flatMap { Array($0.ports) })
+        // With the access rules: they may change while the proxy runs.
+        proxy.connectPorts = nil
         proxy.addsForwarded = settings.forwarded
         return proxy
     }

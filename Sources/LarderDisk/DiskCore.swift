@@ -25,6 +25,7 @@ final class DiskCore: Sendable {
     let configuration: DiskConfiguration
     let files: DiskFiles
     let environment: Environment
+    let residency: Residency
     let schema: Schema
     let seed: UInt64
     let policy: SecondChance
@@ -55,6 +56,8 @@ final class DiskCore: Sendable {
         self.configuration = configuration
         self.files = opened.files
         self.environment = opened.environment
+        self.residency = Residency(
+            opened.environment, bound: configuration.residentBound.bytes)
         self.schema = opened.schema
         self.seed = opened.meta.seed
         self.hits = Atomic(opened.meta.hits)

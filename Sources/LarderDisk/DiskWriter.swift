@@ -61,6 +61,9 @@ struct DiskWriter {
         self.meta = meta
     }
 
+    /// Pages of the trees that a commit touches apart from those of its commands.
+    private static let pathsOfCommit = 16
+
     /// Runs until the mailbox is closed and empty; then says the end to all sinks.
     mutating func run() {
         self.recover()
@@ -110,6 +113,8 @@ struct DiskWriter {
         switch result {
         case .success(let attempt):
             self.takeOver(attempt)
+            // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
+            self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
             if attempt.hasStored { self.core.worked() }
             self.owedRemovals = []
             self.owedGarbage = []

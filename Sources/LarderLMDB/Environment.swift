@@ -41,6 +41,8 @@ import Synchronization
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
     private let identity: FileIdentity
+    /// Where the file is mapped.
+    let map: MapFinder
     private let usage = Mutex(Usage())
     package let path: String
     package let options: EnvironmentOptions
@@ -50,6 +52,7 @@ import Synchronization
     ) {
         unsafe self.handle = handle
         self.identity = identity
+        self.map = MapFinder(inode: identity.inode)
         self.path = path
         self.options = options
     }

@@ -47,7 +47,9 @@ package struct ProxyConfiguration: Sendable {
     package var sendBufferLow: ByteCount = .kibibytes(64)
     package var sendBufferHigh: ByteCount = .kibibytes(256)
     /// The ports to which `CONNECT` may go (RFC 9110 §9.3.6: restrict them to known ones).
-    package var connectPorts: Set<UInt16> = [443]
+    ///
+    /// nil: the access policy alone decides, so that they can change while connections are open.
+    package var connectPorts: Set<UInt16>? = [443]
     /// Whether requests get a `Forwarded` field (RFC 7239), which tells origins who asked.
     package var addsForwarded = false
 

@@ -17,7 +17,7 @@ package enum RequestRoute: Sendable {
 /// Pure: no connection is looked at and nothing is looked up, except that `access` may take a lock.
 package struct RequestRouter: Sendable {
     let pseudonym: String
-    let connectPorts: Set<UInt16>
+    let connectPorts: Set<UInt16>?
     let addsForwarded: Bool
     let maximumRequestBody: UInt64?
 
@@ -128,7 +128,7 @@ package struct RequestRouter: Sendable {
         guard !own.contains(host: host, port: port) else {
             return .answer(OwnAnswer.tunnelLoop)
         }
-        guard self.connectPorts.contains(port) else {
+        guard self.connectPorts?.contains(port) ?? true else {
             return .answer(
                 OwnAnswer(
                     403, error: "http_request_denied", detail: "no tunnels to this port"))

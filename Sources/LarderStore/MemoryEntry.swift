@@ -48,19 +48,29 @@ enum MemoryCost {
     ///
     /// Measured as the growth of the resident set over 40,000 entries, less what is counted below:
     /// 420 bytes with neither fields nor body, 510 with a body, 610 with ten fields too. The rest
-    /// is for one evicted entry that is remembered for each one held. Bodies err on the safe side:
-    /// their storage is a power of two, of which the untouched pages are counted but not resident.
+    /// is for one evicted entry that is remembered for each one held.
     static let perEntry: UInt64 = 768
 
     static func of(_ object: StoredObject) -> UInt64 {
         var bytes = Self.perEntry
-        bytes += UInt64(object.body.resident?.storageCapacity ?? 0)
+        bytes += object.body.resident.map { Self.of($0) } ?? 0
         bytes += UInt64(object.key.bytes.capacity)
         bytes += UInt64(object.head.reason.utf8.count)
         bytes += Self.of(object.head.fields)
         bytes += Self.of(object.head.varyingFields)
         bytes += Self.of(object.trailers)
         return bytes
+    }
+
+    /// The storage of a body, which `ByteBuffer` rounds up to a power of two.
+    ///
+    /// malloc(3) maps what is larger than 128 KiB by itself, so that the pages behind the last byte
+    /// written are never touched and take no memory.
+    private static func of(_ body: ByteBuffer) -> UInt64 {
+        let capacity = UInt64(body.storageCapacity)
+        guard capacity > 128 << 10 else { return capacity }
+        let page: UInt64 = 4096
+        return min(capacity, (UInt64(body.readableBytes) + page) / page * page)
     }
 
     private static func of(_ fields: Fields) -> UInt64 {

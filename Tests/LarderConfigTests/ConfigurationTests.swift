@@ -202,7 +202,8 @@ struct ConfigurationTests {
         ).settings
         #expect(
             SettingsTable.needingRestart(from: old, to: new) == [
-                "listeners[0].address", "sessions.default.cache.disk", "sessions.x", "workers",
+                "listeners[0].address", "sessions.default.cache.disk",
+                "sessions.default.cache.finish-fetch", "sessions.x", "workers",
             ])
         #expect(SettingsTable.needingRestart(from: new, to: new).isEmpty)
     }

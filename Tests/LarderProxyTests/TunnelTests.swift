@@ -122,7 +122,7 @@ struct TunnelTests {
         let closed = try await RawOrigin.start()
         let port = UInt16(closed.port)
         try await closed.stop()
-        try await Self.run(configure: { $0.connectPorts.insert(port) }) { proxy, origin, client in
+        try await Self.run(configure: { $0.connectPorts?.insert(port) }) { proxy, origin, client in
             try await client.send(
                 "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
             let all = try await client.received("error=connection_refused")
