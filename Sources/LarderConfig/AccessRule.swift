@@ -32,8 +32,9 @@ package struct AccessQuestion: Sendable, Equatable {
     /// In lower case.
     package var host: String
     package var port: UInt16
-    /// What the host led to, where that is known. It counts for rules about blocks; those about names
-    /// still see the name.
+    /// What the host led to, where that is known.
+    ///
+    /// It counts for rules about blocks; those about names still see the name.
     package var address: IPAddress?
 
     package init(

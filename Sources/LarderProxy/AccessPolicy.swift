@@ -22,8 +22,9 @@ package struct AccessQuery: Sendable {
     /// Lower case, IPv6 in brackets, as in `TargetURI`.
     package var host: String
     package var port: UInt16
-    /// What the host led to, where that is known: the origin of a tunnel is judged a second time
-    /// when it has been reached. nil before.
+    /// What the host led to, where that is known.
+    ///
+    /// The origin of a tunnel is judged a second time when it has been reached; nil before.
     package var address: IPAddress?
 
     package init(

@@ -80,7 +80,7 @@ final class ClientExchange: Exchange {
             status.forward = nil
             self.session.live.hits.add()
             self.serve(objects[index], status: status, now: now)
-            if revalidates { 
+            if revalidates {
                 self.session.revalidate(
                     self.request, self.key, objects, index, era: self.era)
             }

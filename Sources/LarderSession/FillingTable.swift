@@ -76,7 +76,9 @@ final class FillingTable: Sendable {
         self.slot(of: key).shard.withLock { $0.fillings[key] = nil }
     }
 
-    /// The same for all keys that match. `matches` is called with no lock held.
+    /// The same for all keys that match.
+    ///
+    /// `matches` is called with no lock held.
     func forget(where matches: (CacheKey) -> Bool) {
         self.removals.add(1, ordering: .acquiringAndReleasing)
         for filling in self.all where matches(filling.key) { self.remove(filling) }
