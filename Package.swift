@@ -119,7 +119,10 @@ let package = Package(
         tests("LarderControlTests", ["LarderControl"]),
         tests(
             "LarderDaemonTests",
-            ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix]),
+            [
+                "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderTransfer",
+                "LarderStore", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+            ]),
         tests(
             "LarderCommandTests",
             [

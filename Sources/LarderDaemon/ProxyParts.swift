@@ -1,3 +1,4 @@
+import Glibc
 import LarderConfig
 import LarderControl
 import LarderDisk
@@ -139,6 +140,17 @@ struct ProxyParts {
                 .unavailable,
                 "cannot listen on \(listener.address.settingText): \(error.detail); stop whoever "
                     + "listens there, or give the listener another address")
+        }
+        try Self.setMode(of: listener)
+    }
+
+    /// Gives a Unix socket its permissions: until here it has those that the umask left it.
+    private static func setMode(of listener: ListenerSettings) throws(DaemonError) {
+        guard case .unix(let path) = listener.address else { return }
+        guard unsafe chmod("\(path)", mode_t(listener.mode.bits)) == 0 else {
+            throw DaemonError(
+                .notPermitted,
+                "cannot give \(path) its mode: \(SystemError.text(errno)); name another path")
         }
     }
 

@@ -1,5 +1,6 @@
 import LarderLMDB
 import LarderStore
+import Synchronization
 
 // Taking back room: garbage, eviction, what a dead process left. Each step is one small transaction.
 extension DiskWriter {
@@ -34,7 +35,8 @@ extension DiskWriter {
 
     /// Takes back some room.
     mutating func reclaimStep() {
-        if self.reclaim(isUrgent: false) == 0 { self.isStuck = true }
+        let progress = self.reclaim(downTo: self.core.policy.lowPages, isUrgent: false)
+        if progress == 0 { self.isStuck = true }
     }
 
     /// Makes room where there is none: with luck the batch that failed fits then.
@@ -50,7 +52,7 @@ extension DiskWriter {
         guard self.pages > policy.capacityPages / 2 else { return }
         let aim = min(policy.lowPages, self.pages &- min(self.pages, policy.capacityPages / 20))
         for _ in 0..<Self.urgentSteps {
-            if self.reclaim(isUrgent: true) == 0 || self.pages <= aim { break }
+            if self.reclaim(downTo: aim, isUrgent: true) == 0 || self.pages <= aim { break }
         }
         for _ in 0..<2 {
             do throws(LMDBError) {
@@ -64,14 +66,19 @@ extension DiskWriter {
     }
 
     /// One step; returns how much it achieved: segments and entries.
-    private mutating func reclaim(isUrgent: Bool) -> Int {
+    ///
+    /// Nothing is evicted while there is garbage to collect: it may be room enough.
+    private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
+        // Before it looks at the readers: the last one to go looks at this after it has gone.
+        self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
                 var progress = try self.collectGarbage(transaction)
                 if self.isEvicting || isUrgent, progress < Self.stepSize {
-                    progress += try self.evict(&attempt, transaction, isUrgent: isUrgent)
+                    progress += try self.evict(
+                        &attempt, transaction, downTo: aim, isUrgent: isUrgent)
                 }
                 try self.finish(&attempt, transaction)
                 return (attempt, progress)
@@ -170,24 +177,32 @@ extension DiskWriter {
         }
         attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.bodyLength)
         try transaction.delete(schema.queue, NumberKey.bytes(record.sequence).span)
-        if record.segmentCount > Self.smallBody || self.core.isBeingRead(key.id) {
+        // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
+        // itself: so no transaction frees very many.
+        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= Self.stepSize
+            || self.core.isBeingRead(key.id)
+        {
             try transaction.put(schema.garbage, garbageKey.span, Span())
+            attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
         } else if record.segmentCount > 0 {
-            _ = try self.deleteSegments(of: key.id, limit: Self.stepSize, transaction)
+            let (count, _) = try self.deleteSegments(
+                of: key.id, limit: Self.stepSize, transaction)
+            attempt.deletedSegments += count
         }
         return true
     }
 
     /// Lets go of what the policy says, from the head of the queue on.
     private func evict(
-        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, isUrgent: Bool
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction,
+        downTo aim: UInt64, isUrgent: Bool
     ) throws(LMDBError) -> Int {
         let schema = self.core.schema
         let policy = self.core.policy
         var progress = 0
         for _ in 0..<Self.stepSize where progress < Self.stepSize {
             let pages = try transaction.reading.pagesInUse(schema.all)
-            if !isUrgent, pages <= policy.lowPages { break }
+            if pages <= aim &+ attempt.owedPages { break }
             guard let (place, key) = try self.headOfQueue(transaction) else { break }
             guard let key, var record = try self.record(key, transaction) else {
                 try transaction.delete(schema.queue, NumberKey.bytes(place).span)

@@ -30,6 +30,10 @@ struct DiskWriter {
         var cost = 0
         /// Whether a response, or a part of one, was stored.
         var hasStored = false
+        /// Segments that were deleted together with their records.
+        var deletedSegments = 0
+        /// Pages of bodies that became garbage: still in use, but not for long.
+        var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
         var effects: [Effect] = []
     }

@@ -67,9 +67,9 @@ final class MemorySink: ObjectSink {
     }
 
     /// Tells the outcome, once.
+    ///
+    /// What was collected goes with the sink, not before: readers that lag may have been left to it.
     private func end(_ outcome: SinkOutcome) {
-        guard let observer = self.observer.withLock({ $0.take() }) else { return }
-        if case .abandoned = outcome { self.body.giveUp() }
-        observer.sinkEnded(outcome)
+        self.observer.withLock { $0.take() }?.sinkEnded(outcome)
     }
 }
