@@ -120,7 +120,7 @@ extension DiskCore {
         let length = Segment.payloadLength(of: index, bodyLength: bodyLength)
         let start = Segment.offset(of: index)
         let wanted = range.clamped(to: start..<start + UInt64(length))
-        let read: Result<ByteBuffer, SegmentReadFailure>? = try transaction.getAndRelease(
+        let read: Result<ByteBuffer, SegmentReadFailure>? = try transaction.get(
             self.schema.segments, key.span
         ) { value in
             if let damage = Segment.damage(in: value, id: id, index: index, length: length) {

@@ -235,7 +235,7 @@ package final class DiskInspector {
             for index in range {
                 let key = SegmentKey(id: object.id, index: index).bytes
                 let length = Segment.payloadLength(of: index, bodyLength: object.bodyLength)
-                let part: [UInt8]?? = try transaction.getAndRelease(self.schema.segments, key.span) { value in
+                let part: [UInt8]?? = try transaction.get(self.schema.segments, key.span) { value in
                     problem = Segment.damage(
                         in: value, id: object.id, index: index, length: length)
                     return problem == nil ? value.array(Segment.headerSize, length) : nil

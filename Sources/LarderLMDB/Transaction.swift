@@ -1,5 +1,4 @@
 import CLMDB
-import Glibc
 
 /// A snapshot of all databases, for as long as the closure runs that it was lent to.
 ///
@@ -25,37 +24,6 @@ import Glibc
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_get")
         return try unsafe lend(value, body)
-    }
-
-    /// Lends the value of `key` to `body`, and then takes the pages that it fills out of this
-    /// process's memory; nil where there is none.
-    ///
-    /// They stay in the kernel's page cache, but what was read once no longer counts as resident:
-    /// without this a process grows by all that it ever reads. madvise(2), `MADV_DONTNEED`, of a
-    /// shared mapping of a file: later accesses are served "from the up-to-date contents of the
-    /// underlying mapped file". The map is never written through (`MDB_WRITEMAP` is not used).
-    package func getAndRelease<R>(
-        _ database: Database, _ key: Span<UInt8>,
-        _ body: (Span<UInt8>) throws(LMDBError) -> R
-    ) throws(LMDBError) -> R? {
-        try self.get(database, key) { value throws(LMDBError) in
-            let result = try body(value)
-            unsafe value.withUnsafeBytes { bytes in unsafe Self.release(bytes) }
-            return result
-        }
-    }
-
-    /// Smaller values share their page with others, which are wanted.
-    private static func release(_ bytes: UnsafeRawBufferPointer) {
-        let pageSize = Int(clamping: sysconf(Int32(_SC_PAGESIZE)))
-        guard let start = bytes.baseAddress, pageSize > 0, bytes.count >= pageSize else {
-            return
-        }
-        // The value begins behind a header in its first page: from the beginning of that page.
-        let before = Int(bitPattern: start) % pageSize
-        // A failure costs memory, nothing else.
-        _ = unsafe madvise(
-            UnsafeMutableRawPointer(mutating: start - before), before + bytes.count, MADV_DONTNEED)
     }
 
     /// Whether there is a value for `key`.
