@@ -22,8 +22,9 @@ package final class Residency: Sendable {
         self.bound = max(bound, Self.faultAround)
     }
 
-    /// Notes that `values` values of `bytes` bytes together were touched, and gives the map's pages
-    /// back when that was enough. Any thread, outside transactions or inside.
+    /// Notes that values were touched, and gives the map's pages back when that was enough.
+    ///
+    /// Any thread, outside transactions or inside.
     package func touched(values: Int = 1, bytes: Int) {
         let amount = UInt64(clamping: values) &* Self.faultAround &+ UInt64(clamping: bytes)
         let sum = self.touched.wrappingAdd(amount, ordering: .relaxed).newValue
