@@ -32,7 +32,7 @@ struct ProxyParts {
         self.access = access
         let proxy = ProxyServer(
             group: self.group, configuration: loaded.proxyConfiguration, access: access,
-            log: try self.openLog(loaded.settings.log, options: options, log: log),
+            log: try self.openLog(loaded.settings, options: options, log: log),
             clock: { SystemClock().now() })
         self.proxy = proxy
         for listener in listeners {
@@ -109,11 +109,12 @@ struct ProxyParts {
     }
 
     private mutating func openLog(
-        _ settings: LogSettings, options: RunningProxy.Options, log: Logger
+        _ settings: Settings, options: RunningProxy.Options, log: Logger
     ) throws(DaemonError) -> any ExchangeLog {
         guard options.hasAccessLog else { return NoExchangeLog() }
         do throws(LogError) {
-            let accessLog = try ProxyLog(settings, log: log)
+            let accessLog = try ProxyLog(
+                settings.log, name: settings.name.text, log: log)
             self.accessLog = accessLog
             return accessLog
         } catch {
