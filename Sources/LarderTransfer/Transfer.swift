@@ -85,6 +85,9 @@ final class Transfer {
         self.request.method.isIdempotent && self.content == nil
     }
 
+    /// Whether its content is one that trailers can follow.
+    var mayHaveTrailers: Bool { self.content.map { $0.length == nil } ?? false }
+
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {
