@@ -74,7 +74,9 @@ final class Transfer {
         self.content = content
         self.loop = loop
         self.assembler = ResponseAssembler(
-            method: order.request.method, configuration: loop.configuration)
+            method: order.request.method,
+            mayBeHTTP2: order.request.uri.scheme == .https && loop.configuration.http2,
+            configuration: loop.configuration)
     }
 
     var isFTP: Bool { self.request.uri.scheme == .ftp }
