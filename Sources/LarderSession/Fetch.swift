@@ -190,7 +190,9 @@ extension Fetch: UpstreamReceiver {
 
     func upstream(finished trailers: Fields) {
         guard self.state.withLock({ $0.machine.finished() }) else { return }
-        self.filling.finished(.complete(trailers))?.commit(trailers: trailers)
+        // Into the store first: a client that hears of the end may ask again at once.
+        self.filling.writingSink?.commit(trailers: trailers)
+        _ = self.filling.finished(.complete(trailers))
         self.upstreamEnded()
     }
 

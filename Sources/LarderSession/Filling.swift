@@ -195,6 +195,9 @@ final class Filling: Sendable {
         return demand
     }
 
+    /// The sink that takes the body, while it does.
+    var writingSink: (any ObjectSink)? { self.state.withLock { $0.body.writingSink } }
+
     /// The body has ended, well or badly.
     ///
     /// The sink, still to be committed or abandoned, comes back.

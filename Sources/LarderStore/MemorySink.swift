@@ -46,7 +46,8 @@ final class MemorySink: ObjectSink {
         let object = StoredObject(
             id: self.store.newID(), key: self.key.key, head: self.head, trailers: trailers,
             bodyLength: UInt64(body.readableBytes), tier: .memory,
-            lastUsed: self.head.responseTime, body: MemoryBody(body))
+            lastUsed: self.head.responseTime,
+            body: MemoryBody(body, trailers: trailers))
         let admission = self.store.admit(self.key, begun: self.begun) { shard in
             shard.insert(
                 MemoryEntry(object: object), self.key, replacing: self.replacing)

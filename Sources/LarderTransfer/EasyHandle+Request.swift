@@ -132,7 +132,7 @@ extension EasyHandle {
         // -1 is "not known": chunked over HTTP/1.1, just data frames over HTTP/2.
         let length = content.length.map { Int64(clamping: $0) } ?? -1
         self.set(CURLOPT_INFILESIZE_LARGE, offset: length)
-        self.setContentCallbacks(transfer, hasTrailers: length < 0)
+        self.setContentCallbacks(transfer, hasTrailers: transfer.mayHaveTrailers)
     }
 
     private func setFTP(_ request: Request) throws(UpstreamFailure) {
