@@ -102,7 +102,10 @@ struct ProxyParts {
         case .disk(.failed(let error)):
             log.warning(
                 "nothing is stored on disk for now",
-                metadata: ["session": "\(session)", "cause": "\(error.cause)"])
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
         case .disk(.recovered):
             log.notice("storing on disk again", metadata: ["session": "\(session)"])
         }
