@@ -39,6 +39,11 @@ final class Program: Sendable {
         Thread.detachNewThread { Self.follow(pid, out, err, output) }
     }
 
+    /// A scenario that failed leaves nothing behind.
+    deinit {
+        self.signal(SIGKILL)
+    }
+
     private static func spawn(
         _ arguments: [String], _ environment: [String]
     ) throws -> (pid: pid_t, out: CInt, err: CInt) {
