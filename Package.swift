@@ -129,6 +129,7 @@ let package = Package(
                 "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderConfig", "LarderControl", arguments, nioCore,
             ]),
+        tests("LarderScenarioTests", ["larder", nioCore, nioPosix]),
     ],
     swiftLanguageModes: [.v6]
 )
