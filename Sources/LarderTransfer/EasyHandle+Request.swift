@@ -138,6 +138,10 @@ extension EasyHandle {
     private func setFTP(_ request: Request) throws(UpstreamFailure) {
         let uri = request.uri
         self.set(CURLOPT_PROTOCOLS_STR, "ftp")
+        // A control connection of its own for each transfer: on one that was used before, libcurl
+        // 7.88 now and then waits in vain for the data connection of a listing.
+        self.set(CURLOPT_FRESH_CONNECT, true)
+        self.set(CURLOPT_FORBID_REUSE, true)
         self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
         self.set(CURLOPT_FILETIME, true)
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }
