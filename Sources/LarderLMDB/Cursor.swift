@@ -6,9 +6,11 @@ import CLMDB
 @safe package struct Cursor: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     private let handle: OpaquePointer
+    private let memory: MapMemory
 
-    init(handle: OpaquePointer) {
+    init(handle: OpaquePointer, memory: MapMemory) {
         unsafe self.handle = handle
+        self.memory = memory
     }
 
     /// Moves to the first entry whose key is not below `key`.
@@ -49,6 +51,7 @@ import CLMDB
     /// Deletes the entry that the cursor is at; throws in a read transaction.
     package func delete() throws(LMDBError) {
         try unsafe LMDBError.check(mdb_cursor_del(self.handle, 0), "mdb_cursor_del")
+        self.memory.looked()
     }
 
     private func move<R>(

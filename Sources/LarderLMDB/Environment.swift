@@ -42,6 +42,9 @@ import Synchronization
     nonisolated(unsafe) let handle: OpaquePointer
     private let identity: FileIdentity
     private let usage = Mutex(Usage())
+    private let memory = MapMemory()
+    /// Pages of its trees that LMDB looks at in a write transaction, roughly.
+    private static let looksOfCommit = 8
     package let path: String
     package let options: EnvironmentOptions
 
@@ -75,6 +78,7 @@ import Synchronization
             let environment = unsafe Environment(
                 handle: handle, identity: identity, path: path, options: options)
             EnvironmentRegistry.register(environment, as: identity)
+            environment.findMap()
             return environment
         } catch {
             EnvironmentRegistry.release(identity)
@@ -130,6 +134,13 @@ import Synchronization
             throw error
         }
         return unsafe handle
+    }
+
+    /// Finds out where the file is mapped: after opening, and whenever the map has moved.
+    func findMap() {
+        let size = (try? self.information())?.mapSize
+        self.memory.moved(
+            to: size.flatMap { MapRegion.find(inode: self.identity.inode, size: $0) })
     }
 
     /// Ends the use of the file; harmless when repeated.
@@ -203,7 +214,7 @@ import Synchronization
             unsafe mdb_txn_reset(handle)
             self.endUse(returning: begun)
         }
-        return try body(unsafe ReadTransaction(handle: handle))
+        return try body(unsafe ReadTransaction(handle: handle, memory: self.memory))
     }
 
     private func beginReading(_ idle: IdleTransactions) throws(LMDBError) -> IdleTransactions {
@@ -237,13 +248,14 @@ import Synchronization
         }
         let result: R
         do throws(LMDBError) {
-            result = try body(unsafe WriteTransaction(handle: handle))
+            result = try body(unsafe WriteTransaction(handle: handle, memory: self.memory))
         } catch {
             unsafe mdb_txn_abort(handle)
             throw error
         }
         // "The transaction handle is freed" by a commit, also by one that fails.
         try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
+        self.memory.looked(Self.looksOfCommit)
         return result
     }
 

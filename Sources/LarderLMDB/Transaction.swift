@@ -7,9 +7,11 @@ import CLMDB
 @safe package struct ReadTransaction: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     let handle: OpaquePointer
+    private let memory: MapMemory
 
-    init(handle: OpaquePointer) {
+    init(handle: OpaquePointer, memory: MapMemory) {
         unsafe self.handle = handle
+        self.memory = memory
     }
 
     /// Lends the value of `key` to `body`; nil where there is none.
@@ -23,6 +25,7 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_get")
+        defer { self.memory.looked() }
         return try unsafe lend(value, body)
     }
 
@@ -63,7 +66,7 @@ import CLMDB
         // otherwise be closed when its transaction ends"; one of a read transaction "must be closed
         // explicitly".
         defer { unsafe mdb_cursor_close(handle) }
-        return try body(unsafe Cursor(handle: handle))
+        return try body(unsafe Cursor(handle: handle, memory: self.memory))
     }
 }
 
@@ -71,9 +74,11 @@ import CLMDB
 @safe package struct WriteTransaction: ~Copyable {
     /// Reads as this transaction sees the databases, its own changes included.
     package let reading: ReadTransaction
+    private let memory: MapMemory
 
-    init(handle: OpaquePointer) {
-        self.reading = unsafe ReadTransaction(handle: handle)
+    init(handle: OpaquePointer, memory: MapMemory) {
+        self.reading = unsafe ReadTransaction(handle: handle, memory: memory)
+        self.memory = memory
     }
 
     /// Sets the value of `key`.
@@ -119,6 +124,7 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return false }
         try LMDBError.check(code, "mdb_del")
+        self.memory.looked()
         return true
     }
 }
