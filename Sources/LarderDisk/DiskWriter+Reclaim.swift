@@ -34,7 +34,9 @@ extension DiskWriter {
 
     /// Takes back some room.
     mutating func reclaimStep() {
-        if self.reclaim(isUrgent: false) == 0 { self.isStuck = true }
+        if self.reclaim(downTo: self.core.policy.lowPages, isUrgent: false) == 0 {
+            self.isStuck = true
+        }
     }
 
     /// Makes room where there is none: with luck the batch that failed fits then.
@@ -50,7 +52,7 @@ extension DiskWriter {
         guard self.pages > policy.capacityPages / 2 else { return }
         let aim = min(policy.lowPages, self.pages &- min(self.pages, policy.capacityPages / 20))
         for _ in 0..<Self.urgentSteps {
-            if self.reclaim(isUrgent: true) == 0 || self.pages <= aim { break }
+            if self.reclaim(downTo: aim, isUrgent: true) == 0 || self.pages <= aim { break }
         }
         for _ in 0..<2 {
             do throws(LMDBError) {
@@ -64,14 +66,15 @@ extension DiskWriter {
     }
 
     /// One step; returns how much it achieved: segments and entries.
-    private mutating func reclaim(isUrgent: Bool) -> Int {
+    private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
                 var progress = try self.collectGarbage(transaction)
                 if self.isEvicting || isUrgent, progress < Self.stepSize {
-                    progress += try self.evict(&attempt, transaction, isUrgent: isUrgent)
+                    progress += try self.evict(
+                        &attempt, transaction, downTo: aim, isUrgent: isUrgent)
                 }
                 try self.finish(&attempt, transaction)
                 return (attempt, progress)
@@ -178,16 +181,20 @@ extension DiskWriter {
         return true
     }
 
-    /// Lets go of what the policy says, from the head of the queue on.
+    /// Lets go of what the policy says, from the head of the queue on, until `aim` pages are left.
     private func evict(
-        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, isUrgent: Bool
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
+        isUrgent: Bool
     ) throws(LMDBError) -> Int {
         let schema = self.core.schema
         let policy = self.core.policy
+        let pageSize = try transaction.reading.statistics(of: schema.segments).pageSize
         var progress = 0
+        // Pages that become free when the garbage made here is collected, in steps to come.
+        var promised: UInt64 = 0
         for _ in 0..<Self.stepSize where progress < Self.stepSize {
             let pages = try transaction.reading.pagesInUse(schema.all)
-            if !isUrgent, pages <= policy.lowPages { break }
+            if pages &- min(pages, promised) <= aim { break }
             guard let (place, key) = try self.headOfQueue(transaction) else { break }
             guard let key, var record = try self.record(key, transaction) else {
                 try transaction.delete(schema.queue, NumberKey.bytes(place).span)
@@ -202,6 +209,9 @@ extension DiskWriter {
             switch policy.judge(candidate, isUrgent: isUrgent) {
             case .evict:
                 progress += 1 + Int(min(record.segmentCount, Self.smallBody))
+                if record.segmentCount > Self.smallBody {
+                    promised &+= record.bodyLength / max(pageSize, 1)
+                }
                 try self.remove(key, &attempt, transaction)
                 attempt.meta.evictions &+= 1
             case .keep:

@@ -38,7 +38,9 @@ struct MapMemoryTests {
         }
     }
 
-    private static func key(_ number: Int) -> [UInt8] { [UInt8(number / 256), UInt8(number % 256)] }
+    private static func key(_ number: Int) -> [UInt8] {
+        [UInt8(number / 256), UInt8(number % 256)]
+    }
 
     /// Two bytes of each value, and the most that was resident at a time.
     private func readAll() throws -> (bytes: [UInt8], peak: Int) {
