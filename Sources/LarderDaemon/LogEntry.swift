@@ -53,7 +53,7 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var cacheStatus: String
     /// The proxy error type (RFC 9209 §2.3), where there was one.
     package var error: String?
-    /// The client left before the end.
+    /// The exchange ended before its answer did: the client left, or the answer broke off.
     package var wasAborted: Bool
 
     package init(

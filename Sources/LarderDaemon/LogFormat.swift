@@ -45,7 +45,7 @@ package struct AccessLogFormatter: Sendable {
         line.append(ASCII.space)
         LogEscape.word(entry.user ?? "", &line)
         line += " \(entry.hierarchy)/".utf8
-        LogEscape.word(entry.origin, &line)
+        LogEscape.word(entry.peer, &line)
         line.append(ASCII.space)
         // Parameters such as a charset are left out, as Squid does.
         let type = entry.contentType.map { $0.prefix { $0 != ";" && $0 != " " } } ?? ""
@@ -139,4 +139,13 @@ extension AccessLogEntry.Outcome {
 extension AccessLogEntry {
     /// Where the answer came from, in Squid's words.
     fileprivate var hierarchy: String { self.origin.isEmpty ? "HIER_NONE" : "HIER_DIRECT" }
+
+    /// The origin's address without its port, and without the brackets of IPv6, as Squid has it.
+    fileprivate var peer: String {
+        guard let colon = self.origin.lastIndex(of: ":"),
+            self.origin.hasPrefix("[") || self.origin.firstIndex(of: ":") == colon
+        else { return self.origin }
+        let host = self.origin.hasSuffix("]") ? self.origin[...] : self.origin[..<colon]
+        return String(host.hasPrefix("[") ? host.dropFirst().dropLast() : host)
+    }
 }

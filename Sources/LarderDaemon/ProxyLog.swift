@@ -91,9 +91,10 @@ extension AccessLogEntry {
         self.userAgent = entry.userAgent
         self.id = String(entry.exchange, radix: 36)
         self.cacheStatus = entry.cacheStatus?.member(named: "larder") ?? ""
-        // A failure told in an answer of our own is no answer cut short.
-        self.wasAborted =
-            entry.failure != nil && self.outcome != .own && self.outcome != .denied
+        self.contentType = entry.contentType
+        self.error = entry.failure
+        // A failure that was told in an answer is no answer cut short.
+        self.wasAborted = entry.wasCut
     }
 
     private static func outcome(of entry: ExchangeEntry) -> Outcome {

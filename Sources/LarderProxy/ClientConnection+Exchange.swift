@@ -139,7 +139,7 @@ extension ClientConnection {
     // MARK: The end
 
     /// Notes an exchange that is over, in the log and nowhere else.
-    func closeExchange(failure: String?) {
+    func closeExchange(failure: String?, isCut: Bool = false) {
         guard let exchange = self.exchange else { return }
         self.exchange = nil
         var entry = ExchangeEntry(
@@ -155,6 +155,8 @@ extension ClientConnection {
         entry.cacheStatus = exchange.cacheStatus
         entry.origin = exchange.origin
         entry.isTunnel = self.tunnel != nil
+        entry.responseFields = exchange.responseFields
+        entry.wasCut = isCut
         entry.failure = failure
         self.shared.log.record(entry)
     }
@@ -164,7 +166,7 @@ extension ClientConnection {
         let exchange = self.exchange
         if exchange?.framing != nil { self.loop.counters.wasCut() }
         let feed = self.upload?.feed
-        self.closeExchange(failure: reason)
+        self.closeExchange(failure: reason, isCut: true)
         self.upload = nil
         exchange?.source?.cancel()
         feed?.fail(.client(reason))

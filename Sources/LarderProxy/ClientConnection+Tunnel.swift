@@ -167,7 +167,7 @@ extension ClientConnection {
         self.exchange?.bodyBytes = tunnel.fromOrigin
         self.exchange?.requestBodyBytes = tunnel.fromClient
         self.exchange?.handle = nil
-        self.closeExchange(failure: reason)
+        self.closeExchange(failure: reason, isCut: reason != nil)
     }
 }
 

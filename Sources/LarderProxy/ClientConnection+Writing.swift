@@ -26,6 +26,7 @@ extension ClientConnection {
             hasUnread: self.inbound.readableBytes > 0)
         let head = self.head(of: answer, framing: framing, persists: persists)
         self.exchange?.status = answer.head.status
+        self.exchange?.responseFields = answer.head.fields
         self.exchange?.headBytes = UInt64(clamping: head.readableBytes)
         if !isOwn { self.exchange?.cacheStatus = answer.cacheStatus }
         if !answer.origin.isEmpty { self.exchange?.origin = answer.origin }

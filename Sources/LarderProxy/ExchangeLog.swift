@@ -42,7 +42,11 @@ package struct ExchangeEntry: Sendable {
     /// The address that was asked, with its port; empty where none was.
     package var origin = ""
     package var isTunnel = false
-    /// Why it is not whole: one line for people, or nil.
+    /// The answer's fields, without those of its framing; empty where there was none.
+    package var responseFields = Fields()
+    /// The exchange ended before its answer did, or without one.
+    package var wasCut = false
+    /// What went wrong: one line for people, or nil.
     package var failure: String?
 
     package init(
@@ -71,5 +75,6 @@ package struct ExchangeEntry: Sendable {
 
     package var version: HTTPVersion? { self.request?.version }
     package var referer: String? { self.request?.fields.string("referer") }
+    package var contentType: String? { self.responseFields.string("content-type") }
     package var userAgent: String? { self.request?.fields.string("user-agent") }
 }

@@ -20,6 +20,7 @@ struct OpenExchange {
     var status: StatusCode?
     var headBytes: UInt64 = 0
     var bodyBytes: UInt64 = 0
+    var responseFields = Fields()
     var cacheStatus: CacheStatus?
     var origin = ""
     /// False where the connection ends with this exchange whatever its framing.

@@ -33,6 +33,19 @@ struct LogFormatTests {
                 + "HIER_DIRECT/198.51.100.7 text/html\n")
     }
 
+    @Test(
+        "Squid's names the origin without its port",
+        arguments: [
+            ("198.51.100.7:80", "198.51.100.7"), ("[2001:db8::7]:443", "2001:db8::7"),
+            ("2001:db8::7", "2001:db8::7"), ("[2001:db8::7]", "2001:db8::7"),
+            ("a.example", "a.example"),
+        ])
+    func peer(_ origin: String, _ peer: String) {
+        var entry = Self.entry()
+        entry.origin = origin
+        #expect(Self.line(.squid, entry).hasSuffix("HIER_DIRECT/\(peer) text/html\n"))
+    }
+
     @Test("Squid's, with nothing known")
     func bare() {
         let entry = AccessLogEntry(

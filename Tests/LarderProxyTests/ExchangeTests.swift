@@ -30,6 +30,8 @@ struct ExchangeTests {
             #expect(entry.client.text == "127.0.0.1")
             #expect(entry.cacheStatus == CacheStatus(hit: true))
             #expect(entry.failure == nil)
+            #expect(!entry.wasCut)
+            #expect(entry.contentType == "text/plain")
             #expect(try await proxy.log.entry(1).exchange != entry.exchange)
         }
     }
@@ -166,6 +168,7 @@ struct ExchangeTests {
             if version == "1.0" { #expect(seen.error != nil) }
             let entry = try await proxy.log.entry()
             #expect(entry.failure != nil)
+            #expect(entry.wasCut)
             #expect(proxy.server.statistics().cut == 1)
         }
     }
@@ -238,6 +241,10 @@ struct ExchangeTests {
             let json = try await client.received("\"status\":404")
             #expect(json.contains("application/problem+json"))
             #expect(!json.contains("Connection: close"))
+            // Told in full, so not cut.
+            let entry = try await proxy.log.entry()
+            #expect(entry.failure != nil)
+            #expect(!entry.wasCut)
             #expect(
                 proxy.server.statistics().ownAnswers == [StatusCode(502): 1, StatusCode(404): 1])
         }
