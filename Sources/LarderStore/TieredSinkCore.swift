@@ -22,12 +22,14 @@ final class TieredSinkCore: ObjectSinkObserver {
         var lower: (any ObjectSink)?
         /// The landing, from commit until the lower tier has ended.
         var ticket: ObjectID?
+        /// Nil once it has been told the end: whoever holds the sink must not keep its observer,
+        /// which may well hold the sink.
+        var observer: (any ObjectSinkObserver)?
     }
 
     private let store: TieredStore
     private let response: Response
     private let body: CollectedBody?
-    private let observer: any ObjectSinkObserver
     private let guarded: Mutex<Guarded>
 
     /// - Parameter body: where memory's copy is collected; nil where it may not have one.
@@ -38,8 +40,8 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.store = store
         self.response = response
         self.body = body
-        self.observer = observer
-        self.guarded = Mutex(Guarded(state: TieredSinkState(collecting: body != nil)))
+        self.guarded = Mutex(
+            Guarded(state: TieredSinkState(collecting: body != nil), observer: observer))
     }
 
     /// The lower tier has answered: its sink, or nil.
@@ -147,14 +149,22 @@ final class TieredSinkCore: ObjectSinkObserver {
 
     /// Tells the observer what there is to tell, unless another thread is at it.
     private func tell() {
-        while let events = self.guarded.withLock({ $0.state.nextToTell() }) {
+        while let (events, observer) = self.guarded.withLock({ guarded in
+            guarded.state.nextToTell().map { ($0, guarded.observer) }
+        }) {
+            var isOver = false
             for event in events {
                 switch event {
-                case .written(let offset): self.observer.sink(written: offset)
-                case .ended(let outcome): self.observer.sinkEnded(outcome)
+                case .written(let offset): observer?.sink(written: offset)
+                case .ended(let outcome):
+                    observer?.sinkEnded(outcome)
+                    isOver = true
                 }
             }
-            self.guarded.withLock { $0.state.toldThem() }
+            self.guarded.withLock { guarded in
+                guarded.state.toldThem()
+                if isOver { guarded.observer = nil }
+            }
         }
     }
 }
