@@ -51,7 +51,7 @@ import CLMDB
     /// Deletes the entry that the cursor is at; throws in a read transaction.
     package func delete() throws(LMDBError) {
         try unsafe LMDBError.check(mdb_cursor_del(self.handle, 0), "mdb_cursor_del")
-        self.memory.looked()
+        self.memory.note(MapMemory.look)
     }
 
     private func move<R>(
@@ -70,6 +70,7 @@ import CLMDB
     ) throws(LMDBError) -> R? {
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_cursor_get")
+        self.memory.note(MapMemory.step)
         return try unsafe lend(key) { (key) throws(LMDBError) in
             try unsafe lend(value) { (value) throws(LMDBError) in
                 try body(key, value)

@@ -43,8 +43,6 @@ import Synchronization
     private let identity: FileIdentity
     private let usage = Mutex(Usage())
     private let memory = MapMemory()
-    /// Pages of its trees that LMDB looks at in a write transaction, roughly.
-    private static let looksOfCommit = 8
     package let path: String
     package let options: EnvironmentOptions
 
@@ -255,7 +253,7 @@ import Synchronization
         }
         // "The transaction handle is freed" by a commit, also by one that fails.
         try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
-        self.memory.looked(Self.looksOfCommit)
+        self.memory.note(MapMemory.commit)
         return result
     }
 

@@ -59,13 +59,17 @@ import Synchronization
 /// What was read of a map is resident until it is given back: without this a process grows by all
 /// that it ever reads, or that LMDB reads for it. How much one look brings in is the kernel's choice
 /// (what lies around it in the page cache, 64 KiB up to 2 MiB), so looks are counted, and after
-/// some of them the whole map is given back. Whatever is in use comes back by itself, for less than
+/// 64 of them the whole map is given back. Whatever is in use comes back by itself, for less than
 /// a microsecond a page. Any thread may use it.
 final class MapMemory: Sendable {
+    /// What is done with the map, in looks: a step of a cursor, mostly, stays on the page where it was.
+    static let step = 1
+    static let look = 8
+    static let commit = 64
     /// Few enough for the worst case: 64 looks at 2 MiB are 128 MiB.
-    private static let looksBetween = 64
+    private static let most = 64 * look
 
-    private let looks = Atomic(0)
+    private let sum = Atomic(0)
     private let region = Mutex<MapRegion?>(nil)
 
     /// Says where the map is now; nil where that is not known.
@@ -73,11 +77,13 @@ final class MapMemory: Sendable {
         self.region.withLock { $0 = region }
     }
 
-    /// Notes that so many places of the map were looked at. Only while it is mapped.
-    func looked(_ count: Int = 1) {
-        let sum = self.looks.wrappingAdd(count, ordering: .relaxed).newValue
-        guard sum >= Self.looksBetween else { return }
-        self.looks.store(0, ordering: .relaxed)
+    /// Notes what was done with the map, as one of the numbers above.
+    ///
+    /// Only while it is mapped.
+    func note(_ looks: Int) {
+        let sum = self.sum.wrappingAdd(looks, ordering: .relaxed).newValue
+        guard sum >= Self.most else { return }
+        self.sum.store(0, ordering: .relaxed)
         self.region.withLock { $0 }?.release()
     }
 }

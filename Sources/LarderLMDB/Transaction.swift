@@ -25,7 +25,7 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_get")
-        defer { self.memory.looked() }
+        defer { self.memory.note(MapMemory.look) }
         return try unsafe lend(value, body)
     }
 
@@ -124,7 +124,7 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return false }
         try LMDBError.check(code, "mdb_del")
-        self.memory.looked()
+        self.memory.note(MapMemory.look)
         return true
     }
 }
