@@ -54,6 +54,8 @@ let package = Package(
 
         // Floor 2
         module("LarderPolicy", ["LarderHTTP"]),
+        module("LarderCookies", ["LarderHTTP"]),
+        module("LarderCredentials", ["LarderHTTP"]),
         module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
 
         // Floor 3
@@ -97,6 +99,8 @@ let package = Package(
         // Tests
         tests("LarderHTTPTests", ["LarderHTTP", nioCore]),
         tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
+        tests("LarderCookiesTests", ["LarderCookies", "LarderHTTP"]),
+        tests("LarderCredentialsTests", ["LarderCredentials", "LarderHTTP", crypto]),
         tests("LarderStoreTests", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
         tests("LarderLMDBTests", ["LarderLMDB"]),
         tests(
@@ -115,13 +119,17 @@ let package = Package(
         tests("LarderControlTests", ["LarderControl"]),
         tests(
             "LarderDaemonTests",
-            ["LarderDaemon", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix]),
+            [
+                "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderTransfer",
+                "LarderStore", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+            ]),
         tests(
             "LarderCommandTests",
             [
                 "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderConfig", "LarderControl", arguments, nioCore,
             ]),
+        tests("LarderScenarioTests", ["larder", nioCore, nioPosix]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -32,12 +32,20 @@ package struct AccessQuestion: Sendable, Equatable {
     /// In lower case.
     package var host: String
     package var port: UInt16
+    /// What the host led to, where that is known.
+    ///
+    /// It counts for rules about blocks; those about names still see the name.
+    package var address: IPAddress?
 
-    package init(client: IPAddress?, method: String, host: String, port: UInt16) {
+    package init(
+        client: IPAddress?, method: String, host: String, port: UInt16,
+        address: IPAddress? = nil
+    ) {
         self.client = client
         self.method = method
         self.host = host
         self.port = port
+        self.address = address
     }
 }
 
@@ -75,7 +83,8 @@ extension AccessRule {
             && (self.methods.isEmpty || self.methods.contains { $0.name == question.method })
             && (self.destinations.isEmpty
                 || self.destinations.contains {
-                    $0.matches(host: question.host, port: question.port)
+                    $0.matches(
+                        host: question.host, port: question.port, address: question.address)
                 })
     }
 }

@@ -54,7 +54,8 @@ extension AddressBlock {
 /// Destinations that an access rule speaks of: `example.com`, `.example.com`, `*.example.com:443`,
 /// `10.0.0.0/8:1-1023`, `[::1]`, `*`.
 ///
-/// A block matches only requests that name an address: names are not resolved for a rule.
+/// A block matches requests that name an address, and tunnels that a name led to one: for other
+/// requests names are not resolved.
 package struct DestinationPattern: SettingText, Hashable {
     package enum Host: Hashable, Sendable {
         case any
@@ -146,9 +147,13 @@ package struct DestinationPattern: SettingText, Hashable {
         return text
     }
 
-    /// - Parameter host: in lower case; an IPv6 address with or without brackets. A final dot, which
-    ///   names the same host, does not count.
-    package func matches(host: String, port: UInt16) -> Bool {
+    /// Whether a host and a port are meant.
+    ///
+    /// - Parameters:
+    ///   - host: in lower case; an IPv6 address with or without brackets. A final dot, which names the
+    ///     same host, does not count.
+    ///   - address: what the host led to, where that is known.
+    package func matches(host: String, port: UInt16, address: IPAddress? = nil) -> Bool {
         if let ports = self.ports, !ports.ports.contains(port) { return false }
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         switch self.host {
@@ -157,7 +162,7 @@ package struct DestinationPattern: SettingText, Hashable {
         case .glob(let glob): return glob.matches(name.utf8)
         case .block(let block):
             let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
-            return IPAddress(bare).map(block.contains) ?? false
+            return (address ?? IPAddress(bare)).map(block.contains) ?? false
         }
     }
 }

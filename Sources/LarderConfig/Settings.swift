@@ -48,7 +48,7 @@ package struct SessionSettings: Sendable, Equatable {
     package var kind: Kind
     package var cache = CacheSettings()
     package var freshness = FreshnessSettings()
-    package var connectionsPerHost = 6
+    package var connectionsPerHost = 64
     package var http2 = true
     /// nil: the system's certificates.
     package var caFile: FilePath?

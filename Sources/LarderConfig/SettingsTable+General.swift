@@ -12,8 +12,8 @@ extension SettingsTable {
         .one(
             "name", \.name,
             """
-            What this proxy calls itself in Via, Cache-Status and Proxy-Status, and how it knows its \
-            own requests when they come back to it. Proxies in a chain need different names.
+            What this proxy calls itself in Cache-Status and Proxy-Status, and in Via with a number \
+            that is drawn at each start, by which it knows its own requests when they come back.
             """),
         .one(
             "forwarded", \.forwarded,
@@ -63,7 +63,10 @@ extension SettingsTable {
             "How long an origin may take to begin its answer once it has the whole request."),
         .one(
             "timeouts.stall", \.timeouts.stall, .seconds(1)...(.days(1)),
-            "How long an origin may stay silent in the middle of an answer."),
+            """
+            How long an origin may stay silent in the middle of an answer, or a client in the middle \
+            of a request's content.
+            """),
         .one(
             "timeouts.tunnel-idle", \.timeouts.tunnelIdle, .seconds(1)...(.days(7)),
             "How long a tunnel may stay silent in both directions."),

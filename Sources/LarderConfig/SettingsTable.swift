@@ -77,7 +77,10 @@ package enum SettingsTable {
             """),
         .one(
             "connections-per-host", \.connectionsPerHost, 1...1024,
-            "How many connections to one origin may be open at a time; further requests wait."),
+            """
+            How many connections to one origin may be open at a time; further requests wait. All \
+            clients of the session share them.
+            """),
         .one(
             "http2", \.http2,
             "Whether https origins that know HTTP/2 are spoken to in it."),

@@ -38,7 +38,7 @@ final class ConfiguredAccess: AccessPolicy {
         let decision = rules.access.judge(
             AccessQuestion(
                 client: query.client.address, method: query.method.rawValue, host: query.host,
-                port: query.port))
+                port: query.port, address: query.address.map { LarderConfig.IPAddress($0) }))
         if decision.isAllowed { return .allowed }
         return .denied(rule: decision.rule.map { "access[\($0)]" } ?? "no access rule")
     }
@@ -48,8 +48,14 @@ extension ClientAddress {
     /// nil for a client of a Unix socket.
     fileprivate var address: LarderConfig.IPAddress? {
         switch self {
-        case .ip(let ip, _, _): LarderConfig.IPAddress(ip.isIPv4 ? .v4 : .v6, ip.bits)
+        case .ip(let ip, _, _): LarderConfig.IPAddress(ip)
         case .unix: nil
         }
+    }
+}
+
+extension LarderConfig.IPAddress {
+    fileprivate init(_ address: LarderProxy.IPAddress) {
+        self.init(address.isIPv4 ? .v4 : .v6, address.bits)
     }
 }

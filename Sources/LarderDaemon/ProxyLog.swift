@@ -16,10 +16,13 @@ final class ProxyLog: ExchangeLog {
 
     private let state: Mutex<State>
     private let log: Logger
+    /// The cache's name in `Cache-Status`.
+    private let name: String
 
     /// - Throws: when the log's file cannot be opened.
-    init(_ settings: LogSettings, log: Logger) throws(LogError) {
+    init(_ settings: LogSettings, name: String, log: Logger) throws(LogError) {
         self.log = log
+        self.name = name
         let writer = try LogWriter.open(settings.accessDestination, notice: Self.teller(log))
         self.state = Mutex(
             State(formatter: AccessLogFormatter(settings.accessFormat), writer: writer))
@@ -28,7 +31,7 @@ final class ProxyLog: ExchangeLog {
     func record(_ entry: ExchangeEntry) {
         let (formatter, writer) = self.state.withLock { ($0.formatter, $0.writer) }
         guard let writer else { return }
-        writer.record(formatter.line(AccessLogEntry(entry)))
+        writer.record(formatter.line(AccessLogEntry(entry, name: self.name)))
     }
 
     /// Changes over to these settings, and opens the file anew where the destination stays.
@@ -77,7 +80,7 @@ final class ProxyLog: ExchangeLog {
 }
 
 extension AccessLogEntry {
-    init(_ entry: ExchangeEntry) {
+    init(_ entry: ExchangeEntry, name: String) {
         self.init(
             end: entry.began + entry.duration, duration: entry.duration,
             client: entry.client.text, method: entry.method, target: entry.uri,
@@ -90,7 +93,7 @@ extension AccessLogEntry {
         self.referer = entry.referer
         self.userAgent = entry.userAgent
         self.id = String(entry.exchange, radix: 36)
-        self.cacheStatus = entry.cacheStatus?.member(named: "larder") ?? ""
+        self.cacheStatus = entry.cacheStatus?.member(named: name) ?? ""
         self.contentType = entry.contentType
         self.error = entry.failure
         // A failure that was told in an answer is no answer cut short.

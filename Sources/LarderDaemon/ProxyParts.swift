@@ -1,3 +1,4 @@
+import Glibc
 import LarderConfig
 import LarderControl
 import LarderDisk
@@ -31,7 +32,7 @@ struct ProxyParts {
         self.access = access
         let proxy = ProxyServer(
             group: self.group, configuration: loaded.proxyConfiguration, access: access,
-            log: try self.openLog(loaded.settings.log, options: options, log: log),
+            log: try self.openLog(loaded.settings, options: options, log: log),
             clock: { SystemClock().now() })
         self.proxy = proxy
         for listener in listeners {
@@ -101,18 +102,22 @@ struct ProxyParts {
         case .disk(.failed(let error)):
             log.warning(
                 "nothing is stored on disk for now",
-                metadata: ["session": "\(session)", "cause": "\(error.cause)"])
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
         case .disk(.recovered):
             log.notice("storing on disk again", metadata: ["session": "\(session)"])
         }
     }
 
     private mutating func openLog(
-        _ settings: LogSettings, options: RunningProxy.Options, log: Logger
+        _ settings: Settings, options: RunningProxy.Options, log: Logger
     ) throws(DaemonError) -> any ExchangeLog {
         guard options.hasAccessLog else { return NoExchangeLog() }
         do throws(LogError) {
-            let accessLog = try ProxyLog(settings, log: log)
+            let accessLog = try ProxyLog(
+                settings.log, name: settings.name.text, log: log)
             self.accessLog = accessLog
             return accessLog
         } catch {
@@ -139,6 +144,17 @@ struct ProxyParts {
                 .unavailable,
                 "cannot listen on \(listener.address.settingText): \(error.detail); stop whoever "
                     + "listens there, or give the listener another address")
+        }
+        try Self.setMode(of: listener)
+    }
+
+    /// Gives a Unix socket its permissions: until here it has those that the umask left it.
+    private static func setMode(of listener: ListenerSettings) throws(DaemonError) {
+        guard case .unix(let path) = listener.address else { return }
+        guard unsafe chmod("\(path)", mode_t(listener.mode.bits)) == 0 else {
+            throw DaemonError(
+                .notPermitted,
+                "cannot give \(path) its mode: \(SystemError.text(errno)); name another path")
         }
     }
 

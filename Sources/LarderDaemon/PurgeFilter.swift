@@ -2,6 +2,7 @@ import LarderConfig
 package import LarderControl
 import LarderHTTP
 package import LarderPolicy
+import LarderSession
 package import LarderStore
 
 /// Which stored responses a purge is about: a selection, read once and asked of every key.
@@ -47,6 +48,22 @@ package struct PurgeFilter: Sendable {
                 }
             } else {
                 store.removeAll(where: self.matches) { continuation.resume(returning: $0) }
+            }
+        }
+    }
+
+    /// Removes what is meant from a session that runs, so that no later request can join a fetch for
+    /// it that was under way.
+    ///
+    /// - Returns: how many responses went, once neither a lookup nor a fetch can bring them.
+    func purge(_ session: Session) async -> Int {
+        await withCheckedContinuation { continuation in
+            if case .uri(let uri) = self.test {
+                session.remove(CacheKey(method: .get, uri: uri)) {
+                    continuation.resume(returning: $0)
+                }
+            } else {
+                session.removeAll(where: self.matches) { continuation.resume(returning: $0) }
             }
         }
     }

@@ -35,7 +35,7 @@ extension RunningProxy: ControlResponder {
             }
         case .purge(let name, let selection):
             for member in try self.members(named: name) {
-                let removed = try await PurgeFilter(selection).purge(member.session.store)
+                let removed = try await PurgeFilter(selection).purge(member.session)
                 try await reply(
                     .purged(PurgeOutcome(session: member.settings.name.text, removed: removed)))
             }

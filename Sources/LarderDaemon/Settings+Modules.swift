@@ -16,6 +16,7 @@ extension LoadedSettings {
         let settings = self.settings
         var proxy = ProxyConfiguration()
         proxy.name = settings.name.text
+        proxy.pseudonym = ProxyConfiguration.drawnPseudonym(for: settings.name.text)
         proxy.headLimits = HeadLimits(
             startLine: ByteCount(settings.limits.requestLine).clamped,
             head: ByteCount(settings.limits.head).clamped,
@@ -26,8 +27,10 @@ extension LoadedSettings {
         proxy.headTimeout = settings.timeouts.head.duration
         proxy.idleTimeout = settings.timeouts.idle.duration
         proxy.requestBodyTimeout = settings.timeouts.stall.duration
-        proxy.sendTimeout = settings.timeouts.stall.duration
-        proxy.connectTimeout = settings.timeouts.connect.duration
+        proxy.sendTimeout = settings.timeouts.idle.duration
+        proxy.connectTimeout =
+            settings.timeouts.resolve.duration + settings.timeouts.connect.duration
+        proxy.upgradeTimeout = settings.timeouts.response.duration
         proxy.tunnelIdleTimeout = settings.timeouts.tunnelIdle.duration
         // With the access rules: they may change while the proxy runs.
         proxy.connectPorts = nil
@@ -42,7 +45,8 @@ extension LoadedSettings {
             session: self.sessionConfiguration(session),
             memory: MemoryConfiguration(
                 capacity: ByteCount(session.cache.memory),
-                maximumObject: ByteCount(session.cache.memoryObject)),
+                maximumObject: min(
+                    ByteCount(session.cache.memoryObject), ByteCount(session.cache.maximumObject))),
             disk: self.cacheDirectory(of: session).map { directory in
                 DiskConfiguration(
                     directory: directory, capacity: ByteCount(session.cache.disk),
@@ -68,6 +72,8 @@ extension LoadedSettings {
         transfer.connectTimeout = timeouts.connect.duration
         transfer.responseTimeout = timeouts.response.duration
         transfer.stallTimeout = timeouts.stall.duration
+        transfer.maximumHead = ByteCount(self.settings.limits.head)
+        transfer.maximumFieldCount = self.settings.limits.fieldCount
         return transfer
     }
 }

@@ -13,9 +13,14 @@ package struct DiskConfiguration: Sendable {
     package var readerThreads: Int
     /// Bytes of bodies that wait for the writer, over all sinks; beyond it a sink is abandoned as
     /// too slow.
+    ///
+    /// Enough for sixty-four fetches with a whole window of 2 MiB each on its way.
     package var outstanding: ByteCount
     /// Bodies up to this size are read together with their head.
     package var bodyWithHead: ByteCount
+    /// Bytes of the file's map that may become resident in this process before they are given back
+    /// to the kernel's page cache.
+    package var residentBound: ByteCount
     /// For how long nothing is stored after the disk failed or was full.
     package var retryInterval: Duration
     /// The longest time for which a noted use stays in memory alone.
@@ -28,7 +33,8 @@ package struct DiskConfiguration: Sendable {
     package init(
         directory: String, capacity: ByteCount,
         maximumObject: ByteCount = .gibibytes(1 << 30), readerThreads: Int = 2,
-        outstanding: ByteCount = .mebibytes(32), bodyWithHead: ByteCount = .kibibytes(32),
+        outstanding: ByteCount = .mebibytes(128), bodyWithHead: ByteCount = .kibibytes(32),
+        residentBound: ByteCount = .mebibytes(64),
         retryInterval: Duration = .seconds(10), useFlushInterval: Duration = .seconds(1),
         maximumReaders: UInt32 = 126
     ) {
@@ -38,6 +44,7 @@ package struct DiskConfiguration: Sendable {
         self.readerThreads = readerThreads
         self.outstanding = outstanding
         self.bodyWithHead = bodyWithHead
+        self.residentBound = residentBound
         self.retryInterval = retryInterval
         self.useFlushInterval = useFlushInterval
         self.maximumReaders = maximumReaders

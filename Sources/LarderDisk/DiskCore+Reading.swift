@@ -46,6 +46,7 @@ extension DiskCore {
             found = nil
         }
         for (objectKey, reason) in damaged { self.dropDamaged(objectKey, reason: reason) }
+        self.residency.touched(values: 1 + (found?.count ?? 0), bytes: 0)
         return found ?? []
     }
 
@@ -83,6 +84,7 @@ extension DiskCore {
         of id: ObjectID, key: CacheKey, bodyLength: UInt64, range: Range<UInt64>
     ) -> Result<[ByteBuffer], SegmentReadFailure> {
         guard !range.isEmpty else { return .success([]) }
+        defer { self.residency.touched(bytes: Int(clamping: range.upperBound - range.lowerBound)) }
         do throws(LMDBError) {
             return try self.environment.read { (transaction) throws(LMDBError) in
                 var pieces: [ByteBuffer] = []

@@ -25,6 +25,7 @@ final class DiskCore: Sendable {
     let configuration: DiskConfiguration
     let files: DiskFiles
     let environment: Environment
+    let residency: Residency
     let schema: Schema
     let seed: UInt64
     let policy: SecondChance
@@ -40,6 +41,8 @@ final class DiskCore: Sendable {
     let failures: Atomic<UInt64>
     let damaged: Atomic<UInt64>
     let closing = Mutex(ClosingState())
+    /// The writer has looked for room to take back, and may have found a reader in its way.
+    let hasReclaimed = Atomic(false)
     private let lastID: Atomic<UInt64>
     private let tables = Mutex(Tables())
     private let health = Mutex(Health())
@@ -53,6 +56,8 @@ final class DiskCore: Sendable {
         self.configuration = configuration
         self.files = opened.files
         self.environment = opened.environment
+        self.residency = Residency(
+            opened.environment, bound: configuration.residentBound.bytes)
         self.schema = opened.schema
         self.seed = opened.meta.seed
         self.hits = Atomic(opened.meta.hits)
@@ -93,8 +98,11 @@ final class DiskCore: Sendable {
             tables.readers[id] = count > 0 ? count : nil
             return count <= 0
         }
-        // Garbage may have waited for this.
-        if isLast { self.mailbox.nudge() }
+        // Garbage may have waited for this. Where the writer has not looked for any since, it need
+        // not be woken: it looks after each batch.
+        if isLast, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
+            self.mailbox.nudge()
+        }
     }
 
     func isBeingRead(_ id: ObjectID) -> Bool {

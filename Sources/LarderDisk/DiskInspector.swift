@@ -64,6 +64,7 @@ package final class DiskInspector {
     private let seed: UInt64
     /// Whether this process has the file open for another purpose, too.
     private let isShared: Bool
+    private let residency: Residency
 
     /// Entries that one read transaction decodes at most.
     private static let entriesPerStep = 256
@@ -94,6 +95,7 @@ package final class DiskInspector {
             guard let meta else { throw LMDBError(.corrupted, operation: "open") }
             self.schema = schema
             self.seed = meta.seed
+            self.residency = Residency(self.environment, bound: 64 << 20)
         } catch {
             throw StoreError(error, path: files.data)
         }
@@ -161,6 +163,7 @@ package final class DiskInspector {
         var place: [UInt8] = []
         while true {
             let (objects, last) = try self.objects(after: place)
+            self.residency.touched(values: objects.count, bytes: 0)
             for object in objects where try !body(object) { return }
             guard let last else { return }
             place = last
@@ -222,6 +225,7 @@ package final class DiskInspector {
         while index < object.segments {
             let end = min(object.segments, index &+ Self.segmentsPerStep)
             for part in try self.segments(index..<end, of: object) { try piece(part.span) }
+            self.residency.touched(values: Int(clamping: end &- index), bytes: 0)
             index = end
         }
     }

@@ -12,10 +12,13 @@ final class DiskSink: ObjectSink {
 
     init(state: SinkState) {
         self.state = state
+        // What it has written can be read as long as it is held, whatever becomes of the entry.
+        state.core.beginReading(state.id)
     }
 
     deinit {
         self.state.abandon(.byWriter)
+        self.state.core.endReading(self.state.id)
     }
 
     func write(_ piece: ByteBuffer) { self.state.write(piece) }
@@ -57,7 +60,7 @@ final class SinkState: Sendable {
     let head: StoredHead
     let replacing: [ObjectID]
     private let expected: UInt64?
-    private let core: DiskCore
+    let core: DiskCore
     private let state: Mutex<State>
 
     init(

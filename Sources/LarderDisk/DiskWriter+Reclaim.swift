@@ -1,5 +1,6 @@
 import LarderLMDB
 import LarderStore
+import Synchronization
 
 // Taking back room: garbage, eviction, what a dead process left. Each step is one small transaction.
 extension DiskWriter {
@@ -34,9 +35,8 @@ extension DiskWriter {
 
     /// Takes back some room.
     mutating func reclaimStep() {
-        if self.reclaim(downTo: self.core.policy.lowPages, isUrgent: false) == 0 {
-            self.isStuck = true
-        }
+        let progress = self.reclaim(downTo: self.core.policy.lowPages, isUrgent: false)
+        if progress == 0 { self.isStuck = true }
     }
 
     /// Makes room where there is none: with luck the batch that failed fits then.
@@ -66,7 +66,11 @@ extension DiskWriter {
     }
 
     /// One step; returns how much it achieved: segments and entries.
+    ///
+    /// Nothing is evicted while there is garbage to collect: it may be room enough.
     private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
+        // Before it looks at the readers: the last one to go looks at this after it has gone.
+        self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
@@ -173,28 +177,32 @@ extension DiskWriter {
         }
         attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.bodyLength)
         try transaction.delete(schema.queue, NumberKey.bytes(record.sequence).span)
-        if record.segmentCount > Self.smallBody || self.core.isBeingRead(key.id) {
+        // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
+        // itself: so no transaction frees very many.
+        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= Self.stepSize
+            || self.core.isBeingRead(key.id)
+        {
             try transaction.put(schema.garbage, garbageKey.span, Span())
+            attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
         } else if record.segmentCount > 0 {
-            _ = try self.deleteSegments(of: key.id, limit: Self.stepSize, transaction)
+            let (count, _) = try self.deleteSegments(
+                of: key.id, limit: Self.stepSize, transaction)
+            attempt.deletedSegments += count
         }
         return true
     }
 
-    /// Lets go of what the policy says, from the head of the queue on, until `aim` pages are left.
+    /// Lets go of what the policy says, from the head of the queue on.
     private func evict(
-        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
-        isUrgent: Bool
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction,
+        downTo aim: UInt64, isUrgent: Bool
     ) throws(LMDBError) -> Int {
         let schema = self.core.schema
         let policy = self.core.policy
-        let pageSize = try transaction.reading.statistics(of: schema.segments).pageSize
         var progress = 0
-        // Pages that become free when the garbage made here is collected, in steps to come.
-        var promised: UInt64 = 0
         for _ in 0..<Self.stepSize where progress < Self.stepSize {
             let pages = try transaction.reading.pagesInUse(schema.all)
-            if pages &- min(pages, promised) <= aim { break }
+            if pages <= aim &+ attempt.owedPages { break }
             guard let (place, key) = try self.headOfQueue(transaction) else { break }
             guard let key, var record = try self.record(key, transaction) else {
                 try transaction.delete(schema.queue, NumberKey.bytes(place).span)
@@ -209,9 +217,6 @@ extension DiskWriter {
             switch policy.judge(candidate, isUrgent: isUrgent) {
             case .evict:
                 progress += 1 + Int(min(record.segmentCount, Self.smallBody))
-                if record.segmentCount > Self.smallBody {
-                    promised &+= record.bodyLength / max(pageSize, 1)
-                }
                 try self.remove(key, &attempt, transaction)
                 attempt.meta.evictions &+= 1
             case .keep:

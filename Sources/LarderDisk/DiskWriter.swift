@@ -30,6 +30,10 @@ struct DiskWriter {
         var cost = 0
         /// Whether a response, or a part of one, was stored.
         var hasStored = false
+        /// Segments that were deleted together with their records.
+        var deletedSegments = 0
+        /// Pages of bodies that became garbage: still in use, but not for long.
+        var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
         var effects: [Effect] = []
     }
@@ -60,6 +64,9 @@ struct DiskWriter {
         self.core = core
         self.meta = meta
     }
+
+    /// Pages of the trees that a commit touches apart from those of its commands.
+    private static let pathsOfCommit = 16
 
     /// Runs until the mailbox is closed and empty; then says the end to all sinks.
     mutating func run() {
@@ -110,6 +117,8 @@ struct DiskWriter {
         switch result {
         case .success(let attempt):
             self.takeOver(attempt)
+            // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
+            self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
             if attempt.hasStored { self.core.worked() }
             self.owedRemovals = []
             self.owedGarbage = []

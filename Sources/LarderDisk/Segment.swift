@@ -15,6 +15,8 @@ enum Segment {
     static let valueSize = 65_520
     static let headerSize = 8
     static let payloadSize = valueSize - headerSize
+    /// Pages of a full segment.
+    static let pages: UInt64 = 16
 
     /// How many segments a body of this length has; nil where the number has no place.
     static func count(of length: UInt64) -> UInt32? {

@@ -59,7 +59,8 @@ package struct StoreError: Error, Sendable, Equatable {
         case .readersFull:
             (code, remedy) = (.failed, "end some of the programs that read the cache")
         case .inputOutput:
-            (code, remedy) = (.failed, "check the disk and the kernel's log")
+            // LMDB says so of a short write, too: the usual sign of a full file system.
+            (code, remedy) = (.failed, "see whether the file system is full, then the kernel's log")
         case .noMemory:
             (code, remedy) = (.failed, "free some memory or address space")
         case .mapResized, .panic, .badTransaction, .badValueSize, .other:

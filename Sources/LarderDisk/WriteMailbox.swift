@@ -20,6 +20,8 @@ final class WriteMailbox: Sendable {
         /// Bytes that were posted and not yet released.
         var outstanding = 0
         var writerWaits = false
+        /// The writer is to look again, also if it was awake when it was told.
+        var isNudged = false
         var isClosed = false
         var usesDue: ContinuousClock.Instant?
     }
@@ -50,7 +52,11 @@ final class WriteMailbox: Sendable {
 
     /// Lets the writer look again, for a reason that it finds elsewhere.
     func nudge() {
-        if self.state.withLock({ Self.wakes(&$0) }) { self.doorbell.ring() }
+        let rings = self.state.withLock { state in
+            state.isNudged = true
+            return Self.wakes(&state)
+        }
+        if rings { self.doorbell.ring() }
     }
 
     /// Says by when uses are to be written, unless it was said before.
@@ -88,12 +94,13 @@ final class WriteMailbox: Sendable {
 
     /// Waits until there is something to do, or the time for uses has come.
     func wait() {
-        let look = self.state.withLock { state in
+        let (look, waits) = self.state.withLock { state in
             let look = Self.look(state)
-            state.writerWaits = !look.hasCommands && !look.isClosed
-            return look
+            state.writerWaits = !look.hasCommands && !look.isClosed && !state.isNudged
+            state.isNudged = false
+            return (look, state.writerWaits)
         }
-        guard !look.hasCommands, !look.isClosed else { return }
+        guard waits else { return }
         if let due = look.usesDue {
             let limit = due - ContinuousClock.now
             if limit > .zero { self.doorbell.wait(limit: limit) }

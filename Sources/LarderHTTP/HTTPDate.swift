@@ -54,6 +54,14 @@ package enum HTTPDate {
         }
     }
 
+    /// The moment of a date and a time of day in GMT; nil where the day does not exist.
+    ///
+    /// For the other date of HTTP, the one in `Set-Cookie` (RFC 6265 §5.1.1). Months count from 1.
+    package static func moment(year: Int, month: Int, day: Int, secondsOfDay: Int) -> Timestamp? {
+        guard (0...9999).contains(year), (0..<86_400).contains(secondsOfDay) else { return nil }
+        return Parts(year: year, month: month, day: day, secondsOfDay: secondsOfDay).timestamp
+    }
+
     /// Reads a date from the front, step by step; a step that does not fit yields nil or false.
     private struct Cursor {
         var rest: FieldValue

@@ -6,11 +6,9 @@ import CLMDB
 @safe package struct Cursor: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     private let handle: OpaquePointer
-    private let memory: MapMemory
 
-    init(handle: OpaquePointer, memory: MapMemory) {
+    init(handle: OpaquePointer) {
         unsafe self.handle = handle
-        self.memory = memory
     }
 
     /// Moves to the first entry whose key is not below `key`.
@@ -51,7 +49,6 @@ import CLMDB
     /// Deletes the entry that the cursor is at; throws in a read transaction.
     package func delete() throws(LMDBError) {
         try unsafe LMDBError.check(mdb_cursor_del(self.handle, 0), "mdb_cursor_del")
-        self.memory.note(MapMemory.look)
     }
 
     private func move<R>(
@@ -70,7 +67,6 @@ import CLMDB
     ) throws(LMDBError) -> R? {
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_cursor_get")
-        self.memory.note(MapMemory.step)
         return try unsafe lend(key) { (key) throws(LMDBError) in
             try unsafe lend(value) { (value) throws(LMDBError) in
                 try body(key, value)

@@ -82,7 +82,7 @@ extension Environment {
         defer { self.endUse() }
         idle.abort()
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
-        self.findMap()
+        self.map.forget()
     }
 
     /// Writes a consistent copy to a new file at `path`; waits for the disk.

@@ -41,8 +41,9 @@ import Synchronization
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
     private let identity: FileIdentity
+    /// Where the file is mapped.
+    let map: MapFinder
     private let usage = Mutex(Usage())
-    private let memory = MapMemory()
     package let path: String
     package let options: EnvironmentOptions
 
@@ -51,6 +52,7 @@ import Synchronization
     ) {
         unsafe self.handle = handle
         self.identity = identity
+        self.map = MapFinder(inode: identity.inode)
         self.path = path
         self.options = options
     }
@@ -76,7 +78,6 @@ import Synchronization
             let environment = unsafe Environment(
                 handle: handle, identity: identity, path: path, options: options)
             EnvironmentRegistry.register(environment, as: identity)
-            environment.findMap()
             return environment
         } catch {
             EnvironmentRegistry.release(identity)
@@ -132,13 +133,6 @@ import Synchronization
             throw error
         }
         return unsafe handle
-    }
-
-    /// Finds out where the file is mapped: after opening, and whenever the map has moved.
-    func findMap() {
-        let size = (try? self.information())?.mapSize
-        self.memory.moved(
-            to: size.flatMap { MapRegion.find(inode: self.identity.inode, size: $0) })
     }
 
     /// Ends the use of the file; harmless when repeated.
@@ -212,7 +206,7 @@ import Synchronization
             unsafe mdb_txn_reset(handle)
             self.endUse(returning: begun)
         }
-        return try body(unsafe ReadTransaction(handle: handle, memory: self.memory))
+        return try body(unsafe ReadTransaction(handle: handle))
     }
 
     private func beginReading(_ idle: IdleTransactions) throws(LMDBError) -> IdleTransactions {
@@ -246,14 +240,13 @@ import Synchronization
         }
         let result: R
         do throws(LMDBError) {
-            result = try body(unsafe WriteTransaction(handle: handle, memory: self.memory))
+            result = try body(unsafe WriteTransaction(handle: handle))
         } catch {
             unsafe mdb_txn_abort(handle)
             throw error
         }
         // "The transaction handle is freed" by a commit, also by one that fails.
         try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
-        self.memory.note(MapMemory.commit)
         return result
     }
 

@@ -7,11 +7,9 @@ import CLMDB
 @safe package struct ReadTransaction: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     let handle: OpaquePointer
-    private let memory: MapMemory
 
-    init(handle: OpaquePointer, memory: MapMemory) {
+    init(handle: OpaquePointer) {
         unsafe self.handle = handle
-        self.memory = memory
     }
 
     /// Lends the value of `key` to `body`; nil where there is none.
@@ -25,7 +23,6 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return nil }
         try LMDBError.check(code, "mdb_get")
-        defer { self.memory.note(MapMemory.look) }
         return try unsafe lend(value, body)
     }
 
@@ -66,7 +63,7 @@ import CLMDB
         // otherwise be closed when its transaction ends"; one of a read transaction "must be closed
         // explicitly".
         defer { unsafe mdb_cursor_close(handle) }
-        return try body(unsafe Cursor(handle: handle, memory: self.memory))
+        return try body(unsafe Cursor(handle: handle))
     }
 }
 
@@ -74,11 +71,9 @@ import CLMDB
 @safe package struct WriteTransaction: ~Copyable {
     /// Reads as this transaction sees the databases, its own changes included.
     package let reading: ReadTransaction
-    private let memory: MapMemory
 
-    init(handle: OpaquePointer, memory: MapMemory) {
-        self.reading = unsafe ReadTransaction(handle: handle, memory: memory)
-        self.memory = memory
+    init(handle: OpaquePointer) {
+        self.reading = unsafe ReadTransaction(handle: handle)
     }
 
     /// Sets the value of `key`.
@@ -124,7 +119,6 @@ import CLMDB
         }
         if code == MDB_NOTFOUND { return false }
         try LMDBError.check(code, "mdb_del")
-        self.memory.note(MapMemory.look)
         return true
     }
 }

@@ -1,5 +1,4 @@
 package import LarderHTTP
-import Synchronization
 
 /// Who asks: the client's end of a connection.
 package enum ClientAddress: Hashable, Sendable {
@@ -23,12 +22,20 @@ package struct AccessQuery: Sendable {
     /// Lower case, IPv6 in brackets, as in `TargetURI`.
     package var host: String
     package var port: UInt16
+    /// What the host led to, where that is known.
+    ///
+    /// The origin of a tunnel is judged a second time when it has been reached; nil before.
+    package var address: IPAddress?
 
-    package init(client: ClientAddress, method: Method, host: String, port: UInt16) {
+    package init(
+        client: ClientAddress, method: Method, host: String, port: UInt16,
+        address: IPAddress? = nil
+    ) {
         self.client = client
         self.method = method
         self.host = host
         self.port = port
+        self.address = address
     }
 }
 
@@ -46,21 +53,17 @@ package protocol AccessPolicy: Sendable {
     func judge(_ query: AccessQuery) -> AccessVerdict
 }
 
-/// Access rules that can be replaced while connections are open.
+/// Lets clients on this machine go anywhere, and others nowhere.
 ///
-/// A request is judged by the rules of its own moment; tunnels already open stay open.
-package final class CurrentAccess: AccessPolicy {
-    private let rules: Mutex<AccessRules>
-
-    package init(_ rules: AccessRules = AccessRules()) {
-        self.rules = Mutex(rules)
-    }
-
-    package func replace(by rules: AccessRules) {
-        self.rules.withLock { $0 = rules }
-    }
+/// What listens beyond loopback needs a policy that says for whom.
+package struct LocalClients: AccessPolicy {
+    package init() {}
 
     package func judge(_ query: AccessQuery) -> AccessVerdict {
-        self.rules.withLock { $0 }.judge(query)
+        switch query.client {
+        case .unix: .allowed
+        case .ip(let address, _, _):
+            address.isLoopback ? .allowed : .denied(rule: "clients of this machine only")
+        }
     }
 }

@@ -34,7 +34,7 @@ extension ClientConnection {
         bootstrap.connect(host: name, port: Int(port)).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel):
-                self.dialled(channel, port: port, purpose: purpose, number: number)
+                self.dialled(channel, host: host, purpose: purpose, number: number)
             case .failure(let error):
                 self.failed(DialError.failure(of: error), number: number)
             }
@@ -42,7 +42,7 @@ extension ClientConnection {
     }
 
     private func dialled(
-        _ channel: any Channel, port: UInt16, purpose: DialPurpose, number: UInt64
+        _ channel: any Channel, host: String, purpose: DialPurpose, number: UInt64
     ) {
         let handler = try? channel.pipeline.syncOperations.handler(type: OriginConnection.self)
         guard self.exchange?.number == number, self.state.awaitsAnswer else {
@@ -55,7 +55,7 @@ extension ClientConnection {
             self.failed(failure, number: number)
             return
         }
-        if let refusal = self.refusal(of: channel) {
+        if let refusal = self.refusal(of: channel, host: host) {
             channel.close(promise: nil)
             self.respond(refusal)
             self.settle()
@@ -76,17 +76,17 @@ extension ClientConnection {
         return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }
 
-    /// Judges the address that a name led to: the rules saw only the name.
-    private func refusal(of channel: any Channel) -> OwnAnswer? {
-        guard let remote = channel.remoteAddress, let far = OwnAuthorities.Endpoint(remote),
-            let text = remote.ipAddress
-        else { return nil }
+    /// Judges the address that a host led to, together with the host: the rules saw only that.
+    private func refusal(of channel: any Channel, host: String) -> OwnAnswer? {
+        guard let far = channel.remoteAddress.flatMap({ OwnAuthorities.Endpoint($0) }) else {
+            return nil
+        }
         if self.own.contains(far, from: channel.localAddress.flatMap { IPAddress($0) }) {
             return .tunnelLoop
         }
         let query = AccessQuery(
             client: self.client, method: self.exchange?.method ?? .connect,
-            host: text.contains(":") ? "[\(text)]" : text, port: far.port)
+            host: host, port: far.port, address: far.address)
         if case .denied = self.shared.access.judge(query) { return RequestRouter.denied }
         return nil
     }

@@ -10,7 +10,7 @@ package struct ProxyConfiguration: Sendable {
     /// Its name in `Via`: a token by which it recognises its own requests coming back.
     ///
     /// Drawn anew for each process, so that two proxies in a chain are not taken for a loop.
-    package var pseudonym = Self.drawnPseudonym()
+    package var pseudonym = Self.drawnPseudonym(for: "larder")
     /// Further host names by which clients may call the proxy itself, in lower case.
     package var hostNames: [String] = []
     package var headLimits = HeadLimits()
@@ -55,8 +55,9 @@ package struct ProxyConfiguration: Sendable {
 
     package init() {}
 
-    private static func drawnPseudonym() -> String {
+    /// A name with a random number behind it.
+    package static func drawnPseudonym(for name: String) -> String {
         let digits = String(UInt32.random(in: .min ... .max), radix: 16)
-        return "larder-" + String(repeating: "0", count: 8 - digits.utf8.count) + digits
+        return name + "-" + String(repeating: "0", count: 8 - digits.utf8.count) + digits
     }
 }

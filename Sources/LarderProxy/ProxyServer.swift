@@ -31,7 +31,7 @@ package final class ProxyServer: Sendable {
     ///   - clock: the wall clock, for `Date` and the log.
     package init(
         group: MultiThreadedEventLoopGroup, configuration: ProxyConfiguration,
-        access: any AccessPolicy = AccessRules(), log: any ExchangeLog = NoExchangeLog(),
+        access: any AccessPolicy = LocalClients(), log: any ExchangeLog = NoExchangeLog(),
         clock: @escaping @Sendable () -> Timestamp
     ) {
         self.group = group

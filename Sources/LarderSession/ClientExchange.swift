@@ -19,6 +19,8 @@ final class ClientExchange: Exchange {
     private let body: (any BodySource)?
     private let client: any ExchangeClient
     private let key: CacheKey
+    /// The table of fillings, as it was before the store was asked.
+    private let era: UInt64
     private let state = Mutex(State())
 
     init(
@@ -30,6 +32,7 @@ final class ClientExchange: Exchange {
         self.client = client
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)
+        self.era = session.fillings.era
         session.live.requests.add()
         session.live.openExchanges.add()
     }
@@ -77,7 +80,10 @@ final class ClientExchange: Exchange {
             status.forward = nil
             self.session.live.hits.add()
             self.serve(objects[index], status: status, now: now)
-            if revalidates { self.session.revalidate(self.request, self.key, objects, index) }
+            if revalidates {
+                self.session.revalidate(
+                    self.request, self.key, objects, index, era: self.era)
+            }
         case .validate(let index, let forward, _):
             self.fetch(objects, index, forward)
         case .fetch(let forward, _):
@@ -117,8 +123,10 @@ final class ClientExchange: Exchange {
             return self.lead(objects, validating, isEntered: false)
         }
         let mine = Filling(key: self.key, window: self.session.configuration.window)
+        // Before others can find it: once one has joined, it must get its fetch.
+        guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
-        switch self.session.fillings.find(self.key, or: { mine }, at: now) {
+        switch self.session.fillings.find(self.key, or: { mine }, at: now, era: self.era) {
         case .notWorthWhile: self.lead(objects, validating, isEntered: false)
         case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
         case .existing(let filling): self.join(filling, or: objects, validating)
@@ -130,10 +138,8 @@ final class ClientExchange: Exchange {
     ) {
         let filling =
             filling ?? Filling(key: self.key, window: self.session.configuration.window)
-        guard self.state.withLock({ $0.machine.waits(for: filling) }) else {
-            if isEntered { self.session.fillings.remove(filling) }
-            return
-        }
+        // A filling that others may have joined is fetched for, whoever has left.
+        guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
         Fetch(
             session: self.session,
@@ -151,11 +157,26 @@ final class ClientExchange: Exchange {
         switch filling.join(self) {
         case .waiting:
             if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+        case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
+            reader?.cancel()
+            self.lead(objects, validating, isEntered: false)
         case .known(let outcome, let reader):
             self.filling(settled: outcome, reader: reader, leads: false)
         case .tooLate:
             self.lead(objects, validating, isEntered: false)
         }
+    }
+
+    /// Whether a response whose head came before this request may answer it: as if it were stored.
+    ///
+    /// Those who waited for the head need not ask: it came after them, as from a validation.
+    private func mayReuse(_ head: StoredHead?) -> Bool {
+        guard let head else { return false }
+        let verdict = Reuse.decide(
+            request: self.request, candidates: [head], now: self.session.clock.now(),
+            configuration: self.policy)
+        if case .serve(_, _, stale: nil, _) = verdict { return true }
+        return false
     }
 
     /// What another client's fetch brought is not for this one: make one of its own.

@@ -27,7 +27,7 @@ final class Fetch: Sendable {
         var isBackground = false
     }
 
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         var machine: FetchMachine
         var upstream: (any UpstreamFetch)?
         var requestTime = Timestamp(seconds: 0)
@@ -35,6 +35,11 @@ final class Fetch: Sendable {
         var removals = RemovalMark(rawValue: 0)
         var resumesWhenBegun = false
         var isCancelled = false
+        /// Counts requests: the answer to one may come before the upstream has said that it is under
+        /// way, and lead to the next.
+        var requests = 0
+        /// The response has content that is still to come.
+        var expectsContent = true
         /// The store's part has ended, or there never was one.
         var sinkIsOver = true
         var upstreamIsOver = false
@@ -46,7 +51,7 @@ final class Fetch: Sendable {
     let session: Session
     let order: Order
     let filling: Filling
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     init(session: Session, order: Order, filling: Filling) {
         self.session = session
@@ -70,17 +75,20 @@ final class Fetch: Sendable {
         self.send(request)
     }
 
-    private func send(_ request: Request) {
+    func send(_ request: Request) {
         let now = self.session.clock.now()
         let removals = self.session.store.removalMark()
-        self.state.withLock { state in
+        let number = self.state.withLock { state in
             state.requestTime = now
             state.removals = removals
+            state.requests += 1
+            return state.requests
         }
         let upstream = self.session.upstream.fetch(
             request, body: self.order.body, receiver: self)
         let (isCancelled, resumes) = self.state.withLock { state in
-            state.upstream = upstream
+            guard state.requests == number else { return (true, false) }
+            if !state.upstreamIsOver { state.upstream = upstream }
             defer { state.resumesWhenBegun = false }
             return (state.isCancelled, state.resumesWhenBegun)
         }
@@ -91,22 +99,33 @@ final class Fetch: Sendable {
         }
     }
 
-    /// Stops the fetch where it is; what was stored of it is dropped.
-    private func cancel() {
+    /// Stops the fetch where it is, unless a client has come meanwhile; what was stored of it is
+    /// dropped.
+    ///
+    /// - Returns: whether it did.
+    @discardableResult
+    private func cancel() -> Bool {
+        guard let ended = self.filling.endDeserted() else { return false }
+        _ = self.state.withLock { $0.machine.failed(staleAllowed: false) }
+        self.cancelUpstream()
+        ended.sink?.abandon()
+        self.upstreamEnded()
+        return true
+    }
+
+    func cancelUpstream() {
         let upstream = self.state.withLock { state in
             state.isCancelled = true
-            _ = state.machine.failed(staleAllowed: false)
             return state.upstream
         }
         upstream?.cancel()
-        self.filling.finished(.failed(.cancelled))?.abandon()
-        self.upstreamEnded()
     }
 
-    private func upstreamEnded() {
+    func upstreamEnded() {
         let (first, isOver, patience) = self.state.withLock { state in
             let first = !state.upstreamIsOver
             state.upstreamIsOver = true
+            state.upstream = nil
             return (first, state.sinkIsOver, state.patience.take())
         }
         patience?.cancel()
@@ -114,142 +133,8 @@ final class Fetch: Sendable {
         if isOver { self.leaveTable() }
     }
 
-    private func leaveTable() {
+    func leaveTable() {
         if self.order.isEntered { self.session.fillings.remove(self.filling) }
-    }
-
-    // MARK: Heads
-
-    /// A stored response that may stand in for what the origin failed to give, and by which rule.
-    private func standIn(at now: Timestamp) -> (StoredObject, PolicyReason)? {
-        let index = self.order.validating ?? 0
-        guard self.order.stored.indices.contains(index) else { return nil }
-        let object = self.order.stored[index]
-        guard Variance.matches(object.head, self.order.request, configuration: self.policy),
-            let reason = StaleOnError.permits(
-                object.head, request: self.order.request, now: now, configuration: self.policy)
-        else { return nil }
-        return (object, reason)
-    }
-
-    private var policy: PolicyConfiguration { self.session.configuration.policy }
-
-    private func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
-        let requestTime = self.state.withLock { $0.requestTime }
-        var chosen: StoredObject?
-        for index in indices where self.order.stored.indices.contains(index) {
-            var object = self.order.stored[index]
-            object.head = Validation.freshen(
-                object.head, with: head, requestTime: requestTime, responseTime: now,
-                configuration: self.policy)
-            self.session.store.update(object.id, of: self.order.key, head: object.head)
-            if chosen == nil || index == self.order.validating { chosen = object }
-        }
-        guard let chosen else { return }
-        self.settleStored(chosen, validated: true, status: head.status, reason: nil)
-    }
-
-    private func settleStored(
-        _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
-    ) {
-        // Whatever body still comes is of no use to anybody.
-        self.state.withLock { $0.upstream }?.cancel()
-        self.leaveTable()
-        self.filling.settle(
-            .stored(object, validated: validated, status: status, reason: reason), sink: nil)
-        _ = self.filling.finished(.complete(Fields()))
-        self.upstreamEnded()
-    }
-
-    /// Passes the origin's own answer on, and into the store where it may go.
-    private func relay(
-        _ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp
-    ) {
-        let requestTime = self.state.withLock { $0.requestTime }
-        let request = self.order.request
-        for key in Invalidation.keys(
-            request: request, response: head, partition: self.session.partition)
-        {
-            self.session.store.remove(key, ids: nil, nil)
-        }
-        if request.method == .head { self.compare(head, now: now) }
-        let verdict = Storability.judge(
-            request: request, response: head, bodyLength: bodyLength, now: now,
-            configuration: self.policy)
-        var shared: StoredHead?
-        var reason: PolicyReason?
-        switch verdict {
-        case .storable:
-            shared = StoredHead(
-                storing: head, to: request, requestTime: requestTime, responseTime: now,
-                configuration: self.policy)
-        case .notStorable(let because): reason = because
-        }
-        let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
-        self.filling.settle(
-            .response(
-                Filling.Response(
-                    head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
-                    announcedLength: ForwardedHead.announcedLength(head, bodyLength),
-                    shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
-            sink: sink)
-        self.noteSharing(shared != nil, now: now)
-        if self.filling.bytesSinceDeserted != nil { self.deserted() }
-    }
-
-    /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
-    private func compare(_ head: ResponseHead, now: Timestamp) {
-        let requestTime = self.state.withLock { $0.requestTime }
-        for object in self.order.stored
-        where Variance.matches(object.head, self.order.request, configuration: self.policy) {
-            var stored = object.head
-            switch Validation.effect(
-                ofHead: head, on: stored, bodyLength: object.bodyLength)
-            {
-            case .freshens:
-                stored = Validation.freshen(
-                    stored, with: head, requestTime: requestTime, responseTime: now,
-                    configuration: self.policy)
-            case .invalidates: stored.isInvalidated = true
-            case .none: continue
-            }
-            self.session.store.update(object.id, of: self.order.key, head: stored)
-        }
-    }
-
-    private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
-        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
-        let replaced = Variance.replaced(
-            by: head, among: self.order.stored.map(\.head), configuration: self.policy)
-        let ids = replaced.map { self.order.stored[$0].id }
-        let removals = self.state.withLock { state in
-            state.sinkIsOver = false
-            state.isRelayingStored = true
-            state.announced = length
-            return state.removals
-        }
-        let sink = self.session.store.store(
-            head, for: self.order.key, length: known, replacing: ids, begun: removals,
-            observer: self)
-        if sink == nil {
-            self.state.withLock { state in
-                state.sinkIsOver = true
-                state.isRelayingStored = false
-            }
-        }
-        return sink
-    }
-
-    /// Where a response can be no other client's, those who come next need not wait for each other.
-    private func noteSharing(_ isShared: Bool, now: Timestamp) {
-        guard self.order.isEntered else { return }
-        if isShared {
-            self.session.fillings.forgetUnshared(self.order.key)
-        } else {
-            self.leaveTable()
-            self.session.fillings.noteUnshared(
-                self.order.key, until: now + self.session.configuration.uncollapsedTime)
-        }
     }
 }
 
@@ -296,9 +181,8 @@ extension Fetch: UpstreamReceiver {
         self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
         let demand = self.filling.received(piece)
         if !self.order.isBackground, let extra = self.filling.bytesSinceDeserted,
-            extra > self.session.configuration.finishAfterClientLeft.bytes
+            extra > self.session.configuration.finishAfterClientLeft.bytes, self.cancel()
         {
-            self.cancel()
             return .pause
         }
         return demand
@@ -306,7 +190,9 @@ extension Fetch: UpstreamReceiver {
 
     func upstream(finished trailers: Fields) {
         guard self.state.withLock({ $0.machine.finished() }) else { return }
-        self.filling.finished(.complete(trailers))?.commit(trailers: trailers)
+        // Into the store first: a client that hears of the end may ask again at once.
+        self.filling.writingSink?.commit(trailers: trailers)
+        _ = self.filling.finished(.complete(trailers))
         self.upstreamEnded()
     }
 
@@ -349,7 +235,11 @@ extension Fetch: ObjectSinkObserver {
             state.isRelayingStored = false
             return state.upstreamIsOver
         }
-        if isOver { self.leaveTable() }
+        if isOver {
+            self.leaveTable()
+        } else if self.filling.bytesSinceDeserted != nil {
+            self.deserted()
+        }
     }
 }
 
@@ -366,9 +256,14 @@ extension Fetch: FillingControl {
 
     /// Goes on without clients where the rest is small and will be of use to the next one.
     func deserted() {
-        let (isRelaying, isStored, announced) = self.state.withLock { state in
-            (state.machine.isRelaying, state.isRelayingStored, state.announced)
+        let (isRelaying, isStored, announced, expectsContent) = self.state.withLock { state in
+            (
+                state.machine.isRelaying, state.isRelayingStored, state.announced,
+                state.expectsContent
+            )
         }
+        // Its end comes with its head: cancelled, it would cost the connection.
+        if isRelaying, !expectsContent { return }
         if self.order.isBackground, isStored || !isRelaying { return }
         if !isRelaying, self.order.request.method == .get, self.order.body == nil {
             return  // The head decides.

@@ -103,6 +103,7 @@ final class Filling: Sendable {
         self.state.withLock { state in
             switch state.outcome {
             case nil:
+                guard case .streaming = state.body.phase else { return .tooLate }
                 state.waiters.append(Waiting(waiter: waiter, leads: leads))
                 state.desertedAt = nil
                 return .waiting
@@ -167,6 +168,7 @@ final class Filling: Sendable {
             let waiters = state.waiters
             state.waiters = []
             guard case .response(let response) = outcome else { return waiters.map { ($0, nil) } }
+            if response.shared == nil { state.body.becomesUnshared() }
             return waiters.map { waiter in
                 guard response.shared != nil || waiter.leads else { return (waiter, nil) }
                 return (waiter, FillingReader(filling: self, id: state.body.addReader()))
@@ -193,6 +195,9 @@ final class Filling: Sendable {
         return demand
     }
 
+    /// The sink that takes the body, while it does.
+    var writingSink: (any ObjectSink)? { self.state.withLock { $0.body.writingSink } }
+
     /// The body has ended, well or badly.
     ///
     /// The sink, still to be committed or abandoned, comes back.
@@ -204,6 +209,26 @@ final class Filling: Sendable {
         }
         for wake in wakes { wake() }
         return sink
+    }
+
+    /// Ends the body where it is, unless a client has come since the last one left.
+    ///
+    /// - Returns: nil where one has, or the body has ended already; else the sink, still to be
+    ///   abandoned, where there is one.
+    func endDeserted() -> EndedSink? {
+        self.state.withLock { state in
+            guard state.waiters.isEmpty, state.body.readers.isEmpty,
+                case .streaming = state.body.phase
+            else { return nil }
+            state.control = nil
+            // There is nobody to be woken.
+            _ = state.body.finish(.failed(.cancelled))
+            return EndedSink(sink: state.body.writingSink)
+        }
+    }
+
+    struct EndedSink {
+        let sink: (any ObjectSink)?
     }
 
     func sinkWritten(_ offset: UInt64) {

@@ -23,7 +23,7 @@ struct FillingState {
         case none
         /// Taking the body; bytes below `written` can be read back.
         case writing(any ObjectSink, written: UInt64)
-        /// Given up, but a reader that lags still reads back what was written.
+        /// Ended, but a reader that lags still reads back what was written.
         case drained(any ObjectSink, written: UInt64)
     }
 
@@ -49,9 +49,20 @@ struct FillingState {
     private(set) var isPaused = false
     /// The sink gives back what it has written.
     private var sinkReadsBack = false
+    /// Further readers may come, who begin at the beginning.
+    private var isShared = true
+    /// The last piece was gathered from small ones, and may take more.
+    private var lastIsGathered = false
     private var pieces = CircularBuffer<ByteBuffer>()
     private var nextReader: UInt64 = 0
-    private let window: UInt64
+    private var window: UInt64
+
+    /// Pieces below this size are gathered in one buffer: each would keep its whole allocation
+    /// alive, many times its size.
+    private static let smallPiece = 4_096
+    private static let gatheredLimit = 32_768
+    /// The window where nobody but the present readers needs it: enough to keep the origin busy.
+    private static let unsharedWindow: UInt64 = 262_144
 
     init(window: ByteCount) {
         self.window = max(window.bytes, 1)
@@ -64,6 +75,12 @@ struct FillingState {
         self.sinkReadsBack = readsBack
     }
 
+    /// The response is for those who have waited for its head, and nobody else.
+    mutating func becomesUnshared() {
+        self.isShared = false
+        self.window = min(self.window, Self.unsharedWindow)
+    }
+
     /// The sink that wants the pieces, while it does.
     var writingSink: (any ObjectSink)? {
         if case .writing(let sink, _) = self.sink { return sink }
@@ -73,7 +90,12 @@ struct FillingState {
     mutating func append(_ piece: ByteBuffer) -> [@Sendable () -> Void] {
         guard case .streaming = self.phase else { return [] }
         self.end &+= UInt64(piece.readableBytes)
-        self.pieces.append(piece)
+        if piece.readableBytes < Self.smallPiece {
+            self.gather(piece)
+        } else {
+            self.pieces.append(piece)
+            self.lastIsGathered = false
+        }
         return self.takeWakes()
     }
 
@@ -206,6 +228,18 @@ struct FillingState {
         return ByteBuffer()
     }
 
+    private mutating func gather(_ piece: ByteBuffer) {
+        // Taken out, so that it is changed in place where no reader shares it.
+        if self.lastIsGathered, var last = self.pieces.popLast() {
+            let fits = last.readableBytes <= Self.gatheredLimit - piece.readableBytes
+            if fits { last.writeImmutableBuffer(piece) }
+            self.pieces.append(last)
+            if fits { return }
+        }
+        self.pieces.append(ByteBuffer(bytes: piece.readableBytesView))
+        self.lastIsGathered = true
+    }
+
     private mutating func takeWakes() -> [@Sendable () -> Void] {
         var wakes: [@Sendable () -> Void] = []
         for i in self.readers.indices where self.readers[i].isWaiting {
@@ -217,6 +251,7 @@ struct FillingState {
 
     private mutating func resumes() -> Bool {
         self.letGo()
+        self.releaseSink()
         guard self.isPaused, self.end &- self.base <= self.window / 2 else { return false }
         self.isPaused = false
         return true
@@ -231,9 +266,17 @@ struct FillingState {
         return needed
     }
 
+    /// Lets go of a sink that has ended, when no reader needs what it has.
+    private mutating func releaseSink() {
+        guard case .drained = self.sink, self.readers.allSatisfy({ $0.offset >= self.base }) else {
+            return
+        }
+        self.sink = .none
+    }
+
     private mutating func letGo() {
         // From exactly a window on the origin pauses: unless something goes, it never resumes.
-        guard self.end >= self.window else { return }
+        guard self.end >= self.window || !self.isShared else { return }
         let needed = self.needed
         while let first = self.pieces.first,
             self.base &+ UInt64(first.readableBytes) <= needed

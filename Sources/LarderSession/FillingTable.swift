@@ -19,6 +19,7 @@ final class FillingTable: Sendable {
 
     private static let uncollapsedLimit = 512
     private let slots: [Slot]
+    private let removals = Atomic<UInt64>(0)
 
     init() {
         self.slots = (0..<16).map { _ in Slot() }
@@ -33,13 +34,24 @@ final class FillingTable: Sendable {
         case existing(Filling)
         /// The filling was entered: the caller fetches.
         case entered
-        /// The last responses for the key could not be shared: fetch without entering.
+        /// The last responses for the key could not be shared, or something was removed just now:
+        /// fetch without entering.
         case notWorthWhile
     }
 
-    func find(_ key: CacheKey, or filling: () -> Filling, at now: Timestamp) -> Place {
+    /// How often fillings were removed because what they may bring must not be served any more.
+    ///
+    /// Read before the store is asked, and handed in to `find`.
+    var era: UInt64 { self.removals.load(ordering: .acquiring) }
+
+    /// - Parameter era: from before the store was asked: who has found there what was removed since
+    ///   must not have others join.
+    func find(
+        _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64
+    ) -> Place {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
+            guard era == self.era else { return .notWorthWhile }
             if let until = shard.uncollapsed[key] {
                 if now < until { return .notWorthWhile }
                 shard.uncollapsed[key] = nil
@@ -55,6 +67,21 @@ final class FillingTable: Sendable {
         self.slot(of: filling.key).shard.withLock { shard in
             if shard.fillings[filling.key] === filling { shard.fillings[filling.key] = nil }
         }
+    }
+
+    /// Takes out the filling of a key that was removed from the store: those who come now must not
+    /// get what was asked for before.
+    func forget(_ key: CacheKey) {
+        self.removals.add(1, ordering: .acquiringAndReleasing)
+        self.slot(of: key).shard.withLock { $0.fillings[key] = nil }
+    }
+
+    /// The same for all keys that match.
+    ///
+    /// `matches` is called with no lock held.
+    func forget(where matches: (CacheKey) -> Bool) {
+        self.removals.add(1, ordering: .acquiringAndReleasing)
+        for filling in self.all where matches(filling.key) { self.remove(filling) }
     }
 
     /// Remembers that responses for `key` cannot be shared.

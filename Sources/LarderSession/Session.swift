@@ -1,5 +1,5 @@
 package import LarderHTTP
-import LarderPolicy
+package import LarderPolicy
 package import LarderStore
 
 /// A session of the URL Loading System: one configuration, one store, and the exchanges between them
@@ -60,19 +60,43 @@ package final class Session: ExchangeSession {
         }
     }
 
+    /// Removes all stored responses of a key.
+    ///
+    /// - Parameter completion: gets their number, once neither a lookup finds them nor a request
+    ///   can join a fetch that was under way.
+    package func remove(
+        _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
+        self.store.remove(key, ids: nil) { removed in
+            self.fillings.forget(key)
+            completion(removed)
+        }
+        self.fillings.forget(key)
+    }
+
+    /// The same for every key that `matches`.
+    package func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        self.store.removeAll(where: matches) { removed in
+            self.fillings.forget(where: matches)
+            completion(removed)
+        }
+    }
+
     /// Asks the origin, behind the back of a client that was served a stale response, whether it
     /// still holds (RFC 5861 §3).
     ///
     /// One such fetch a key at a time.
     func revalidate(
-        _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int
+        _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int, era: UInt64
     ) {
         var request = Validation.unconditional(request)
         request.method = .get
         let mine = Filling(key: key, window: self.configuration.window)
-        guard case .entered = self.fillings.find(key, or: { mine }, at: self.clock.now()) else {
-            return
-        }
+        let place = self.fillings.find(key, or: { mine }, at: self.clock.now(), era: era)
+        guard case .entered = place else { return }
         self.live.backgroundFetches.add()
         Fetch(
             session: self,

@@ -29,6 +29,8 @@ enum StoredExchangeAnswer {
         let sendsBody = request.method != .head && length > 0 && !head.status.forbidsContent
         var bodyLength = BodyLength.known(length)
         if head.status.forbidsContent { bodyLength = .none }
+        // Trailers have a place only behind content whose end is not told beforehand.
+        if outcome == .full, sendsBody, !object.trailers.isEmpty { bodyLength = .unknown }
         return (
             Answer(
                 head: head, bodyLength: bodyLength,

@@ -28,15 +28,13 @@ final class CollectedBody: Sendable {
 
     /// Takes a piece.
     ///
-    /// false, and everything is given up, when it does not fit.
+    /// false, and nothing is taken, when it does not fit; what was taken before stays readable until
+    /// it is given up.
     func append(_ piece: ByteBuffer) -> Bool {
         self.state.withLock { state in
             guard let held = state.buffer?.readableBytes,
                 piece.readableBytes <= state.limit - held
-            else {
-                state.buffer = nil
-                return false
-            }
+            else { return false }
             _ = state.buffer?.writeImmutableBuffer(piece)
             return true
         }

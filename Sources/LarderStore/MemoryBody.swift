@@ -5,9 +5,12 @@ import Synchronization
 /// A body that lies in memory whole.
 package struct MemoryBody: StoredBody {
     let bytes: ByteBuffer
+    private let trailers: Fields
 
-    package init(_ bytes: ByteBuffer) {
+    /// - Parameter trailers: given behind the last byte of the whole body.
+    package init(_ bytes: ByteBuffer, trailers: Fields = Fields()) {
         self.bytes = bytes
+        self.trailers = trailers
     }
 
     package var resident: ByteBuffer? { self.bytes }
@@ -19,7 +22,8 @@ package struct MemoryBody: StoredBody {
             start <= self.bytes.readableBytes, length <= self.bytes.readableBytes - start,
             let slice = self.bytes.getSlice(at: self.bytes.readerIndex + start, length: length)
         else { return MemorySource(failure: .store("range outside of the stored body")) }
-        return MemorySource(slice)
+        let isWhole = length == self.bytes.readableBytes
+        return MemorySource(slice, trailers: isWhole ? self.trailers : Fields())
     }
 }
 
@@ -37,12 +41,15 @@ final class MemorySource: BodySource {
     }
 
     private let state: Mutex<State>
+    private let trailers: Fields
 
-    init(_ bytes: ByteBuffer) {
+    init(_ bytes: ByteBuffer, trailers: Fields) {
+        self.trailers = trailers
         self.state = Mutex(.reading(bytes))
     }
 
     init(failure: BodyFailure) {
+        self.trailers = Fields()
         self.state = Mutex(.failed(failure))
     }
 
@@ -54,7 +61,7 @@ final class MemorySource: BodySource {
             case .reading(var rest):
                 guard let piece = rest.readSlice(length: min(rest.readableBytes, Self.pieceSize)),
                     piece.readableBytes > 0
-                else { return .end(trailers: Fields()) }
+                else { return .end(trailers: self.trailers) }
                 state = .reading(rest)
                 return .piece(piece)
             case .failed(let failure):

@@ -46,7 +46,8 @@ final class MemorySink: ObjectSink {
         let object = StoredObject(
             id: self.store.newID(), key: self.key.key, head: self.head, trailers: trailers,
             bodyLength: UInt64(body.readableBytes), tier: .memory,
-            lastUsed: self.head.responseTime, body: MemoryBody(body))
+            lastUsed: self.head.responseTime,
+            body: MemoryBody(body, trailers: trailers))
         let admission = self.store.admit(self.key, begun: self.begun) { shard in
             shard.insert(
                 MemoryEntry(object: object), self.key, replacing: self.replacing)
@@ -67,9 +68,9 @@ final class MemorySink: ObjectSink {
     }
 
     /// Tells the outcome, once.
+    ///
+    /// What was collected goes with the sink, not before: readers that lag may have been left to it.
     private func end(_ outcome: SinkOutcome) {
-        guard let observer = self.observer.withLock({ $0.take() }) else { return }
-        if case .abandoned = outcome { self.body.giveUp() }
-        observer.sinkEnded(outcome)
+        self.observer.withLock { $0.take() }?.sinkEnded(outcome)
     }
 }

@@ -175,6 +175,8 @@ package protocol ObjectSink: AnyObject, Sendable {
     /// A reader of the bytes from `offset` on that the sink has already reported as written, for
     /// readers that lag behind; nil where the sink cannot give them back. Ends (`.end`) where the
     /// written bytes end at the moment of asking.
+    ///
+    /// What it gave back once it gives back until it is released, however it ended.
     func reader(from offset: UInt64) -> (any BodySource)?
 }
 

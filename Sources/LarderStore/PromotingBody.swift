@@ -58,7 +58,7 @@ private final class PromotingSource: BodySource {
                 UInt64(body.readableBytes) == self.object.bodyLength
             {
                 var object = self.object
-                object.body = MemoryBody(body)
+                object.body = MemoryBody(body, trailers: object.trailers)
                 self.store.promote(object, self.lookup)
             }
             self.copy.giveUp()

@@ -19,12 +19,14 @@ final class TieredSinkCore: ObjectSinkObserver {
 
     private struct Guarded {
         var state: TieredSinkState
+        /// The lower tier's sink while it takes part.
         var lower: (any ObjectSink)?
+        /// The same for readers that lag, who need what it has written also when it has ended.
+        var readable: (any ObjectSink)?
+        /// nil once it has heard the end.
+        var observer: (any ObjectSinkObserver)?
         /// The landing, from commit until the lower tier has ended.
         var ticket: ObjectID?
-        /// Nil once it has been told the end: whoever holds the sink must not keep its observer,
-        /// which may well hold the sink.
-        var observer: (any ObjectSinkObserver)?
     }
 
     private let store: TieredStore
@@ -51,6 +53,7 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.guarded.withLock { guarded in
             // Its sink may have ended before we got it.
             if lower != nil, guarded.state.isLowerOpen { guarded.lower = lower }
+            guarded.readable = lower
             return lower != nil || guarded.state.lowerRefused()
         }
     }
@@ -62,7 +65,11 @@ final class TieredSinkCore: ObjectSinkObserver {
             guard guarded.state.isOpen else { return nil }
             // The body's own lock is a leaf: it calls nothing.
             let fits = guarded.state.isCollecting && self.body?.append(piece) == true
-            if guarded.state.isCollecting, !fits { guarded.state.outgrown() }
+            if guarded.state.isCollecting, !fits {
+                guarded.state.outgrown()
+                // Readers have been promised no more than the lower tier has, if it still writes.
+                if guarded.state.isLowerOpen { self.body?.giveUp() }
+            }
             guarded.state.wrote(piece.readableBytes)
             return guarded.lower
         }
@@ -112,14 +119,13 @@ final class TieredSinkCore: ObjectSinkObserver {
             return guarded.lower.take()
         }
         lower?.abandon()
-        self.body?.giveUp()
         self.tell()
     }
 
     func reader(from offset: UInt64) -> (any BodySource)? {
         // Both locks are let go before the lower tier is asked.
         if let reader = self.body?.reader(from: offset) { return reader }
-        return self.guarded.withLock { $0.lower }?.reader(from: offset)
+        return self.guarded.withLock { $0.readable }?.reader(from: offset)
     }
 
     // MARK: The lower tier
@@ -131,7 +137,6 @@ final class TieredSinkCore: ObjectSinkObserver {
 
     func sinkEnded(_ outcome: SinkOutcome) {
         let ticket = self.guarded.withLock { guarded in
-            // It is not called any more, and what it holds may go.
             guarded.lower = nil
             if guarded.ticket == nil { guarded.state.lowerEnded(outcome) }
             return guarded.ticket.take()
@@ -152,19 +157,16 @@ final class TieredSinkCore: ObjectSinkObserver {
         while let (events, observer) = self.guarded.withLock({ guarded in
             guarded.state.nextToTell().map { ($0, guarded.observer) }
         }) {
-            var isOver = false
             for event in events {
                 switch event {
                 case .written(let offset): observer?.sink(written: offset)
                 case .ended(let outcome):
+                    // It may hold, by way of the sink, what holds us.
+                    self.guarded.withLock { $0.observer = nil }
                     observer?.sinkEnded(outcome)
-                    isOver = true
                 }
             }
-            self.guarded.withLock { guarded in
-                guarded.state.toldThem()
-                if isOver { guarded.observer = nil }
-            }
+            self.guarded.withLock { $0.state.toldThem() }
         }
     }
 }

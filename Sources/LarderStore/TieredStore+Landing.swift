@@ -23,7 +23,8 @@ extension TieredStore {
         let object = StoredObject(
             id: self.memory.newID(), key: key.key, head: response.head, trailers: trailers,
             bodyLength: UInt64(body?.readableBytes ?? 0), tier: .memory,
-            lastUsed: response.head.responseTime, body: MemoryBody(body ?? ByteBuffer()))
+            lastUsed: response.head.responseTime,
+            body: MemoryBody(body ?? ByteBuffer(), trailers: trailers))
         let result = self.memory.admit(key, begun: response.begun) { shard in
             shard.changes.note(key.hashed, at: self.memory.newMark())
             let lowerIDs = response.replacing.compactMap { Self.lowerID($0, key, shard) }

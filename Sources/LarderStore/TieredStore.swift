@@ -142,7 +142,7 @@ package final class TieredStore: ObjectStore {
         else { return }
         var object = object
         object.tier = .memory
-        object.body = MemoryBody(body)
+        object.body = MemoryBody(body, trailers: object.trailers)
         guard shard.insert(MemoryEntry(object: object, lowerID: object.id), key) else { return }
         if let found = lookup.found,
             found.allSatisfy({ shard.entry($0, of: key) != nil })

@@ -132,12 +132,16 @@ extension EasyHandle {
         // -1 is "not known": chunked over HTTP/1.1, just data frames over HTTP/2.
         let length = content.length.map { Int64(clamping: $0) } ?? -1
         self.set(CURLOPT_INFILESIZE_LARGE, offset: length)
-        self.setContentCallbacks(transfer, hasTrailers: length < 0)
+        self.setContentCallbacks(transfer, hasTrailers: transfer.mayHaveTrailers)
     }
 
     private func setFTP(_ request: Request) throws(UpstreamFailure) {
         let uri = request.uri
         self.set(CURLOPT_PROTOCOLS_STR, "ftp")
+        // A control connection of its own for each transfer: on one that was used before, libcurl
+        // 7.88 now and then waits in vain for the data connection of a listing.
+        self.set(CURLOPT_FRESH_CONNECT, true)
+        self.set(CURLOPT_FORBID_REUSE, true)
         self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
         self.set(CURLOPT_FILETIME, true)
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }

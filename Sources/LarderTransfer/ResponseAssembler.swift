@@ -18,6 +18,8 @@ struct ResponseAssembler {
     }
 
     private let method: Method
+    /// Whether the connection may have been agreed to speak HTTP/2.
+    private let mayBeHTTP2: Bool
     private let maximumHead: Int
     private let limits: HeadLimits
     private var block: [UInt8] = []
@@ -25,8 +27,9 @@ struct ResponseAssembler {
     /// Whether the final head is complete, so that lines from now on are trailers.
     private(set) var isHeadComplete = false
 
-    init(method: Method, configuration: TransferConfiguration) {
+    init(method: Method, mayBeHTTP2: Bool = true, configuration: TransferConfiguration) {
         self.method = method
+        self.mayBeHTTP2 = mayBeHTTP2
         self.maximumHead = configuration.maximumHead.clamped
         self.limits = HeadLimits(
             startLine: self.maximumHead, head: self.maximumHead,
@@ -48,6 +51,10 @@ struct ResponseAssembler {
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
         let head = try OriginHead.parse(self.block, limits: self.limits)
         self.block = []
+        // RFC 9112 §2.3: an origin answers in a version that it was asked in.
+        guard head.version.major == 1 || self.mayBeHTTP2 else {
+            throw .malformed("HTTP/\(head.version.major) on a connection of HTTP/1")
+        }
         switch head.status.rawValue {
         case 100:
             return .leave

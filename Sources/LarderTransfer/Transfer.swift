@@ -74,7 +74,9 @@ final class Transfer {
         self.content = content
         self.loop = loop
         self.assembler = ResponseAssembler(
-            method: order.request.method, configuration: loop.configuration)
+            method: order.request.method,
+            mayBeHTTP2: order.request.uri.scheme == .https && loop.configuration.http2,
+            configuration: loop.configuration)
     }
 
     var isFTP: Bool { self.request.uri.scheme == .ftp }
@@ -84,6 +86,9 @@ final class Transfer {
     var mayBeResent: Bool {
         self.request.method.isIdempotent && self.content == nil
     }
+
+    /// Whether its content is one that trailers can follow.
+    var mayHaveTrailers: Bool { self.content.map { $0.length == nil } ?? false }
 
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {

@@ -357,8 +357,10 @@ final class TransferLoop {
         guard let easy = transfer.easy else { return }
         let code = self.multi.remove(easy)
         transfer.easy = nil
-        // A handle that did not come free is not used again.
-        guard code == CURLM_OK else { return }
+        // A handle that did not come free is not used again, nor one that may have sent trailers:
+        // libcurl 7.88 leaves such a handle in a state, which curl_easy_reset(3) keeps, in which
+        // the next chunked content is written in front of its buffer.
+        guard code == CURLM_OK, !transfer.mayHaveTrailers else { return }
         easy.reset()
         if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
     }

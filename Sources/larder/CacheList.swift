@@ -22,16 +22,19 @@ struct CacheList: AsyncParsableCommand {
         }
         // What is in memory is bounded by the memory tier; the disk is not held.
         var memory: [ObjectName: MemoryObject] = [:]
-        _ = try view.ask(.listMemory(session: view.session.name.text)) { reply in
-            guard case .object(let object) = reply else { return true }
-            if object.isOnDisk {
-                memory[ObjectName(object.partition, object.method, object.url, object.bytes)] =
-                    object
-            } else {
-                try write(CacheRow(object))
+        // A running proxy that has no listener for this session knows nothing of it.
+        do {
+            _ = try view.ask(.listMemory(session: view.session.name.text)) { reply in
+                guard case .object(let object) = reply else { return true }
+                if object.isOnDisk {
+                    memory[ObjectName(object.partition, object.method, object.url, object.bytes)] =
+                        object
+                } else {
+                    try write(CacheRow(object))
+                }
+                return true
             }
-            return true
-        }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
         try view.disk?.forEach { row in
             var row = row
             let name = ObjectName(row.partition, row.method, row.url, row.bytes)

@@ -108,8 +108,8 @@ extension DiskCache {
         let (partition, method, uri) = object.key.parts
         return CacheObject(
             id: object.id.rawValue, partition: partition, method: method, url: uri,
-            variant: head.varyingFields.pairs.map { CacheField(name: $0.name, value: $0.value) },
-            status: Int(head.status.rawValue), reason: head.reason,
+            variant: Self.variant(of: head), status: Int(head.status.rawValue),
+            reason: head.reason,
             fields: head.fields.pairs.map { CacheField(name: $0.name, value: $0.value) },
             trailers: object.trailers.pairs.map { CacheField(name: $0.name, value: $0.value) },
             requestTimeMicroseconds: head.requestTime.microseconds,
@@ -118,6 +118,16 @@ extension DiskCache {
             lastUsedMicroseconds: object.lastUsed.microseconds,
             freshness: self.freshness(of: head, at: now), isInvalidated: head.isInvalidated,
             bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
+    }
+
+    /// Every field that `Vary` names, with what the request had in it.
+    private static func variant(of head: StoredHead) -> [CacheField] {
+        let selecting = head.varyingFields.pairs
+        return head.fields.elements(FieldName(.vary)).map { element in
+            let name = String(decoding: element, as: UTF8.self)
+            let values = selecting.filter { $0.name.lowercased() == name.lowercased() }
+            return CacheField(name: name, value: values.map(\.value).joined(separator: ", "))
+        }
     }
 
     private func freshness(of head: StoredHead, at now: Timestamp) -> CacheObject.Freshness {

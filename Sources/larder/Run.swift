@@ -28,12 +28,14 @@ struct Run: AsyncParsableCommand {
             throw CommandFailure(
                 .usage, "no command is given", remedy: "write \"larder run -- COMMAND\"")
         }
+        let descriptors = OpenDescriptors()
         let loaded = try self.options.load()
         let session = try self.sessions.find(in: loaded)
         let command = self.command
         do {
             let (ending, summary) = try await Daemon.withProxy(loaded, session: session.name) {
                 let environment = Self.environment(ProcessEnvironment.variables, proxy: $0.url)
+                descriptors.keepFromChildren()
                 return try await ChildProcess.run(command, environment: environment)
             }
             if !self.quiet { Output.note("larder: \(Self.text(summary))") }

@@ -88,6 +88,28 @@ struct AccessRuleTests {
         ]
     }
 
+    @Test(
+        "An address that a name led to counts for blocks, and the name for names",
+        arguments: [
+            (["allow .example.com"], "www.example.com", "192.0.2.1", true),
+            (["deny 10.0.0.0/8", "allow .example.com"], "www.example.com", "10.1.2.3", false),
+            (["allow 192.0.2.0/24"], "www.example.com", "192.0.2.1", true),
+            (["allow 192.0.2.0/24"], "192.0.2.1", "198.51.100.1", false),
+            (["deny 10.0.0.0/8", "allow *"], "[::ffff:10.1.2.3]", nil, false),
+        ] as [([String], String, String?, Bool)])
+    func address(_ rules: [String], _ host: String, _ address: String?, _ allowed: Bool) throws {
+        let rules = try rules.map { text in
+            let parts = text.split(separator: " ")
+            return AccessRule(
+                action: parts[0] == "allow" ? .allow : .deny,
+                destinations: [try DestinationPattern(settingText: String(parts[1]))])
+        }
+        let question = AccessQuestion(
+            client: nil, method: "CONNECT", host: host, port: 443,
+            address: address.flatMap { IPAddress($0) })
+        #expect(rules.judge(question).isAllowed == allowed)
+    }
+
     @Test("The first that fits decides, and none denies", arguments: try Self.cases())
     func judge(_ c: Case) {
         let question = AccessQuestion(

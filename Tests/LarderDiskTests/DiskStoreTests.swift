@@ -49,6 +49,29 @@ struct DiskStoreTests {
         await store.closed()
     }
 
+    @Test("what a sink has written can be read while it is held, though it was given up")
+    func readsBackAbandoned() async throws {
+        let store = try self.world.open(self.directory)
+        let observer = Observer()
+        let body = pattern(Segment.payloadSize * 8)
+        var sink: (any ObjectSink)? = store.store(
+            storedHead(), for: cacheKey("file"), length: nil, replacing: [], observer: observer)
+        sink?.write(ByteBuffer(bytes: body))
+        await observer.wrote(UInt64(body.count))
+        sink?.abandon()
+        _ = await observer.end()
+        // Room is taken back after a batch: let there be some.
+        for number in 0..<3 { await store.put(cacheKey("other\(number)"), [1]) }
+        let source = try #require(sink?.reader(from: 0))
+        let read = await collect(source)
+        #expect(read.failure == nil)
+        let isSame = read.bytes == body
+        #expect(isSame)
+        source.cancel()
+        sink = nil
+        await store.closed()
+    }
+
     @Test("reads any range of a body")
     func ranges() async throws {
         let store = try self.world.open(self.directory)

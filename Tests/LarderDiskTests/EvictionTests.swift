@@ -87,6 +87,25 @@ struct EvictionTests {
         #expect(self.directory.fileSize <= capacity.bytes)
     }
 
+    @Test("lets go of no more large bodies than the room asks for")
+    func largeBodies() async throws {
+        let capacity = ByteCount.mebibytes(32)
+        let store = try self.world.open(self.directory, capacity: capacity)
+        let body = pattern(1 << 20)
+        for i in 0..<80 {
+            guard case .visible = await store.put(cacheKey("\(i)"), body) else {
+                Issue.record("refused")
+                return
+            }
+            guard i >= 40 else { continue }
+            await store.flushed()
+            let objects = try #require(store.statistics().disk).objects
+            #expect(objects >= 22, "only \(objects) MiB of 32 after \(i)")
+        }
+        #expect(try #require(store.statistics().disk).evictions < 60)
+        await store.closed()
+    }
+
     @Test("lets a scan pass by what is used")
     func scan() async throws {
         let store = try self.world.open(self.directory, capacity: .mebibytes(8))

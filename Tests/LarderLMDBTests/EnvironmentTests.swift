@@ -1,6 +1,7 @@
 import Foundation
-import LarderLMDB
 import Testing
+
+@testable import LarderLMDB
 
 /// A directory that goes away with the test.
 final class TemporaryDirectory: Sendable {
@@ -214,5 +215,64 @@ struct EnvironmentTests {
         }
         #expect(try environment.clearStaleReaders() == 0)
         #expect(try environment.information().mapSize == 1 << 20)
+    }
+
+    /// Pages of the file's map that are resident in this process, from proc(5).
+    private func residentKibibytes() throws -> Int {
+        let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+        let smaps = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+        var isOurs = false
+        var sum = 0
+        for line in smaps.split(separator: "\n") {
+            if line.contains(" r--s ") || line.contains("-p ") || line.contains("-s ") {
+                isOurs = line.hasSuffix(self.path)
+            } else if isOurs, line.hasPrefix("Rss:") {
+                sum += Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0
+            }
+        }
+        return sum
+    }
+
+    @Test("gives the pages of its map back, and still reads them")
+    func giveBack() throws {
+        let environment = try self.open(mapSize: 64 << 20)
+        let database = try environment.openDatabases(["a"], creating: true)[0]
+        let value = [UInt8](repeating: 7, count: 65_520)
+        try environment.write { (transaction) throws(LMDBError) in
+            for n in 0..<200 { try transaction.put(database, bytes("\(n)").span, value.span) }
+        }
+        func readAll() throws -> Int {
+            try environment.read { (transaction) throws(LMDBError) in
+                var sum = 0
+                for n in 0..<200 {
+                    sum +=
+                        try transaction.get(database, bytes("\(n)").span) { value in
+                            stride(from: 0, to: value.count, by: 4096).count { value[$0] == 7 }
+                        } ?? 0
+                }
+                return sum
+            }
+        }
+        #expect(try readAll() == 200 * 16)
+        #expect(try self.residentKibibytes() > 10_000)
+        environment.giveBackPages()
+        #expect(try self.residentKibibytes() < 1000)
+        #expect(try readAll() == 200 * 16)
+        environment.close()
+        environment.giveBackPages()
+    }
+
+    @Test(
+        "finds its map in a line of /proc/self/maps (proc(5))",
+        arguments: [
+            ("7f00-8f00 r--s 00000000 fe:00 42                  /a b/c.mdb", 42, 0x7f00..<0x8f00),
+            ("7f00-8f00 r--s 00000000 fe:00 43 /c.mdb", 42, nil),
+            ("7f00-8f00 r--s 00001000 fe:00 42 /c.mdb", 42, nil),
+            ("7f00-8f00 rw-p 00000000 fe:00 42 /c.mdb", 42, nil),
+            ("8f00-7f00 r--s 00000000 fe:00 42 /c.mdb", 42, nil), ("", 42, nil),
+            ("x y z s 0", 0, nil),
+        ] as [(String, UInt64, Range<UInt>?)])
+    func mapLine(_ line: String, _ inode: UInt64, _ expected: Range<UInt>?) {
+        #expect(MapFinder.range(of: line, inode: inode) == expected)
     }
 }

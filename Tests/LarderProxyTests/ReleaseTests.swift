@@ -12,7 +12,7 @@ struct ReleaseTests {
         _ session: ScriptedSession, log: LogRecorder, loop: EmbeddedEventLoop
     ) -> ClientConnection {
         let shared = ProxyShared(
-            configuration: ProxyConfiguration(), access: AccessRules(), log: log,
+            configuration: ProxyConfiguration(), access: LocalClients(), log: log,
             connections: ConnectionCount(maximum: 1), clock: { Fixture.now })
         let state = LoopState(shared: shared, counters: LoopCounters(), index: 0, count: 1)
         return ClientConnection(

@@ -21,10 +21,7 @@ struct RequestRouterTests {
         let head = try #require(try parser.parse(&buffer))
         return RequestRouter(configuration).route(
             head, client: .unix, own: Self.own,
-            access: AccessRules([
-                AccessRule(.deny, hosts: [.exactly("closed.example")]),
-                AccessRule(.allow, clients: AddressBlock.loopback),
-            ]))
+            access: ScriptedAccess { $0.host == "closed.example" })
     }
 
     @Test(

@@ -8,7 +8,7 @@ import Testing
 @Suite("Tunnels and upgrades (RFC 9110 §9.3.6, §7.8)")
 struct TunnelTests {
     static func run(
-        access: any AccessPolicy = AccessRules(),
+        access: any AccessPolicy = LocalClients(),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
         _ body: (Fixture, RawOrigin, Peer) async throws -> Void
     ) async throws {
@@ -132,14 +132,10 @@ struct TunnelTests {
         }
     }
 
-    @Test("is judged by the address that a name led to")
+    @Test("is judged by the address that a name led to, with the name")
     func judgedByAddress() async throws {
-        let rules = AccessRules([
-            AccessRule(
-                .deny, hosts: AddressBlock.loopback.map(HostPattern.block)),
-            AccessRule(.allow, clients: AddressBlock.loopback),
-        ])
-        try await Self.run(access: rules) { proxy, origin, client in
+        let access = ScriptedAccess { $0.host == "localhost" && $0.address?.isLoopback == true }
+        try await Self.run(access: access) { proxy, origin, client in
             try await client.send(Self.connect(origin, "localhost"))
             try await client.received("HTTP/1.1 403 Forbidden")
         }

@@ -8,6 +8,7 @@ final class ScriptedUpstream: Upstream {
         struct State: ~Copyable {
             var resumed = 0
             var cancelled = false
+            var onCancel: (@Sendable () -> Void)?
         }
 
         let request: Request
@@ -24,7 +25,18 @@ final class ScriptedUpstream: Upstream {
         var resumed: Int { self.state.withLock { $0.resumed } }
         var isCancelled: Bool { self.state.withLock { $0.cancelled } }
         func resume() { self.state.withLock { $0.resumed += 1 } }
-        func cancel() { self.state.withLock { $0.cancelled = true } }
+        func cancel() {
+            let then = self.state.withLock { state in
+                state.cancelled = true
+                return state.onCancel.take()
+            }
+            then?()
+        }
+
+        /// What is to happen inside the next `cancel`.
+        func onCancel(_ work: @escaping @Sendable () -> Void) {
+            self.state.withLock { $0.onCancel = work }
+        }
 
         // What the origin says.
 
@@ -65,14 +77,24 @@ final class ScriptedUpstream: Upstream {
     }
 
     private let recorded = Mutex<[Fetch]>([])
+    private let answers = Mutex<(@Sendable (Fetch) -> Void)?>(nil)
 
     var fetches: [Fetch] { self.recorded.withLock { $0 } }
+
+    /// Forgets the fetches recorded so far, and whom they call.
+    func forget() { self.recorded.withLock { $0 = [] } }
+
+    /// Has the next fetch answered before `fetch` returns.
+    func onFetch(_ answer: @escaping @Sendable (Fetch) -> Void) {
+        self.answers.withLock { $0 = answer }
+    }
 
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch {
         let fetch = Fetch(request: request, body: body, receiver: receiver)
         self.recorded.withLock { $0.append(fetch) }
+        self.answers.withLock { $0.take() }?(fetch)
         return fetch
     }
 }

@@ -32,6 +32,12 @@ struct Bench {
         return (client, self.session.perform(request, body: nil, client: client))
     }
 
+    /// The key of `/`.
+    var key: CacheKey {
+        CacheKey(
+            method: .get, uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+    }
+
     var fresh: Fields {
         ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Date": HTTPDate.format(self.clock.now())]
     }

@@ -8,17 +8,18 @@ import Synchronization
 final class SlowDisk: ObjectStore {
     final class Sink: ObjectSink {
         private struct State: ~Copyable {
+            /// nil once the sink has ended.
+            var observer: (any ObjectSinkObserver)?
             var given = ByteBuffer()
             var written = 0
             var committed = false
             var abandoned = false
         }
 
-        private let observer: any ObjectSinkObserver
-        private let state = Mutex(State())
+        private let state: Mutex<State>
 
         init(observer: any ObjectSinkObserver) {
-            self.observer = observer
+            self.state = Mutex(State(observer: observer))
         }
 
         var isAbandoned: Bool { self.state.withLock { $0.abandoned } }
@@ -35,7 +36,11 @@ final class SlowDisk: ObjectStore {
 
         func abandon() {
             self.state.withLock { $0.abandoned = true }
-            self.observer.sinkEnded(.abandoned(.byWriter))
+            self.end(.abandoned(.byWriter))
+        }
+
+        func end(_ outcome: SinkOutcome) {
+            self.state.withLock { $0.observer.take() }?.sinkEnded(outcome)
         }
 
         func reader(from offset: UInt64) -> (any BodySource)? {
@@ -48,15 +53,15 @@ final class SlowDisk: ObjectStore {
 
         /// Lets the disk take the next bytes.
         func takes(_ count: Int) {
-            let written = self.state.withLock { state in
+            let (written, observer) = self.state.withLock { state in
                 state.written = min(state.given.readableBytes, state.written + count)
-                return state.written
+                return (state.written, state.observer)
             }
-            self.observer.sink(written: UInt64(written))
+            observer?.sink(written: UInt64(written))
         }
 
         func becomesVisible() {
-            self.observer.sinkEnded(.visible(ObjectID(rawValue: 1)))
+            self.end(.visible(ObjectID(rawValue: 1)))
         }
     }
 
@@ -78,9 +83,22 @@ final class SlowDisk: ObjectStore {
     private let made = Mutex<[Sink]>([])
     var sinks: [Sink] { self.made.withLock { $0 } }
 
-    func lookupResident(_ key: CacheKey) -> [StoredObject]? { [] }
+    private let held = Mutex<[@Sendable () -> Void]?>(nil)
+
+    /// Lets lookups wait until they are told to answer.
+    func holdLookups() { self.held.withLock { $0 = [] } }
+
+    func answerLookups() {
+        for answer in self.held.withLock({ $0.take() }) ?? [] { answer() }
+    }
+
+    func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
-        completion([])
+        let isHeld = self.held.withLock { held in
+            held?.append { completion([]) }
+            return held != nil
+        }
+        if !isHeld { completion([]) }
     }
     func store(
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],

@@ -15,7 +15,7 @@ struct Fixture {
 
     /// Runs `body` with a proxy and drains it, which must leave nothing open.
     static func run(
-        _ session: ScriptedSession = ScriptedSession(), access: any AccessPolicy = AccessRules(),
+        _ session: ScriptedSession = ScriptedSession(), access: any AccessPolicy = LocalClients(),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
         _ body: (Fixture) async throws -> Void
     ) async throws {

@@ -62,46 +62,6 @@ package struct IPAddress: Hashable, Sendable {
     package var isUnspecified: Bool { self.bits == 0 }
 }
 
-/// A block of IP addresses: an address and the number of its leading bits that count (RFC 4632).
-package struct AddressBlock: Hashable, Sendable {
-    package let address: IPAddress
-    package let prefixLength: Int
-
-    /// - Parameter prefixLength: clamped to the width of the address's family.
-    package init(address: IPAddress, prefixLength: Int) {
-        self.address = address
-        self.prefixLength = max(0, min(prefixLength, address.isIPv4 ? 32 : 128))
-    }
-
-    /// The block that `text` writes: `10.0.0.0/8`, `2001:db8::/32`, or one address.
-    package init?(_ text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard let first = parts.first, parts.count <= 2, let address = IPAddress(first) else {
-            return nil
-        }
-        let width = address.isIPv4 ? 32 : 128
-        guard parts.count == 2 else {
-            self.init(address: address, prefixLength: width)
-            return
-        }
-        guard parts[1].utf8.allSatisfy({ $0 &- 0x30 < 10 }), let length = Int(parts[1]),
-            length <= width
-        else { return nil }
-        self.init(address: address, prefixLength: length)
-    }
-
-    package static let loopback = [
-        AddressBlock(address: IPAddress(v4: 0x7F00_0000), prefixLength: 8),
-        AddressBlock(address: IPAddress(v6: 1), prefixLength: 128),
-    ]
-
-    package func contains(_ other: IPAddress) -> Bool {
-        guard other.isIPv4 == self.address.isIPv4 else { return false }
-        let free = (self.address.isIPv4 ? 32 : 128) - self.prefixLength
-        return other.bits >> UInt128(free) == self.address.bits >> UInt128(free)
-    }
-}
-
 extension ASCII {
     /// Only text that begins like an address is worth the system's parser.
     fileprivate static func canBeginAddress(_ byte: UInt8) -> Bool {

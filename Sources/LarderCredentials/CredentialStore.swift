@@ -1,0 +1,151 @@
+/// What happened in a store, in order: what a storage must do to hold the same.
+///
+/// It speaks of permanent credentials only; no other ever reaches a storage.
+package enum CredentialChange: Sendable, Equatable {
+    /// New, or in place of the one of that user.
+    case stored(Credential, ProtectionSpace)
+    case removed(user: String, ProtectionSpace)
+    /// Nil where the space has none any more.
+    case defaultChanged(user: String?, ProtectionSpace)
+}
+
+/// The credentials of a session, by protection space and user: a value.
+///
+/// The first credential of a space is its default until another is made so.
+package struct CredentialStore: Sendable {
+    private struct Space: Sendable {
+        var byUser: [String: Credential] = [:]
+        var defaultUser: String?
+    }
+
+    /// No space is without credentials.
+    private var spaces: [ProtectionSpace: Space] = [:]
+    /// False in an ephemeral session: what is meant to be permanent then lives with the session.
+    private let keepsPermanent: Bool
+
+    package init(keepsPermanent: Bool) {
+        self.keepsPermanent = keepsPermanent
+    }
+
+    // MARK: Reading
+
+    /// The credentials for a space, by user.
+    package func credentials(for space: ProtectionSpace) -> [String: Credential] {
+        self.spaces[space]?.byUser ?? [:]
+    }
+
+    package func defaultCredential(for space: ProtectionSpace) -> Credential? {
+        guard let found = self.spaces[space], let user = found.defaultUser else { return nil }
+        return found.byUser[user]
+    }
+
+    /// Every credential with its space, in no order.
+    package var all: [(space: ProtectionSpace, credential: Credential)] {
+        self.spaces.flatMap { space, held in held.byUser.values.map { (space, $0) } }
+    }
+
+    package var isEmpty: Bool { self.spaces.isEmpty }
+
+    // MARK: Changing
+
+    /// Keeps a credential in place of the one of that user, unless it is meant for one use.
+    @discardableResult
+    package mutating func set(
+        _ credential: Credential, for space: ProtectionSpace
+    ) -> [CredentialChange] {
+        self.set(credential, for: space, asDefault: false)
+    }
+
+    /// Keeps a credential and makes it the space's default.
+    @discardableResult
+    package mutating func setDefault(
+        _ credential: Credential, for space: ProtectionSpace
+    ) -> [CredentialChange] {
+        self.set(credential, for: space, asDefault: true)
+    }
+
+    private mutating func set(
+        _ credential: Credential, for space: ProtectionSpace, asDefault: Bool
+    ) -> [CredentialChange] {
+        guard credential.persistence != .none else { return [] }
+        var held = self.spaces[space] ?? Space()
+        let before = held
+        held.byUser[credential.user] = credential
+        if asDefault || held.defaultUser == nil { held.defaultUser = credential.user }
+        self.spaces[space] = held
+        var changes: [CredentialChange] = []
+        if credential != before.byUser[credential.user] {
+            if self.lasts(credential) {
+                changes.append(.stored(credential, space))
+            } else if self.lasts(before.byUser[credential.user]) {
+                changes.append(.removed(user: credential.user, space))
+            }
+        }
+        return changes + self.defaultChange(in: space, from: before)
+    }
+
+    @discardableResult
+    package mutating func remove(
+        user: String, for space: ProtectionSpace
+    ) -> [CredentialChange] {
+        guard let before = self.spaces[space], let credential = before.byUser[user] else {
+            return []
+        }
+        var held = before
+        held.byUser[user] = nil
+        if held.defaultUser == user { held.defaultUser = nil }
+        self.spaces[space] = held.byUser.isEmpty ? nil : held
+        let removal: [CredentialChange] =
+            self.lasts(credential) ? [.removed(user: user, space)] : []
+        return removal + self.defaultChange(in: space, from: before)
+    }
+
+    /// Forgets what was kept for the session, at its end.
+    package mutating func endSession() {
+        for (space, held) in self.spaces {
+            for (user, credential) in held.byUser where !self.lasts(credential) {
+                self.remove(user: user, for: space)
+            }
+        }
+    }
+
+    /// Puts back what a storage held; see `CredentialStorage.load`.
+    package mutating func restore(_ changes: [CredentialChange]) {
+        for change in changes {
+            switch change {
+            case .stored(let credential, let space):
+                guard self.lasts(credential) else { continue }
+                self.spaces[space, default: Space()].byUser[credential.user] = credential
+            case .removed(let user, let space):
+                self.remove(user: user, for: space)
+            case .defaultChanged(let user, let space):
+                guard let user else {
+                    self.spaces[space]?.defaultUser = nil
+                    continue
+                }
+                guard self.spaces[space]?.byUser[user] != nil else { continue }
+                self.spaces[space]?.defaultUser = user
+            }
+        }
+    }
+
+    private func lasts(_ credential: Credential?) -> Bool {
+        self.keepsPermanent && credential?.persistence == .permanent
+    }
+
+    /// The change of the default, as far as a storage can know of it.
+    private func defaultChange(
+        in space: ProtectionSpace, from before: Space
+    ) -> [CredentialChange] {
+        let now = self.permanentDefault(self.spaces[space])
+        let then = self.permanentDefault(before)
+        return now == then ? [] : [.defaultChanged(user: now, space)]
+    }
+
+    private func permanentDefault(_ held: Space?) -> String? {
+        guard let held, let user = held.defaultUser, self.lasts(held.byUser[user]) else {
+            return nil
+        }
+        return user
+    }
+}

@@ -1,0 +1,155 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// What a head leads to: a stored response that holds or stands in, or the origin's own.
+extension Fetch {
+    /// A stored response that may stand in for what the origin failed to give, and by which rule.
+    ///
+    /// Only one that was to be validated: with nothing to validate, nothing stored is what was asked
+    /// for.
+    func standIn(at now: Timestamp) -> (StoredObject, PolicyReason)? {
+        guard let index = self.order.validating, self.order.stored.indices.contains(index) else {
+            return nil
+        }
+        let object = self.order.stored[index]
+        guard Variance.matches(object.head, self.order.request, configuration: self.policy),
+            let reason = StaleOnError.permits(
+                object.head, request: self.order.request, now: now, configuration: self.policy)
+        else { return nil }
+        return (object, reason)
+    }
+
+    var policy: PolicyConfiguration { self.session.configuration.policy }
+
+    func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        var chosen: StoredObject?
+        for index in indices where self.order.stored.indices.contains(index) {
+            var object = self.order.stored[index]
+            object.head = Validation.freshen(
+                object.head, with: head, requestTime: requestTime, responseTime: now,
+                configuration: self.policy)
+            self.session.store.update(object.id, of: self.order.key, head: object.head)
+            if chosen == nil || index == self.order.validating { chosen = object }
+        }
+        guard let chosen else { return }
+        self.settleStored(chosen, validated: true, status: head.status, reason: nil)
+    }
+
+    func settleStored(
+        _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
+    ) {
+        // Whatever body still comes is of no use to anybody.
+        self.cancelUpstream()
+        self.leaveTable()
+        self.filling.settle(
+            .stored(object, validated: validated, status: status, reason: reason), sink: nil)
+        _ = self.filling.finished(.complete(Fields()))
+        self.upstreamEnded()
+    }
+
+    /// Passes the origin's own answer on, and into the store where it may go.
+    func relay(
+        _ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp
+    ) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        let request = self.order.request
+        for key in Invalidation.keys(
+            request: request, response: head, partition: self.session.partition)
+        {
+            self.session.remove(key)
+        }
+        if request.method == .head { self.compare(head, now: now) }
+        let verdict = Storability.judge(
+            request: request, response: head, bodyLength: bodyLength, now: now,
+            configuration: self.policy)
+        var shared: StoredHead?
+        var reason: PolicyReason?
+        switch verdict {
+        case .storable:
+            shared = StoredHead(
+                storing: head, to: request, requestTime: requestTime, responseTime: now,
+                configuration: self.policy)
+        case .notStorable(let because): reason = because
+        }
+        self.expect(bodyLength, of: head.status)
+        let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
+        self.filling.settle(
+            .response(
+                Filling.Response(
+                    head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
+                    announcedLength: ForwardedHead.announcedLength(head, bodyLength),
+                    shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
+            sink: sink)
+        // It may have ended before the filling had it.
+        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
+        self.noteSharing(shared != nil, now: now)
+        if self.filling.bytesSinceDeserted != nil { self.deserted() }
+    }
+
+    private func expect(_ length: BodyLength, of status: StatusCode) {
+        let isBodyless =
+            self.order.request.method == .head || status.forbidsContent || length == .none
+            || length == .known(0)
+        self.state.withLock { state in
+            state.announced = length
+            state.expectsContent = !isBodyless
+        }
+    }
+
+    /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
+    private func compare(_ head: ResponseHead, now: Timestamp) {
+        let requestTime = self.state.withLock { $0.requestTime }
+        for object in self.order.stored
+        where Variance.matches(object.head, self.order.request, configuration: self.policy) {
+            var stored = object.head
+            switch Validation.effect(
+                ofHead: head, on: stored, bodyLength: object.bodyLength)
+            {
+            case .freshens:
+                stored = Validation.freshen(
+                    stored, with: head, requestTime: requestTime, responseTime: now,
+                    configuration: self.policy)
+            case .invalidates: stored.isInvalidated = true
+            case .none: continue
+            }
+            self.session.store.update(object.id, of: self.order.key, head: stored)
+        }
+    }
+
+    private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
+        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
+        let replaced = Variance.replaced(
+            by: head, among: self.order.stored.map(\.head), configuration: self.policy)
+        let ids = replaced.map { self.order.stored[$0].id }
+        let removals = self.state.withLock { state in
+            state.sinkIsOver = false
+            state.isRelayingStored = true
+            return state.removals
+        }
+        let sink = self.session.store.store(
+            head, for: self.order.key, length: known, replacing: ids, begun: removals,
+            observer: self)
+        if sink == nil {
+            self.state.withLock { state in
+                state.sinkIsOver = true
+                state.isRelayingStored = false
+            }
+        }
+        return sink
+    }
+
+    /// Where a response can be no other client's, those who come next need not wait for each other.
+    private func noteSharing(_ isShared: Bool, now: Timestamp) {
+        guard self.order.isEntered else { return }
+        if isShared {
+            self.session.fillings.forgetUnshared(self.order.key)
+        } else {
+            self.leaveTable()
+            self.session.fillings.noteUnshared(
+                self.order.key, until: now + self.session.configuration.uncollapsedTime)
+        }
+    }
+}

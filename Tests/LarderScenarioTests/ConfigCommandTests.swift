@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+@Suite("larder config", .timeLimit(.minutes(2)))
+struct ConfigCommandTests {
+    @Test("check tells every mistake with its place")
+    func check() async throws {
+        let home = try Home()
+        try home.write("name: a b\nlimits:\n  hed: 64 KiB\n", to: "bad.yaml")
+        let bad = try await home.run("config", "check", home.path + "/bad.yaml")
+        #expect(bad.status == 78)
+        #expect(bad.errText.contains("\(home.path)/bad.yaml:1:7: "))
+        #expect(bad.errText.contains("\(home.path)/bad.yaml:3:3: "))
+        #expect(bad.errText.contains("\"head\""))
+        try home.configure("name: pantry")
+        let good = try await home.run("config", "check", home.configuration)
+        #expect(good.status == 0)
+        #expect(good.outText == "\(home.configuration): no mistakes\n")
+        let missing = try await home.run("config", "check", home.path + "/none.yaml")
+        #expect(missing.status == 78 || missing.status == 66)
+        #expect(missing.errText.contains("there is no such file"))
+    }
+
+    @Test("show tells every value in force and where it comes from")
+    func show() async throws {
+        let home = try Home()
+        try home.configure("name: pantry")
+        let show = try await home.run("config", "show", "--config", home.configuration)
+        #expect(show.status == 0)
+        let name = show.lines.first { $0.hasPrefix("name ") }
+        #expect(name?.contains("pantry") == true)
+        #expect(name?.hasSuffix("\(home.configuration):2") == true)
+        #expect(show.lines.contains { $0.hasPrefix("timeouts.idle ") && $0.hasSuffix("default") })
+        let plain = try await home.run("config", "show", "--json")
+        #expect(plain.status == 0)
+        for line in plain.lines {
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            #expect(object?["origin"] as? String == "default")
+        }
+    }
+
+    @Test("settings describes each; what ships as a file checks out, with and without its marks")
+    func settings() async throws {
+        let home = try Home()
+        let one = try await home.run("config", "settings", "timeouts.idle")
+        #expect(one.status == 0)
+        #expect(one.lines.first == "timeouts.idle: 2 min")
+        let none = try await home.run("config", "settings", "nonsense")
+        #expect(none.status == 1)
+        let yaml = try await home.run("config", "settings", "--yaml")
+        try home.write(yaml.outText, to: "shipped.yaml")
+        let check = try await home.run("config", "check", home.path + "/shipped.yaml")
+        #expect(check.status == 0, "\(check.errText)")
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite("The daemon's life", .timeLimit(.minutes(2)))
+struct DaemonTests {
+    @Test("A port in use ends the start with the reason and status 69")
+    func portInUse() async throws {
+        try await Scene.inTurn {
+            let taken = try await ScriptedOrigin.answering { _ in "" }
+            let home = try Home()
+            try home.configure("listeners: [{address: '\(taken.authority)'}]")
+            let end = try await home.run("serve", "--config", home.configuration)
+            #expect(end.status == 69)
+            #expect(
+                end.errText.contains(
+                    "larder: cannot listen on \(taken.authority): another program listens there; "))
+            #expect(end.errText.split(separator: "\n").count == 1)
+            await taken.stop()
+        }
+    }
+
+    @Test("An unknown setting ends the start with file, line, column, nearest name and status 78")
+    func unknownSetting() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("timeouts:\n  conect: 3s\nlimits:\n  head: 1 B")
+            let end = try await home.run("serve", "--config", home.configuration)
+            #expect(end.status == 78)
+            #expect(end.out.isEmpty)
+            #expect(end.errText.contains("larder: \(home.configuration):3:3: "))
+            #expect(end.errText.contains("\"connect\""))
+            #expect(end.errText.contains("larder: \(home.configuration):5:9: "))
+        }
+    }
+
+    @Test(
+        "SIGHUP puts new access rules into force and drops no connection; a broken file changes nothing"
+    )
+    func reload() async throws {
+        let deny = "access: [{action: deny}]"
+        let isOpen = Event(false)
+        try await Scene.play { request in
+            if request.target == "/slow" { try await isOpen.wait(for: "the barrier") { $0 } }
+            return response(body: request.target, cache: nil)
+        } _: { scene in
+            let kept = try await scene.proxy.connect()
+            try await kept.send(scene.request("GET", "/slow"))
+            try await scene.origin.requests.wait(for: "the request") { $0.count == 1 }
+            try scene.home.configure(deny)
+            scene.proxy.program.signal(SIGHUP)
+            try await scene.proxy.program.said("configuration reloaded")
+            let denied = try await scene.get("/a")
+            #expect(denied.status == 403)
+            try scene.home.configure("acces: []")
+            scene.proxy.program.signal(SIGHUP)
+            try await scene.proxy.program.said("configuration not reloaded")
+            let still = try await scene.get("/a")
+            #expect(still.status == 403)
+            try scene.home.configure("")
+            scene.proxy.program.signal(SIGHUP)
+            // The first connection lives, and is judged by the rules of the moment.
+            isOpen.change { $0 = true }
+            let answer = try await kept.message(to: "GET")
+            #expect(answer.text == "/slow")
+            #expect(scene.origin.connections.value == 1)
+        }
+    }
+
+    @Test("SIGTERM lets an exchange end, and takes no new client")
+    func drain() async throws {
+        let isOpen = Event(false)
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("")
+            let origin = try await ScriptedOrigin.answering { _ in
+                try await isOpen.wait(for: "the barrier") { $0 }
+                return response(body: "late")
+            }
+            let proxy = try await home.serve()
+            let client = try await proxy.connect()
+            try await client.send(ProxyProcess.request("GET", origin.url("/a"), []))
+            let idle = try await proxy.connect()
+            try await origin.requests.wait(for: "the request") { $0.count == 1 }
+            proxy.program.signal(SIGTERM)
+            try await proxy.program.said("stopping")
+            let nothing = try await idle.readAll()
+            #expect(nothing.isEmpty)
+            await #expect(throws: (any Error).self) { _ = try await proxy.connect() }
+            isOpen.change { $0 = true }
+            let answer = try await client.message(to: "GET")
+            #expect(answer.text == "late")
+            #expect(answer["Connection"] == "close")
+            let end = try await proxy.program.ended()
+            #expect(end.status == 0)
+            await origin.stop()
+        }
+    }
+
+    @Test(
+        "The drain ends at its deadline, and a second SIGTERM ends it at once",
+        arguments: [true, false])
+    func deadline(_ isHurried: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("timeouts: {drain: \(isHurried ? "1 h" : "1 s")}")
+            let origin = try await ScriptedOrigin.start { connection in
+                _ = try await connection.request()
+                _ = try await connection.wire.readAll()
+            }
+            let proxy = try await home.serve()
+            let client = try await proxy.connect()
+            try await client.send(ProxyProcess.request("GET", origin.url("/a"), []))
+            try await origin.requests.wait(for: "the request") { $0.count == 1 }
+            proxy.program.signal(SIGTERM)
+            try await proxy.program.said("stopping")
+            if isHurried { proxy.program.signal(SIGTERM) }
+            let end = try await proxy.program.ended()
+            #expect(end.status == 0)
+            let nothing = try await client.readAll()
+            #expect(nothing.isEmpty)
+            await origin.stop()
+        }
+    }
+
+    @Test("A second daemon on the same cache is refused with the first one's pid")
+    func secondDaemon() async throws {
+        try await Scene.play { _ in
+            response(body: "x")
+        } _: { scene in
+            // A file of its own has a control socket of its own, and the cache of its session.
+            try scene.home.write("listeners: [{address: '127.0.0.1:0'}]\n", to: "other.yaml")
+            let end = try await scene.home.run(
+                "serve", "--config", scene.home.path + "/other.yaml")
+            #expect(end.status == 69)
+            #expect(end.errText.contains("\(scene.proxy.program.pid)"))
+            #expect(end.errText.contains(scene.home.cache))
+            let again = try await scene.home.run("serve", "--config", scene.home.configuration)
+            #expect(again.status == 69)
+            let answer = try await scene.get("/a")
+            #expect(answer.text == "x")
+        }
+    }
+
+    @Test("The access log is written, opened anew on SIGHUP, and stays one line an exchange")
+    func accessLog() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let file = home.path + "/access.log"
+            try home.configure("log: {access: {format: squid, to: \(file)}}")
+            let origin = try await ScriptedOrigin.answering { _ in response(body: "x") }
+            let proxy = try await home.serve()
+            _ = try await proxy.get(origin.url("/one"))
+            try FileManager.default.moveItem(atPath: file, toPath: file + ".1")
+            proxy.program.signal(SIGHUP)
+            try await proxy.program.said("configuration reloaded")
+            _ = try await proxy.get(origin.url("/two"), "User-Agent: a\\x0Ab")
+            #expect(try await proxy.stop().status == 0)
+            let old = try String(contentsOfFile: file + ".1", encoding: .utf8)
+            let new = try String(contentsOfFile: file, encoding: .utf8)
+            let both = old + new
+            #expect(both.split(separator: "\n").count == 2)
+            #expect(both.contains("TCP_MISS/200 "))
+            #expect(both.contains("GET \(origin.url("/one")) "))
+            #expect(new.contains("GET \(origin.url("/two")) "))
+            await origin.stop()
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A cache's place that is no good, and how it comes to be so.
+enum BadPlace: String, CaseIterable, Sendable {
+    case underFile, isFile, notWritable, missingParent
+}
+
+@Suite("A cache that cannot cache is still a proxy", .timeLimit(.minutes(2)))
+struct DiskTests {
+    /// Plays with a cache directory named in the configuration.
+    private func play(
+        _ directory: @escaping (Home) throws -> String,
+        _ body: (ProxyProcess, ScriptedOrigin, Home) async throws -> Void
+    ) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let path = try directory(home)
+            try home.configure("sessions: {default: {cache: {directory: '\(path)', disk: 64 MiB}}}")
+            let origin = try await ScriptedOrigin.answering { request in
+                response(body: request.target + String(repeating: "x", count: 200_000))
+            }
+            let proxy = try await home.serve()
+            do {
+                try await body(proxy, origin, home)
+            } catch {
+                Issue.record("\(error); the proxy said: \(proxy.log)")
+            }
+            let end = try await proxy.stop()
+            #expect(end.status == 0)
+            await origin.stop()
+        }
+    }
+
+    @Test(
+        "A file that is not LMDB is moved aside, said once, and the proxy caches",
+        arguments: ["junk", "truncated"])
+    func notLMDB(_ kind: String) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("")
+            let origin = try await ScriptedOrigin.answering { _ in response(body: "x") }
+            let file = home.cache + "/cache.mdb"
+            if kind == "junk" {
+                try FileManager.default.createDirectory(
+                    atPath: home.cache, withIntermediateDirectories: true)
+                try Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(
+                    to: URL(fileURLWithPath: file))
+            } else {
+                let before = try await home.serve()
+                _ = try await before.get(origin.url("/old"))
+                _ = try await before.stop()
+                guard unsafe truncate(file, 5_000) == 0 else {
+                    throw TimedOut(description: "truncate")
+                }
+            }
+            let proxy = try await home.serve()
+            for _ in 0..<2 {
+                let answer = try await proxy.get(origin.url("/a"))
+                #expect(answer.text == "x")
+            }
+            let hit = try await proxy.getStored(origin.url("/a"))
+            #expect(hit.text == "x")
+            let end = try await proxy.stop()
+            #expect(end.status == 0)
+            #expect(end.errText.components(separatedBy: "cache file set aside").count == 2)
+            let files = try FileManager.default.contentsOfDirectory(atPath: home.cache)
+            #expect(files.contains("cache.mdb"))
+            #expect(
+                files.filter {
+                    $0.hasPrefix("cache.mdb.") || $0.contains("aside") || $0.contains("bad")
+                }.count == 1, "\(files)")
+            let again = try await home.serve()
+            let kept = try await again.get(origin.url("/a"))
+            #expect(kept["Cache-Status"]?.contains("hit") == true)
+            _ = try await again.stop()
+            #expect(!again.log.contains("set aside"))
+            await origin.stop()
+        }
+    }
+
+    @Test(
+        "A place that is no good is said once, and everything else goes on",
+        arguments: BadPlace.allCases)
+    func badPlace(_ place: BadPlace) async throws {
+        let isRoot = geteuid() == 0
+        try await self.play { home in
+            let base = home.path + "/place"
+            switch place {
+            case .underFile, .isFile:
+                try Data([1]).write(to: URL(fileURLWithPath: base))
+                return place == .isFile ? base : base + "/below"
+            case .notWritable:
+                // The superuser may write anywhere but there.
+                guard !isRoot else { return "/proc/larder-cache" }
+                try FileManager.default.createDirectory(
+                    atPath: base, withIntermediateDirectories: true)
+                guard unsafe chmod(base, 0o500) == 0 else { throw TimedOut(description: "chmod") }
+                return base + "/below"
+            case .missingParent:
+                return base + "/a/b/c"
+            }
+        } _: { proxy, origin, _ in
+            let miss = try await proxy.get(origin.url("/a"))
+            #expect(miss.status == 200)
+            #expect(miss.body.count == 200_002)
+            let hit = try await proxy.getStored(origin.url("/a"))
+            #expect(hit.body.count == 200_002)
+            let isSaid = proxy.log.components(separatedBy: "caching in memory only").count - 1
+            #expect(isSaid == (place == .missingParent ? 0 : 1))
+        }
+    }
+
+    /// A file system of its own below `path`; nil where that is not permitted.
+    private func mount(_ path: String, _ options: String) async throws -> Bool {
+        guard geteuid() == 0 else { return false }
+        let mount = try Program(
+            "/bin/mount", ["-t", "tmpfs", "-o", options, "larder-test", path], environment: [:])
+        return try await mount.ended().status == 0
+    }
+
+    private func unmount(_ path: String) async throws {
+        try await Program("/bin/umount", ["-l", path], environment: [:]).ended()
+    }
+
+    @Test("A full disk is said once; the proxy forwards, and what it stored stays whole")
+    func fullDisk() async throws {
+        let place = try Home()
+        let path = place.path + "/disk"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        guard try await self.mount(path, "size=4m") else {
+            return withKnownIssue("not permitted to mount a small disk", isIntermittent: true) {}
+        }
+        try await self.play({ _ in path + "/cache" }) { proxy, origin, _ in
+            for i in 0..<60 {
+                let answer = try await proxy.get(origin.url("/\(i)"))
+                #expect(answer.status == 200)
+                #expect(answer.text.hasPrefix("/\(i)x"))
+                #expect(answer.body.count == 200_001 + "\(i)".count)
+            }
+            try await proxy.program.said("nothing is stored on disk for now")
+            #expect(
+                proxy.log.components(separatedBy: "nothing is stored on disk for now").count == 2)
+            // What lies in memory is served on.
+            let last = try await proxy.getStored(origin.url("/59"))
+            #expect(last.text.hasPrefix("/59x"))
+        }
+        try await self.unmount(path)
+    }
+
+    @Test("A read-only disk is said once, and the proxy forwards")
+    func readOnlyDisk() async throws {
+        let place = try Home()
+        let path = place.path + "/disk"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        guard try await self.mount(path, "ro,size=4m") else {
+            return withKnownIssue("not permitted to mount a small disk", isIntermittent: true) {}
+        }
+        try await self.play({ _ in path + "/cache" }) { proxy, origin, _ in
+            let answer = try await proxy.get(origin.url("/a"))
+            #expect(answer.body.count == 200_002)
+            #expect(proxy.log.components(separatedBy: "caching in memory only").count == 2)
+        }
+        try await self.unmount(path)
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@Suite("larder run", .timeLimit(.minutes(2)))
+struct RunCommandTests {
+    /// A client in shell: bash speaks TCP by itself, so nothing else needs to be installed.
+    private static func client(_ urls: [String], exit status: Int = 0) -> [String] {
+        let script = """
+            hop=${http_proxy#http://}
+            for url in "$@"; do
+              host=${url#http://}; host=${host%%/*}
+              exec 3<>/dev/tcp/${hop%:*}/${hop#*:}
+              printf 'GET %s HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n' "$url" "$host" >&3
+              cat <&3
+              exec 3>&-
+            done
+            exit \(status)
+            """
+        return ["bash", "-c", script, "client"] + urls
+    }
+
+    @Test(
+        "The command's output and exit status are passed on, with a summary of what was saved",
+        arguments: [0, 7])
+    func passesOn(_ status: Int) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let origin = try await ScriptedOrigin.answering { _ in
+                response("200 OK", body: String(repeating: "x", count: 1_024))
+            }
+            let url = origin.url("/a")
+            let first = try await home.start(["run", "--"] + Self.client([url], exit: status))
+                .ended()
+            #expect(first.status == Int32(status))
+            #expect(first.outText.contains("HTTP/1.1 200 OK"))
+            #expect(
+                first.errText.contains("larder: 1 request: 0 hits, 1 missed; 0 B of 1 KiB saved"))
+            let second = try await home.start(["run", "--"] + Self.client([url], exit: status))
+                .ended()
+            #expect(second.status == Int32(status))
+            #expect(second.outText.contains("Cache-Status: larder; hit; ttl="))
+            #expect(
+                second.errText.contains("larder: 1 request: 1 hit, 0 missed; 1 KiB of 1 KiB saved"))
+            let quiet = try await home.start(["run", "--quiet", "--", "true"]).ended()
+            #expect(quiet.status == 0)
+            #expect(quiet.err.isEmpty)
+            #expect(origin.count == 1)
+            await origin.stop()
+        }
+    }
+
+    @Test("The environment leads to the proxy in both cases, without exceptions")
+    func environment() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let script =
+                "test \"$http_proxy\" = \"$HTTPS_PROXY\" -a -z \"$NO_PROXY$no_proxy\" && echo $ftp_proxy"
+            let run = try await home.start(["run", "--quiet", "--", "sh", "-c", script]).ended()
+            #expect(run.status == 0)
+            #expect(run.outText.hasPrefix("http://127.0.0.1:"))
+        }
+    }
+
+    @Test("The command has what it was given, and nothing of the proxy's")
+    func descriptors() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let script =
+                "exec 3</dev/null; exec \(Program.larder) run --quiet -- ls -l /proc/self/fd"
+            let run = try await Program("/bin/sh", ["-c", script], environment: home.environment)
+                .ended()
+            #expect(run.status == 0)
+            #expect(!run.outText.contains("socket:"))
+            #expect(!run.outText.contains("cache.mdb"))
+            #expect(run.lines.contains { $0.hasSuffix(" 3 -> /dev/null") })
+        }
+    }
+
+    @Test(
+        "A command that is not there is 127, one that a signal ends 128 and its number",
+        arguments: [
+            (["/nowhere/command"], 127), (["sh", "-c", "kill -TERM $$"], 143), ([], 64),
+        ] as [([String], Int32)])
+    func endings(_ command: [String], _ status: Int32) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let run = try await home.start(["run", "--"] + command).ended()
+            #expect(run.status == status)
+        }
+    }
+
+    @Test("An ephemeral session leaves no file made or changed anywhere")
+    func ephemeral() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let origin = try await ScriptedOrigin.answering { _ in response(body: "secret") }
+            let before = home.tree
+            let url = origin.url("/a")
+            let run = try await home.start(
+                ["run", "--session", "ephemeral", "--"] + Self.client([url, url])
+            ).ended()
+            #expect(run.status == 0)
+            #expect(run.errText.contains("larder: 2 requests: 1 hit, 1 missed;"))
+            #expect(origin.count == 1)
+            #expect(home.tree == before)
+            await origin.stop()
+        }
+    }
+
+    @Test(
+        "An ephemeral session opens nothing for writing",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+    func ephemeralTraced() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let origin = try await ScriptedOrigin.answering { _ in response(body: "secret") }
+            // The trace itself lies outside of what is looked at.
+            let trace = try Home()
+            let file = trace.path + "/trace"
+            let client = Self.client([origin.url("/a")])
+            let run = try await home.start(
+                [
+                    "-f", "-qq", "-o", file, "-e",
+                    "trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mknod,mknodat,truncate,ftruncate",
+                    Program.larder, "run", "--session", "ephemeral", "--",
+                ] + client, path: "/usr/bin/strace"
+            ).ended()
+            guard run.status == 0 else {
+                return withKnownIssue(
+                    "strace is not permitted here: \(run.errText)", isIntermittent: true
+                ) {}
+            }
+            #expect(run.outText.contains("secret"))
+            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+            let writes = lines.filter { line in
+                let isOpen = line.contains(" open(") || line.contains(" openat(")
+                guard isOpen else { return line.contains("(") && !line.contains(" = -1 ") }
+                let isWriting =
+                    line.contains("O_WRONLY") || line.contains("O_RDWR") || line.contains("O_CREAT")
+                return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")
+                    && !line.contains(" = -1 ")
+            }.filter { !$0.contains("resumed>") && !$0.contains("--- SIG") && !$0.contains("+++ ") }
+            #expect(writes.isEmpty, "\(writes.prefix(5))")
+            await origin.stop()
+        }
+    }
+}

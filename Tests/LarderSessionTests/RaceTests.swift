@@ -1,0 +1,192 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Testing
+
+@testable import LarderSession
+
+@Suite("A client that comes late gets what it may reuse, whole")
+struct LateClientTests {
+    @Test("a response that must be validated is not joined once its head is there (RFC 9111 §4)")
+    func noCache() {
+        let bench = Bench()
+        let first = bench.perform().client
+        let waiting = bench.perform().client
+        let fetch = bench.upstream.fetches[0]
+        fetch.head(200, ["Cache-Control": "no-cache", "ETag": "\"a\""])
+        fetch.piece("hello")
+        bench.perform()
+        #expect(bench.upstream.fetches.count == 2)
+        fetch.finish()
+        #expect(first.wholeBody == "hello")
+        #expect(waiting.wholeBody == "hello")
+    }
+
+    @Test("a response that has become stale on its way is not joined (RFC 9111 §4.2)")
+    func stale() {
+        let bench = Bench()
+        bench.perform()
+        let fetch = bench.upstream.fetches[0]
+        fetch.head(200, bench.fresh)
+        bench.clock.advance(.seconds(59))
+        bench.perform()
+        #expect(bench.upstream.fetches.count == 1)
+        bench.clock.advance(.seconds(2))
+        bench.perform()
+        #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test("who comes while the last client's leaving ends the fetch makes one of its own")
+    func joinsAtTheEnd() {
+        let bench = Bench()
+        let (_, exchange) = bench.perform()
+        let fetch = bench.upstream.fetches[0]
+        fetch.head(200, bench.fresh, length: .known(1_000_000))
+        fetch.piece("01234")
+        let late = RecordingClient()
+        fetch.onCancel { bench.perform(client: late) }
+        exchange.cancel()
+        #expect(fetch.isCancelled)
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches.last?.answer(200, bench.fresh, "whole")
+        #expect(late.wholeBody == "whole")
+    }
+}
+
+@Suite("A fetch minds which of its requests is under way")
+struct RepeatedRequestTests {
+    @Test("a 304 that comes before the request was said to be under way, and selects nothing")
+    func earlyRepetition() {
+        let bench = Bench()
+        bench.perform()
+        bench.upstream.fetches[0].answer(200, bench.fresh, "hello")
+        bench.clock.advance(.seconds(61))
+        bench.upstream.onFetch { $0.answer(304, ["ETag": "\"other\""]) }
+        let (_, exchange) = bench.perform()
+        let (early, repeated) = (bench.upstream.fetches[1], bench.upstream.fetches[2])
+        #expect(early.isCancelled)
+        repeated.head(200, ["Cache-Control": "no-store"])
+        exchange.cancel()
+        #expect(repeated.isCancelled)
+    }
+
+    @Test("a stored response does not stand in for an answer to a condition of the client's own")
+    func condition() {
+        let bench = Bench()
+        bench.perform()
+        bench.upstream.fetches[0].answer(
+            200, ["Cache-Control": "max-age=1, stale-if-error=100", "ETag": "\"a\""], "old")
+        bench.clock.advance(.seconds(10))
+        let client = bench.perform("/", ["If-Match": "\"b\""]).client
+        bench.upstream.fetches[1].fail(.connectionRefused)
+        #expect(client.failure?.status == .badGateway)
+    }
+
+    @Test("a response without content is heard to its end: its connection can be used again")
+    func bodyless() {
+        let bench = Bench()
+        let head = bench.perform(method: .head).client
+        bench.upstream.fetches[0].head(200, length: .known(5))
+        #expect(head.status == 200)
+        #expect(!bench.upstream.fetches[0].isCancelled)
+        bench.upstream.fetches[0].finish()
+        let empty = bench.perform(method: .post).client
+        bench.upstream.fetches[1].head(200, length: .known(0))
+        #expect(empty.status == 200)
+        #expect(!bench.upstream.fetches[1].isCancelled)
+        bench.upstream.fetches[1].finish()
+        #expect(bench.session.counters().openFetches == 0)
+    }
+}
+
+@Suite("A removal reaches fetches under way (RFC 9111 §4.4)")
+struct RemovalTests {
+    @Test("nobody joins a fetch for a key that was removed since it began")
+    func key() {
+        let bench = Bench()
+        let first = bench.perform().client
+        bench.session.remove(bench.key) { _ in }
+        let second = bench.perform().client
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches[0].answer(200, bench.fresh, "old")
+        bench.upstream.fetches[1].answer(200, bench.fresh, "new")
+        #expect(first.wholeBody == "old")
+        #expect(second.wholeBody == "new")
+        #expect(bench.perform().client.wholeBody == "new")
+    }
+
+    @Test("nor for one that a predicate covers; others are joined")
+    func predicate() {
+        let bench = Bench()
+        bench.perform("/a")
+        bench.perform("/b")
+        bench.session.removeAll(where: { $0.parts.uri.hasSuffix("/a") }, { _ in })
+        bench.perform("/a")
+        bench.perform("/b")
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
+    @Test("an unsafe method's success counts as a removal")
+    func unsafe() {
+        let bench = Bench()
+        bench.perform()
+        bench.perform(method: .post)
+        bench.upstream.fetches[1].answer(200)
+        bench.perform()
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
+    @Test("who was looking in the store when a key was removed leads nobody to what it found")
+    func lookup() {
+        let disk = SlowDisk()
+        disk.holdLookups()
+        let bench = Bench(store: disk)
+        bench.perform()
+        bench.session.remove(bench.key) { _ in }
+        disk.answerLookups()
+        disk.holdLookups()
+        bench.perform()
+        disk.answerLookups()
+        #expect(bench.upstream.fetches.count == 2)
+    }
+}
+
+@Suite("Memory of a filling is bounded by what it costs")
+struct FillingMemoryTests {
+    @Test("small pieces share a buffer")
+    func gathered() {
+        var body = FillingState(window: .kibibytes(64))
+        let reader = body.addReader()
+        for number in 0..<1000 {
+            var piece = ByteBuffer()
+            piece.reserveCapacity(16_384)
+            piece.writeInteger(UInt8(truncatingIfNeeded: number))
+            _ = body.append(piece)
+            _ = body.demand()
+        }
+        var read: [UInt8] = []
+        var pieces = 0
+        while case .body(.piece(let piece)) = body.next(reader).step {
+            read += piece.readableBytesView
+            pieces += 1
+        }
+        #expect(read == (0..<1000).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(pieces == 1)
+    }
+
+    @Test("what only its own client may have is let go as it is read")
+    func unshared() {
+        var body = FillingState(window: .mebibytes(2))
+        body.becomesUnshared()
+        let reader = body.addReader()
+        for _ in 0..<3 {
+            _ = body.append(ByteBuffer(repeating: 1, count: 65_536))
+            #expect(body.demand() == .more)
+            _ = body.next(reader)
+            #expect(body.base == body.end)
+        }
+        for _ in 0..<4 { _ = body.append(ByteBuffer(repeating: 1, count: 65_536)) }
+        #expect(body.demand() == .pause)
+    }
+}
