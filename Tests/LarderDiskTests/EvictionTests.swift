@@ -146,6 +146,17 @@ struct EvictionTests {
         await store.closed()
     }
 
+    @Test("lets no more large bodies go than it takes, though their room comes free later")
+    func large() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(32))
+        let body = pattern(4 << 20)
+        for i in 0..<10 { await store.put(cacheKey("\(i)"), body) }
+        // Seven have room below the mark at which eviction begins.
+        let disk = try #require(store.statistics().disk)
+        #expect((2...5).contains(disk.evictions), "\(disk.evictions) of 10 evicted")
+        await store.closed()
+    }
+
     @Test("frees the room of what was purged for what comes")
     func reuse() async throws {
         let store = try self.world.open(self.directory, capacity: .mebibytes(32))

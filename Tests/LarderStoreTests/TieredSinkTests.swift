@@ -34,6 +34,25 @@ struct TieredSinkTests {
         #expect(tiers.disk.ids("a").count == 1)
     }
 
+    @Test(
+        "lets go of its observer at the end, though the sink is still held",
+        arguments: [true, false])
+    func observerReleased(commits: Bool) {
+        let tiers = Tiers()
+        weak var released: RecordingObserver?
+        var held: (any ObjectSink)?
+        do {
+            let (sink, observer) = self.begin(tiers)
+            held = sink
+            released = observer
+            sink?.write(Sample.body(10))
+            if commits { sink?.commit(trailers: Fields()) } else { sink?.abandon() }
+            #expect(observer.heard.outcomes.count == 1)
+        }
+        #expect(released == nil)
+        #expect(held != nil)
+    }
+
     @Test("goes on in memory when the lower tier refuses")
     func refused() {
         let tiers = Tiers()

@@ -1,6 +1,6 @@
 """A small FTP server on loopback, read-only, passive mode only (RFC 959, RFC 2428, RFC 3659).
 
-It counts transfers, so that it can bear witness of what reached the origin.
+It notes transfers, so that it can bear witness of what reached the origin.
 """
 
 import os
@@ -91,7 +91,7 @@ class Session(socketserver.StreamRequestHandler):
         port = self.listen()
         self.reply(227, f"Entering Passive Mode (127,0,0,1,{port >> 8},{port & 255})")
 
-    def send(self, content):
+    def send(self, verb, argument, content):
         if self.listener is None:
             return self.reply(425, "PASV or EPSV first")
         self.reply(150, "here it comes")
@@ -100,7 +100,7 @@ class Session(socketserver.StreamRequestHandler):
             connection.sendall(content)
         self.listener.close()
         self.listener = None
-        self.server.note_transfer()
+        self.server.note_transfer(verb, argument)
         return self.reply(226, "done")
 
     def do_list(self, argument):
@@ -113,19 +113,20 @@ class Session(socketserver.StreamRequestHandler):
             mode = "drwxr-xr-x" if entry.is_dir() else "-rw-r--r--"
             when = time.strftime("%b %d %H:%M", time.gmtime(facts.st_mtime))
             lines.append(f"{mode} 1 ftp ftp {facts.st_size:12} {when} {entry.name}\r\n")
-        return self.send("".join(lines).encode())
+        return self.send("LIST", argument, "".join(lines).encode())
 
     def do_nlst(self, argument):
         folder = self.path("" if argument.startswith("-") else argument)
         if folder is None:
             return self.reply(550, "no such directory")
-        return self.send("".join(f"{e.name}\r\n" for e in sorted(folder.iterdir())).encode())
+        names = "".join(f"{entry.name}\r\n" for entry in sorted(folder.iterdir()))
+        return self.send("NLST", argument, names.encode())
 
     def do_retr(self, argument):
         found = self.path(argument)
         if found is None or not found.is_file():
             return self.reply(550, "no such file")
-        return self.send(found.read_bytes())
+        return self.send("RETR", argument, found.read_bytes())
 
     def do_quit(self, _):
         self.reply(221, "goodbye")
@@ -140,13 +141,13 @@ class FTPServer(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Session)
         self.tree = pathlib.Path(tree).resolve()
         self.lock = threading.Lock()
-        self.transfers = 0
+        self.log = []
         self.port = self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
-    def note_transfer(self):
+    def note_transfer(self, verb, argument):
         with self.lock:
-            self.transfers += 1
+            self.log.append((verb, 226, argument))
 
     def stop(self):
         self.shutdown()
