@@ -25,11 +25,20 @@ package struct StoredHead: Sendable, Equatable {
     /// Forces validation before every reuse, whatever the fields say: an unsafe request or a purge
     /// made it so (RFC 9111 §4.4 "mark as invalid").
     package var isInvalidated: Bool
+    /// Which bytes of the representation are stored, where not all of them are
+    /// (RFC 9111 §3.3); nil for a complete response.
+    ///
+    /// `status` and `fields` are those of the whole then: 200, and no `Content-Range`.
+    package var extent: StoredExtent?
+    /// Path and query of the request that it answers, where the key says less than that: the
+    /// response has `No-Vary-Search`.
+    package var pathAndQuery: String?
 
     package init(
         method: Method = .get, status: StatusCode, reason: String = "", fields: Fields,
         varyingFields: Fields = Fields(), requestTime: Timestamp, responseTime: Timestamp,
-        storedTime: Timestamp? = nil, isInvalidated: Bool = false
+        storedTime: Timestamp? = nil, isInvalidated: Bool = false,
+        extent: StoredExtent? = nil, pathAndQuery: String? = nil
     ) {
         self.method = method
         self.status = status
@@ -40,5 +49,7 @@ package struct StoredHead: Sendable, Equatable {
         self.responseTime = responseTime
         self.storedTime = storedTime ?? responseTime
         self.isInvalidated = isInvalidated
+        self.extent = extent
+        self.pathAndQuery = pathAndQuery
     }
 }

@@ -70,7 +70,8 @@ extension ClientConnection {
                 feed.end(trailers: Fields())
             }
         }
-        let handle = self.session.perform(request, body: body, client: client)
+        let handle = self.session.perform(
+            request, body: body, options: ExchangeOptions(), client: client)
         if self.exchange?.number == number {
             self.exchange?.handle = handle
         } else if self.state.isClosed {

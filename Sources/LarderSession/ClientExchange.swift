@@ -17,6 +17,7 @@ final class ClientExchange: Exchange {
     private let session: Session
     private let request: Request
     private let body: (any BodySource)?
+    private let options: ExchangeOptions
     private let client: any ExchangeClient
     private let key: CacheKey
     /// The table of fillings, as it was before the store was asked.
@@ -24,11 +25,13 @@ final class ClientExchange: Exchange {
     private let state = Mutex(State())
 
     init(
-        session: Session, request: Request, body: (any BodySource)?, client: any ExchangeClient
+        session: Session, request: Request, body: (any BodySource)?, options: ExchangeOptions,
+        client: any ExchangeClient
     ) {
         self.session = session
         self.request = request
         self.body = body
+        self.options = options
         self.client = client
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

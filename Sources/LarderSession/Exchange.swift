@@ -1,4 +1,5 @@
 package import LarderHTTP
+package import LarderPolicy
 package import NIOCore
 
 /// Performs exchanges: a session, seen by one of its doors.
@@ -15,8 +16,19 @@ package protocol ExchangeSession: AnyObject, Sendable {
     ///     the content is wanted (the moment for `100 Continue`); it is never asked for when the
     ///     answer needs none of it.
     func perform(
-        _ request: Request, body: (any BodySource)?, client: any ExchangeClient
+        _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
+        client: any ExchangeClient
     ) -> any Exchange
+}
+
+/// What a door asks of one exchange beside the request itself.
+package struct ExchangeOptions: Sendable {
+    /// Takes the place of the session's own policy; nil: that one.
+    package var cachePolicy: RequestCachePolicy?
+
+    package init(cachePolicy: RequestCachePolicy? = nil) {
+        self.cachePolicy = cachePolicy
+    }
 }
 
 /// An exchange under way, as its client holds it.

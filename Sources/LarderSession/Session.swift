@@ -33,10 +33,11 @@ package final class Session: ExchangeSession {
     }
 
     package func perform(
-        _ request: Request, body: (any BodySource)?, client: any ExchangeClient
+        _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
+        client: any ExchangeClient
     ) -> any Exchange {
         let exchange = ClientExchange(
-            session: self, request: request, body: body, client: client)
+            session: self, request: request, body: body, options: options, client: client)
         exchange.begin()
         return exchange
     }

@@ -39,6 +39,8 @@ package struct StoredObject: Sendable {
     package var key: CacheKey
     package var head: StoredHead
     package var trailers: Fields
+    /// Of the whole representation; for partial content of unknown length, where its last stored
+    /// byte ends.
     package var bodyLength: UInt64
     package var tier: StoreTier
     /// How often it was used to answer a client.
@@ -79,7 +81,8 @@ package struct ResidentObject: Sendable {
 package protocol StoredBody: Sendable {
     /// The whole body where it lies in memory, ready to be written; nil where it must be read.
     var resident: ByteBuffer? { get }
-    /// A source of the bytes in `range`, which must lie inside the body.
+    /// A source of the bytes in `range`, which must lie inside the body, and inside one of the ranges
+    /// of the extent where the response is partial.
     ///
     /// It reads in bounded pieces, verifies each checksum before it hands out a byte, never blocks
     /// its caller, and holds no transaction between two pieces.
@@ -102,6 +105,8 @@ package protocol ObjectStore: AnyObject, Sendable {
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
     /// Begins to store a response. nil: not here (too large, no room, store broken).
     ///
+    /// Where `head.extent` is set, it names one range, and the bytes written are those of that range.
+    ///
     /// - Parameters:
     ///   - length: the body's length where it is known.
     ///   - replacing: the variants that the new response takes the place of, removed in the same
@@ -122,7 +127,23 @@ package protocol ObjectStore: AnyObject, Sendable {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)?
+    /// Begins to add bytes to a stored partial response, from `offset` on; nil: not here (it is
+    /// gone, complete by now, or would become too large).
+    ///
+    /// What is added becomes visible when the sink commits or keeps: the extent grows by it, and is
+    /// dropped (nil) once nothing is missing. Bytes that are there already may be written again; they
+    /// must be the same.
+    ///
+    /// - Parameters:
+    ///   - length: how many bytes will come, where that is known.
+    ///   - completeLength: the length of the whole representation, where it is known.
+    func extend(
+        _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
+        completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)?
     /// Replaces the head of a stored response (a 304 freshened it, or it was invalidated).
+    ///
+    /// Its extent stays what it is: that is the store's own knowledge.
     func update(_ id: ObjectID, of key: CacheKey, head: StoredHead)
     /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
     /// removed once no later lookup can find them.
@@ -143,7 +164,18 @@ package protocol ObjectStore: AnyObject, Sendable {
     func close(_ completion: @escaping @Sendable () -> Void)
 }
 
+extension ObjectSink {
+    package func keep(completeLength: UInt64?) { self.abandon() }
+}
+
 extension ObjectStore {
+    package func extend(
+        _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
+        completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        nil
+    }
+
     package func residentObjects() -> [ResidentObject] { [] }
 
     /// For a store that lies below another, which minds the order for it.
@@ -170,6 +202,10 @@ package protocol ObjectSink: AnyObject, Sendable {
     func write(_ piece: ByteBuffer)
     /// The body is whole: make the response visible.
     func commit(trailers: Fields)
+    /// The body broke off: what came of it stays, as partial content.
+    ///
+    /// - Parameter completeLength: the length of the whole representation, where it is known.
+    func keep(completeLength: UInt64?)
     /// Forget it all. Also what happens when the sink is released without `commit`.
     func abandon()
     /// A reader of the bytes from `offset` on that the sink has already reported as written, for

@@ -29,7 +29,8 @@ struct Bench {
             method: method,
             uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: path),
             fields: fields)
-        return (client, self.session.perform(request, body: nil, client: client))
+        return (client, self.session.perform(
+            request, body: nil, options: ExchangeOptions(), client: client))
     }
 
     /// The key of `/`.

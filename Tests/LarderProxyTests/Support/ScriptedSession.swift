@@ -71,7 +71,8 @@ final class ScriptedSession: ExchangeSession {
     }
 
     func perform(
-        _ request: Request, body: (any BodySource)?, client: any ExchangeClient
+        _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
+        client: any ExchangeClient
     ) -> any Exchange {
         let exchange = ScriptedExchange(request, body, client)
         self.exchanges.change { $0.append(exchange) }
