@@ -26,6 +26,7 @@ package enum Variance {
     package static func matches(
         _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
     ) -> Bool {
+        if configuration.ignored.contains(.vary) { return true }
         let semantic = configuration.semanticVary
         return self.varies(head.fields).allSatisfy { member in
             guard case .field(let name) = member else { return false }
@@ -103,6 +104,7 @@ package enum Variance {
         by new: StoredHead, among stored: [StoredHead],
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
+        if configuration.ignored.contains(.vary) { return Array(stored.indices) }
         let names = self.varies(new.fields)
         var replaced = Set<Int>()
         for (index, old) in stored.enumerated() {
