@@ -41,6 +41,7 @@ extension Fetch {
     func settleStored(
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
+        if let reason { self.session.live.reasons.add(reason) }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -72,7 +73,9 @@ extension Fetch {
             shared = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
-        case .notStorable(let because): reason = because
+        case .notStorable(let because):
+            reason = because
+            self.session.live.reasons.add(because)
         }
         self.expect(bodyLength, of: head.status)
         let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
