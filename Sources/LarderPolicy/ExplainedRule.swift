@@ -27,8 +27,16 @@ package struct ExplainedRule: Sendable, Equatable {
 
 /// The rules that speak in a request (RFC 9111 §5.2.1, RFC 9110 §13).
 enum RequestRules {
-    static func of(_ request: Request) -> [ExplainedRule] {
+    static func of(
+        _ request: Request, _ policy: RequestCachePolicy = .useProtocol
+    ) -> [ExplainedRule] {
         var rules: [ExplainedRule] = []
+        if policy != .useProtocol {
+            rules.append(
+                ExplainedRule(
+                    .configuration, policy.rawValue, "is the request cache policy",
+                    PolicyReason.returnCacheElseLoad.section))
+        }
         func add(_ subject: String, _ meaning: String, _ source: String) {
             rules.append(ExplainedRule(.request, subject, meaning, source))
         }

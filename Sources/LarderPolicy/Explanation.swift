@@ -18,6 +18,8 @@ package struct Explanation: Sendable, Equatable {
         package var rules: [ExplainedRule]
         /// `ETag` and `Last-Modified`, as they stand.
         package var validators: [String]
+        /// What cache rules and other settings changed about it, in lines for people.
+        package var overrides: [String]
     }
 
     package var verdict: ReuseVerdict
@@ -37,12 +39,14 @@ package struct Explanation: Sendable, Equatable {
     /// - Parameters:
     ///   - candidates: all that is stored under the request's key.
     ///   - bodyLengths: the lengths of their contents, in the same order.
+    ///   - configuration: resolved for the request's URI.
     package init(
         request: Request, candidates: [StoredHead], bodyLengths: [UInt64], now: Timestamp,
-        configuration: PolicyConfiguration
+        configuration: PolicyConfiguration, policy: RequestCachePolicy = .useProtocol
     ) {
         let verdict = Reuse.decide(
-            request: request, candidates: candidates, now: now, configuration: configuration)
+            request: request, candidates: candidates, now: now, configuration: configuration,
+            policy: policy)
         self.verdict = verdict
         self.reason = verdict.reason
         var selected = verdict.index
@@ -53,7 +57,7 @@ package struct Explanation: Sendable, Equatable {
             self.beneath = beneath.reason
             selected = beneath.index
         }
-        self.requestRules = RequestRules.of(request)
+        self.requestRules = RequestRules.of(request, policy)
         self.candidates = candidates.indices.map { index in
             Candidate(
                 candidates[index], isSelected: index == selected, request: request, now: now,
@@ -114,6 +118,7 @@ extension Explanation.Candidate {
             head.fields, ResponseDirectives(head.fields, configuration: configuration),
             configuration: configuration)
         self.validators = Validation.validators(of: head.fields)
+        self.overrides = configuration.ruleEffects(on: head, request: request).map(\.description)
     }
 }
 

@@ -6,6 +6,14 @@ package enum LifetimeSource: String, Sendable, Codable, CaseIterable {
     case maxAge = "max-age"
     case expires
     case heuristic
+    /// A cache rule raised it.
+    case ruleMinimum = "rule-minimum"
+    /// A cache rule lowered it.
+    case ruleMaximum = "rule-maximum"
+    /// A cache rule gave it where the response has none.
+    case ruleLifetime = "rule-lifetime"
+    /// Negative caching: the settings gave it to an error that has none.
+    case negative
     /// Nothing gives one: the response is stale from the start.
     case none
 }
@@ -47,8 +55,9 @@ package struct Freshness: Sendable, Equatable {
         configuration: PolicyConfiguration
     ) -> Freshness {
         let date = head.fields.date(.date, now: head.responseTime)
-        let (lifetime, source) = self.lifetime(
+        let (told, teller) = self.lifetime(
             of: head, directives, date: date ?? head.responseTime, configuration: configuration)
+        let (lifetime, source) = configuration.overriding(told, teller, of: head)
         return Freshness(
             lifetime: max(.zero, lifetime), source: source,
             currentAge: AgeArithmetic(of: head, date: date, at: now).currentAge)
@@ -67,7 +76,7 @@ package struct Freshness: Sendable, Equatable {
             return (sMaxage, .sMaxage)
         }
         if let maxAge = control.maxAge { return (maxAge, .maxAge) }
-        if directives.targetedField == nil, head.fields.has(.expires) {
+        if directives.readsExpires, head.fields.has(.expires) {
             return (self.untilExpires(head, date: date), .expires)
         }
         guard head.status.isHeuristicallyCacheable || control.isPublic else {

@@ -42,6 +42,11 @@ package struct FreshnessArithmetic: Sendable, Equatable {
             let percent = Int(exactly: share.rounded()).map(String.init) ?? "\(share)"
             return "\(percent) % of Date less Last-Modified, at most "
                 + "\(configuration.heuristicMaximum.inSeconds) s"
+        case .ruleMinimum, .ruleMaximum, .ruleLifetime:
+            guard let rule = configuration.rule else { return freshness.source.rawValue }
+            let place = rule.place.isEmpty ? "" : " (\(rule.place))"
+            return "cache rule \"\(rule.name)\"\(place), \(freshness.source.rawValue)"
+        case .negative: return "freshness.negative for status \(head.status)"
         case .none: return "nothing gives one"
         }
     }
@@ -55,6 +60,8 @@ extension LifetimeSource {
         case .maxAge: "RFC 9111 §5.2.2.1"
         case .expires: "RFC 9111 §5.3"
         case .heuristic: "RFC 9111 §4.2.2"
+        case .ruleMinimum, .ruleMaximum, .ruleLifetime: PolicyReason.ruleMinimum.section
+        case .negative: PolicyReason.negativeLifetime.section
         case .none: "RFC 9111 §4.2.1"
         }
     }

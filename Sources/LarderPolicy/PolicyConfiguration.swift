@@ -40,6 +40,14 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Zero: the heuristic applies where the server told the time of modification, and nothing is
     /// stored else.
     package var ftpLifetime: Duration
+    /// Freshness lifetimes of errors that give none; the first that fits counts.
+    ///
+    /// Empty: errors are kept as the RFC has it.
+    package var negative: [NegativeLifetime] = []
+    /// What is said about certain hosts and paths; the first that fits a URI counts.
+    package var rules: [CacheRule] = []
+    /// The index in `rules` of the one that fits; set by `resolved(for:)` alone.
+    var matchedRule: Int?
 
     package init(
         kind: CacheKind = .shared, heuristicFraction: Double = 0.1,

@@ -37,6 +37,24 @@ extension PolicyReason {
         case .mustRevalidate: "a longer lifetime from the origin, or none of its must-revalidate"
         case .proxyRevalidate: "a longer lifetime from the origin, or none of its proxy-revalidate"
 
+        case .ruleLifetimeOver: "a longer time in the cache rule, or from the origin"
+        case .negativeLifetimeOver: "a longer time in freshness.negative, or from the origin"
+
+        // What the request cache policy says.
+        case .reloadIgnoringLocal: "a request cache policy other than reload-ignoring-local"
+        case .reloadIgnoringAll: "a request cache policy other than reload-ignoring-all"
+        case .reloadRevalidating: "a request cache policy other than reload-revalidating"
+        case .returnCacheElseLoad: "it is one by return-cache-else-load, if anything is stored"
+        case .returnCacheDontLoad:
+            "anything stored: return-cache-dont-load asks no origin, so fetch it once online"
+
+        // What settings changed.
+        case .ruleMinimum: "it is one by a cache rule, which raised the lifetime"
+        case .ruleMaximum: "it is one until the lifetime that a cache rule lowered is over"
+        case .ruleLifetime: "it is one by a cache rule, which gave a lifetime"
+        case .ruleIgnored: "it is one by a cache rule, which set a directive aside"
+        case .negativeLifetime: "it is one by freshness.negative, which keeps errors for a while"
+
         // What makes it a hit already.
         case .fresh: "it is one, until its lifetime is over"
         case .requestMaxStale:
@@ -66,6 +84,8 @@ extension PolicyReason {
             "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
                 + "Last-Modified"
         case .contradictory: "a response that says each thing once"
+        case .ruleStoresNothing: "no cache rule that says to store nothing of it"
+        case .keepsStored: "nothing: the stored response is kept in place of this failure"
         case .setsCookie: "a response without Set-Cookie, or a setting that stores those with one"
         }
     }

@@ -41,6 +41,10 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case heuristicOver = "heuristic-over"
     /// It has no lifetime, only a validator (RFC 9111 §4.2).
     case noLifetime = "no-lifetime"
+    /// The lifetime that a cache rule gave is over (settings).
+    case ruleLifetimeOver = "rule-lifetime-over"
+    /// The lifetime that negative caching gave is over (settings).
+    case negativeLifetimeOver = "negative-lifetime-over"
     /// It is stale, and `must-revalidate` forbids its use (RFC 9111 §5.2.2.2).
     case mustRevalidate = "must-revalidate"
     /// It is stale, and `proxy-revalidate` forbids its use in a shared cache (RFC 9111 §5.2.2.8).
@@ -64,7 +68,39 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// The origin failed, within the grace that the settings give (RFC 9111 §4.2.4).
     case graceOnError = "grace-on-error"
 
+    // MARK: What settings changed
+
+    /// A cache rule raised the freshness lifetime (settings).
+    case ruleMinimum = "rule-minimum"
+    /// A cache rule lowered the freshness lifetime (settings).
+    case ruleMaximum = "rule-maximum"
+    /// A cache rule gave a freshness lifetime where there was none (settings).
+    case ruleLifetime = "rule-lifetime"
+    /// A cache rule set a directive or field aside (settings).
+    case ruleIgnored = "rule-ignored"
+    /// An error that gave no freshness lifetime got one (settings).
+    case negativeLifetime = "negative-lifetime"
+
+    // MARK: What the request cache policy says
+
+    /// What is stored is not read (request cache policy).
+    case reloadIgnoringLocal = "reload-ignoring-local"
+    /// What is stored is not read, here nor further on (request cache policy).
+    case reloadIgnoringAll = "reload-ignoring-all"
+    /// What is stored is used, however old (request cache policy).
+    case returnCacheElseLoad = "return-cache-else-load"
+    /// What is stored is used, however old, and nothing else is (request cache policy).
+    case returnCacheDontLoad = "return-cache-dont-load"
+    /// What is stored is used once the origin has confirmed it (request cache policy).
+    case reloadRevalidating = "reload-revalidating"
+
     // MARK: Why a response is not stored
+
+    /// A cache rule says that nothing of it is stored, nor used (settings).
+    case ruleStoresNothing = "rule-stores-nothing"
+    /// A failure that only negative caching would store leaves a stored response in its place
+    /// (settings).
+    case keepsStored = "keeps-stored"
 
     /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
     case interimResponse = "interim-response"
@@ -99,7 +135,7 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
 }
 
 extension PolicyReason {
-    /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`.
+    /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`, `setting cache-rules`.
     package var section: String {
         switch self {
         case .methodNotCacheable, .nothingStored: "RFC 9111 §4"
@@ -134,6 +170,13 @@ extension PolicyReason {
         case .noFreshnessNoValidator: "RFC 9111 §4.2.2"
         case .contradictory: "RFC 9110 §5.3"
         case .setsCookie: "RFC 9111 §7.3"
+        case .ruleLifetimeOver, .ruleMinimum, .ruleMaximum, .ruleLifetime, .ruleIgnored,
+            .ruleStoresNothing:
+            "setting cache-rules"
+        case .negativeLifetimeOver, .negativeLifetime, .keepsStored: "setting freshness.negative"
+        case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
+            .returnCacheDontLoad, .reloadRevalidating:
+            "setting cache-policy"
         }
     }
 }

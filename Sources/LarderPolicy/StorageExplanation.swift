@@ -8,6 +8,8 @@ package struct StorageExplanation: Sendable, Equatable {
     package var requestRules: [ExplainedRule]
     package var responseRules: [ExplainedRule]
     package var validators: [String]
+    /// What cache rules and other settings changed about it, in lines for people.
+    package var overrides: [String]
     /// As of a response that has just come and is stored.
     package var freshness: FreshnessArithmetic
     /// How the same request would be answered right after it was stored; nil where it is not stored.
@@ -32,6 +34,7 @@ package struct StorageExplanation: Sendable, Equatable {
             response.fields, ResponseDirectives(response.fields, configuration: configuration),
             configuration: configuration)
         self.validators = Validation.validators(of: response.fields)
+        self.overrides = configuration.ruleEffects(on: head, request: request).map(\.description)
         self.freshness = FreshnessArithmetic.of(head, at: now, configuration: configuration)
         if let reason = verdict.refusal {
             self.reuse = nil

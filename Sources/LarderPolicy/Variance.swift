@@ -26,6 +26,7 @@ package enum Variance {
     package static func matches(
         _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
     ) -> Bool {
+        if configuration.ignored.contains(.vary) { return true }
         let semantic = configuration.semanticVary
         return self.varies(head.fields).allSatisfy {
             self.matches($0, head, request, semantic: semantic)
@@ -110,6 +111,7 @@ package enum Variance {
         by new: StoredHead, among stored: [StoredHead],
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
+        if configuration.ignored.contains(.vary) { return Array(stored.indices) }
         let names = self.varies(new.fields)
         var replaced = Set<Int>()
         for (index, old) in stored.enumerated() {

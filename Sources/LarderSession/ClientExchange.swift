@@ -19,8 +19,10 @@ final class ClientExchange: Exchange {
     let session: Session
     let request: Request
     private let body: (any BodySource)?
-    private let options: ExchangeOptions
     private let client: any ExchangeClient
+    /// What the session was told when the exchange began, for its URI.
+    let configuration: SessionConfiguration
+    private let cachePolicy: RequestCachePolicy
     let key: CacheKey
     /// The table of fillings, as it was before the store was asked.
     private let era: UInt64
@@ -31,10 +33,13 @@ final class ClientExchange: Exchange {
         client: any ExchangeClient
     ) {
         self.session = session
-        self.request = request
         self.body = body
-        self.options = options
         self.client = client
+        var configuration = session.configuration
+        configuration.policy = configuration.policy.resolved(for: request.uri)
+        self.configuration = configuration
+        self.cachePolicy = options.cachePolicy ?? configuration.cachePolicy
+        self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)
         self.era = session.fillings.era
@@ -68,24 +73,26 @@ final class ClientExchange: Exchange {
         }
     }
 
-    private var policy: PolicyConfiguration { self.session.configuration.policy }
+    private var policy: PolicyConfiguration { self.configuration.policy }
 
     // MARK: Deciding
 
     private func act(on objects: [StoredObject], now: Timestamp) {
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
-            configuration: self.policy)
+            configuration: self.policy, policy: self.cachePolicy)
         self.session.live.reasons.add(verdict.reason)
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
             guard objects.indices.contains(index) else {
                 return self.fetch(objects, nil, .miss, because: nil)
             }
-            var status = CacheStatus(
-                hit: true, ttl: CacheStatus.ttl(of: freshness.remaining), detail: stale?.rawValue)
-            if stale != nil { self.session.live.staleHits.add() }
-            status.forward = nil
+            let spoke =
+                stale
+                ?? self.policy.override(of: objects[index].head, freshness, request: self.request)
+            let status = CacheStatus(
+                hit: true, ttl: CacheStatus.ttl(of: freshness.remaining), detail: spoke?.rawValue)
+            if !freshness.isFresh { self.session.live.staleHits.add() }
             self.session.live.hits.add()
             self.serve(objects[index], status: status, because: verdict.reason, now: now)
             if revalidates {
@@ -98,12 +105,22 @@ final class ClientExchange: Exchange {
             self.fetch(objects, nil, forward, because: reason)
         case .refuse(let reason):
             self.state.withLock { $0.reason = reason }
-            self.fail(
-                ExchangeFailure(
-                    status: .gatewayTimeout, error: nil,
-                    detail: "not in the cache, and the request allows nothing else",
-                    party: .client, cacheStatus: CacheStatus(detail: reason.rawValue)))
+            self.refuse(because: reason, now: now)
         }
+    }
+
+    private func refuse(because reason: PolicyReason, now: Timestamp) {
+        var detail = "not in the cache, and the request allows nothing else"
+        if reason == .returnCacheDontLoad {
+            self.session.noteOfflineMiss(self.request, at: now)
+            detail =
+                "offline: this is not in the cache, and the request cache policy "
+                + "return-cache-dont-load asks no origin"
+        }
+        self.fail(
+            ExchangeFailure(
+                status: .gatewayTimeout, error: nil, detail: detail, party: .client,
+                cacheStatus: CacheStatus(detail: reason.rawValue)))
     }
 
     // MARK: Fetching
@@ -113,7 +130,7 @@ final class ClientExchange: Exchange {
         guard self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
-        let asked = CacheControl(request: self.request.fields)
+        let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
         if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
         let own: [KnownField] = [
             .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
@@ -133,7 +150,7 @@ final class ClientExchange: Exchange {
         guard self.isCollapsible(forward) else {
             return self.lead(objects, validating, isEntered: false)
         }
-        let mine = Filling(key: self.key, window: self.session.configuration.window)
+        let mine = Filling(key: self.key, window: self.configuration.window)
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
@@ -148,7 +165,7 @@ final class ClientExchange: Exchange {
         _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool
     ) {
         let filling =
-            filling ?? Filling(key: self.key, window: self.session.configuration.window)
+            filling ?? Filling(key: self.key, window: self.configuration.window)
         // A filling that others may have joined is fetched for, whoever has left.
         guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
@@ -156,7 +173,8 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                validating: validating, client: self.client, isEntered: isEntered),
+                validating: validating, client: self.client, isEntered: isEntered,
+                cachePolicy: self.cachePolicy),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
@@ -185,7 +203,7 @@ final class ClientExchange: Exchange {
         guard let head else { return false }
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
-            configuration: self.policy)
+            configuration: self.policy, policy: self.cachePolicy)
         if case .serve(_, _, stale: nil, _) = verdict { return true }
         return false
     }
@@ -195,7 +213,8 @@ final class ClientExchange: Exchange {
         let objects = self.state.withLock { $0.stored }
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head),
-            now: self.session.clock.now(), configuration: self.policy)
+            now: self.session.clock.now(), configuration: self.policy,
+            policy: self.cachePolicy)
         var validating: Int?
         if case .validate(let index, _, _) = verdict { validating = index }
         self.lead(objects, validating, isEntered: false)
@@ -212,7 +231,7 @@ final class ClientExchange: Exchange {
         status.key = self.shownKey
         let stored = StoredExchangeAnswer.make(
             object, for: self.request, now: now, status: status, isValidated: isValidated,
-            configuration: self.session.configuration)
+            configuration: self.configuration)
         self.session.store.noteUse(object.id, of: self.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.note(stored.answer, at: now, because: reason, storage: nil)
@@ -240,7 +259,7 @@ final class ClientExchange: Exchange {
 extension ClientExchange {
     /// The key as `Cache-Status` shows it; nil where it is not to be shown.
     private var shownKey: String? {
-        guard self.session.configuration.showsCacheKey else { return nil }
+        guard self.configuration.showsCacheKey else { return nil }
         let parts = self.key.parts
         return "\(parts.method) \(parts.uri)"
     }
@@ -311,7 +330,7 @@ extension ClientExchange: FillingWaiter {
             if !leads { head.fields.set("Age", String(max(0, freshness.currentAge.inSeconds))) }
         }
         head.fields.append(
-            "Cache-Status", status.member(named: self.session.configuration.cacheName))
+            "Cache-Status", status.member(named: self.configuration.cacheName))
         var body = Answer.Body.none
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent
@@ -321,7 +340,9 @@ extension ClientExchange: FillingWaiter {
         let answer = Answer(
             head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
             origin: response.origin)
-        self.note(answer, at: now, because: asked, storage: response.reason)
+        self.note(
+            answer, at: now, because: asked,
+            storage: response.shared == nil ? response.reason : nil)
         self.answer(answer)
     }
 }

@@ -19,6 +19,13 @@ package protocol ExchangeSession: AnyObject, Sendable {
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient
     ) -> any Exchange
+
+    /// How exchanges that say nothing themselves use the cache, now.
+    var cachePolicy: RequestCachePolicy { get }
+}
+
+extension ExchangeSession {
+    package var cachePolicy: RequestCachePolicy { .useProtocol }
 }
 
 /// What a door asks of one exchange beside the request itself.

@@ -18,13 +18,16 @@ extension Session {
         _ request: Request, _ completion: @escaping @Sendable (Explanation) -> Void
     ) {
         let now = self.clock.now()
-        let policy = self.configuration.policy
+        let configuration = self.configuration
+        let policy = configuration.policy.resolved(for: request.uri)
+        let cachePolicy = configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
         self.store.lookup(key) { objects in
             completion(
                 Explanation(
                     request: request, candidates: objects.map(\.head),
-                    bodyLengths: objects.map(\.bodyLength), now: now, configuration: policy))
+                    bodyLengths: objects.map(\.bodyLength), now: now, configuration: policy,
+                    policy: cachePolicy))
         }
     }
 }

@@ -221,7 +221,7 @@ struct ExplanationTests {
         #expect(remedy.first?.isUppercase == false || remedy.hasPrefix("Last-Modified"))
         let same = PolicyReason.allCases.filter { $0.remedy == remedy }
         #expect(same == [reason])
-        #expect(reason.section.hasPrefix("RFC ") || reason.section.contains("."))
+        #expect(reason.section.hasPrefix("RFC ") || reason.section.hasPrefix("setting "))
     }
 
     @Test("tells what only-if-cached hides")
