@@ -52,6 +52,11 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// It is stale, and `s-maxage` forbids its use in a shared cache (RFC 9111 §5.2.2.10).
     case sharedLifetimeOver = "s-maxage-over"
 
+    // MARK: Why a fresh response is used
+
+    /// It is fresh, and nothing asks for more (RFC 9111 §4.2).
+    case fresh = "fresh"
+
     // MARK: Why a stale response is used
 
     /// The request's `max-stale` accepts it (RFC 9111 §5.2.1.2).
@@ -160,7 +165,7 @@ extension PolicyReason {
         case .requestMaxAge: "RFC 9111 §5.2.1.1"
         case .requestMinFresh: "RFC 9111 §5.2.1.3"
         case .responseNoCache: "RFC 9111 §5.2.2.4"
-        case .lifetimeOver, .noLifetime: "RFC 9111 §4.2"
+        case .fresh, .lifetimeOver, .noLifetime: "RFC 9111 §4.2"
         case .expired: "RFC 9111 §5.3"
         case .heuristicOver: "RFC 9111 §4.2.2"
         case .mustRevalidate: "RFC 9111 §5.2.2.2"
