@@ -130,6 +130,14 @@ let package = Package(
                 "LarderConfig", "LarderControl", arguments, nioCore,
             ]),
         tests("LarderScenarioTests", ["larder", nioCore, nioPosix]),
+        // What the package under Tests/Fuzz fuzzes, driven by seeds and by what was found.
+        .testTarget(
+            name: "LarderFuzzTests",
+            dependencies: [
+                "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
+                "LarderStore", "LarderConfig", "LarderControl", nioCore,
+            ],
+            path: "Tests/Fuzz/Parsers", swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
 )
