@@ -129,7 +129,12 @@ let package = Package(
                 "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderConfig", "LarderControl", arguments, nioCore,
             ]),
-        tests("LarderScenarioTests", ["larder", nioCore, nioPosix]),
+        // A whole larder, with a scripted origin and clients: what the last two test with.
+        .target(
+            name: "LarderProcess", dependencies: [nioCore, nioPosix], path: "Tests/LarderProcess",
+            swiftSettings: house),
+        tests("LarderScenarioTests", ["larder", "LarderProcess"]),
+        tests("LarderConformanceTests", ["larder", "LarderProcess"]),
     ],
     swiftLanguageModes: [.v6]
 )
