@@ -86,7 +86,17 @@ extension PolicyReason {
         case .contradictory: "a response that says each thing once"
         case .ruleStoresNothing: "no cache rule that says to store nothing of it"
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
+        case .statusNeverStored:
+            "another status: this one speaks of the client or the network, not of the resource"
         case .setsCookie: "a response without Set-Cookie, or a setting that stores those with one"
+
+        // What lets it be stored: the next request may be one.
+        case .explicitFreshness: "the next request is one, as long as the response says"
+        case .responsePublic: "the next request is one, as the response is public"
+        case .privateHere: "the next request is one, as this cache is one person's"
+        case .statusCacheable:
+            "the next request is one, if a lifetime or the heuristic makes the response fresh"
+        case .postForGet: "the next GET of the same URI is one"
         }
     }
 }
