@@ -12,6 +12,8 @@ final class ClientExchange: Exchange {
         var machine = ClientMachine()
         var forward = CacheStatus.Forward.uriMiss
         var stored: [StoredObject] = []
+        /// Stored beside them, for other queries.
+        var neighbours: [StoredObject] = []
     }
 
     private let session: Session
@@ -48,11 +50,17 @@ final class ClientExchange: Exchange {
         guard self.request.method == .get || self.request.method == .head else {
             return self.act(on: [], now: self.session.clock.now())
         }
-        if let resident = self.session.store.lookupResident(self.key) {
-            return self.act(on: resident, now: self.session.clock.now())
+        self.session.find(self.key, for: self.request.uri) { found in
+            self.act(on: found.usable, now: self.session.clock.now(), isWhole: false)
         }
-        self.session.store.lookup(self.key) { objects in
-            self.act(on: objects, now: self.session.clock.now())
+    }
+
+    /// Looks where responses to several queries are stored, once the exact target has nothing to
+    /// serve.
+    private func search(beside objects: [StoredObject]) {
+        self.session.find(self.key.withoutSearch, for: self.request.uri) { found in
+            self.state.withLock { $0.neighbours = found.neighbours }
+            self.act(on: objects + found.usable, now: self.session.clock.now())
         }
     }
 
@@ -70,10 +78,14 @@ final class ClientExchange: Exchange {
 
     // MARK: Deciding
 
-    private func act(on objects: [StoredObject], now: Timestamp) {
+    /// - Parameter isWhole: nothing else that is stored may answer.
+    private func act(on objects: [StoredObject], now: Timestamp, isWhole: Bool = true) {
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
             configuration: self.policy)
+        if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
+            return self.search(beside: objects)
+        }
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
             guard objects.indices.contains(index) else { return self.fetch(objects, nil, .miss) }
@@ -148,11 +160,19 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                validating: validating, client: self.client, isEntered: isEntered),
+                neighbours: self.state.withLock { $0.neighbours }, validating: validating,
+                client: self.client, isEntered: isEntered,
+                asksForVariants: self.asksForVariants(validating)),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
         if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+    }
+
+    /// Whether the origin is to say if another variant than the request selects would do.
+    private func asksForVariants(_ validating: Int?) -> Bool {
+        validating == nil && self.state.withLock { $0.forward } == .varyMiss
+            && !self.request.fields.contains(FieldName(.range))
     }
 
     private func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
@@ -202,7 +222,7 @@ final class ClientExchange: Exchange {
         let stored = StoredExchangeAnswer.make(
             object, for: self.request, now: now, status: status, isValidated: isValidated,
             configuration: self.session.configuration)
-        self.session.store.noteUse(object.id, of: self.key, at: now)
+        self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.answer(stored.answer)
     }
@@ -273,10 +293,12 @@ extension ClientExchange: FillingWaiter {
             collapsed: !leads, detail: response.reason?.rawValue)
         var head = response.head
         if !leads, let shared = response.shared {
-            let age = Freshness.of(
-                shared, at: self.session.clock.now(), configuration: self.policy
-            ).currentAge
-            head.fields.set("Age", String(max(0, age.inSeconds)))
+            // As from the store: without the fields that are the first client's alone.
+            let now = self.session.clock.now()
+            let age = Freshness.of(shared, at: now, configuration: self.policy).currentAge
+            head = StoredAnswer.head(
+                for: shared, outcome: .full, bodyLength: 0, age: age, now: now,
+                configuration: self.policy)
         }
         head.fields.append(
             "Cache-Status", status.member(named: self.session.configuration.cacheName))
