@@ -279,7 +279,9 @@ extension ClientExchange: FillingWaiter {
     }
 
     private func isServed(by head: StoredHead?) -> Bool {
-        guard let head else { return false }
+        guard let head,
+            Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
+        else { return false }
         return Variance.matches(head, self.request, configuration: self.policy)
     }
 

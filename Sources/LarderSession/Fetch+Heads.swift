@@ -45,7 +45,7 @@ extension Fetch {
             object.head = Validation.freshen(
                 object.head, with: head, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
-            self.session.store.update(object.id, of: object.key, head: object.head)
+            self.keep(object)
             if chosen == nil || index == self.order.validating { chosen = object }
         }
         guard let chosen else { return }
@@ -114,18 +114,18 @@ extension Fetch {
         let requestTime = self.state.withLock { $0.requestTime }
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy) {
-            var stored = object.head
+            var object = object
             switch Validation.effect(
-                ofHead: head, on: stored, bodyLength: object.bodyLength)
+                ofHead: head, on: object.head, bodyLength: object.bodyLength)
             {
             case .freshens:
-                stored = Validation.freshen(
-                    stored, with: head, requestTime: requestTime, responseTime: now,
+                object.head = Validation.freshen(
+                    object.head, with: head, requestTime: requestTime, responseTime: now,
                     configuration: self.policy)
-            case .invalidates: stored.isInvalidated = true
+            case .invalidates: object.head.isInvalidated = true
             case .none: continue
             }
-            self.session.store.update(object.id, of: object.key, head: stored)
+            self.keep(object)
         }
     }
 

@@ -10,7 +10,10 @@ extension Fetch {
         let request = self.order.request
         let partition = self.session.partition
         let keys = Invalidation.keys(request: request, response: response, partition: partition)
-        for key in keys { self.session.remove(key) }
+        for key in keys {
+            self.invalidateGroups(of: key, now: now)
+            self.session.remove(key)
+        }
         for group in CacheGroups.invalidated(by: response, to: request) {
             self.session.store.noteInvalidation(
                 ofGroup: CacheGroups.name(of: group, at: request.uri, partition: partition),
@@ -21,6 +24,29 @@ extension Fetch {
         // just removed.
         let removals = self.session.store.removalMark()
         self.state.withLock { $0.removals = removals }
+    }
+
+    /// What shares a group with what is invalidated is invalidated too, as RFC 9875 §2.2.1 allows.
+    private func invalidateGroups(of key: CacheKey, now: Timestamp) {
+        let session = self.session
+        let uri = self.order.request.uri
+        session.store.lookup(key) { objects in
+            for group in Set(objects.flatMap { CacheGroups.of($0.head) }) {
+                session.store.noteInvalidation(
+                    ofGroup: CacheGroups.name(of: group, at: uri, partition: session.partition),
+                    at: now)
+            }
+        }
+    }
+
+    /// Replaces the head of a stored response by what a validation made of it, or drops the response
+    /// where the validation says that it must not be kept.
+    func keep(_ object: StoredObject) {
+        if Storability.forbidsKeeping(object.head.fields, configuration: self.policy) == nil {
+            self.session.store.update(object.id, of: object.key, head: object.head)
+        } else {
+            self.session.store.remove(object.key, ids: [object.id], nil)
+        }
     }
 
     /// Begins to store a response whose head has just come.

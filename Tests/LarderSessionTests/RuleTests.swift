@@ -69,6 +69,22 @@ struct SharedValidationTests {
         #expect(bench.upstream.fetches.count == 2)
     }
 
+    @Test(
+        "a 304 that forbids storing serves who asked, alone, and ends what it selects (§5.2.2.5)",
+        arguments: ["no-store", "private", "private, max-age=9"])
+    func forbidding(_ control: String) {
+        let bench = Self.stale()
+        let first = bench.perform().client
+        let second = bench.perform().client
+        bench.upstream.fetches[1].answer(304, ["ETag": "\"a\"", "Cache-Control": control])
+        #expect(first.wholeBody == "hello")
+        #expect(first.field("Cache-Control") == control)
+        #expect(second.answer == nil)
+        #expect(bench.session.store.statistics().memory.objects == 0)
+        bench.upstream.fetches[2].answer(200, bench.fresh, "again")
+        #expect(second.wholeBody == "again")
+    }
+
     @Test("another variant is asked about by its strong tag, freshened and served (§4.1)")
     func otherVariant() {
         let bench = Bench()
@@ -215,6 +231,23 @@ struct UnsafeMethodTests {
         #expect(bench.perform("/a").client.answer?.cacheStatus.hit == true)
         bench.perform("/b")
         #expect(bench.upstream.fetches.count == 6)
+    }
+
+    @Test("what shares a group with the target of an unsafe request goes with it (§2.2.1)")
+    func sharedGroup() {
+        let bench = Bench()
+        for (path, groups) in [("/a", "\"g\""), ("/b", "\"g\""), ("/c", "\"h\"")] {
+            var fields = bench.fresh
+            fields.append("Cache-Groups", groups)
+            bench.perform(path)
+            bench.upstream.fetches.last?.answer(200, fields, path)
+        }
+        bench.clock.advance(.seconds(1))
+        bench.perform("/a", method: .put)
+        bench.upstream.fetches[3].answer(204)
+        #expect(bench.perform("/c").client.wholeBody == "/c")
+        bench.perform("/b")
+        #expect(bench.upstream.fetches.count == 5)
     }
 
     @Test(
