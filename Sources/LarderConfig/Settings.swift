@@ -94,7 +94,7 @@ package struct CacheSettings: Sendable, Equatable {
     package var variants = 64
     package var semanticVary = true
     package var storesSetCookie = true
-    package var storesPost = false
+    package var storesPost = true
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.
