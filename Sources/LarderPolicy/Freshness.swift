@@ -60,7 +60,7 @@ package struct Freshness: Sendable, Equatable {
         let (lifetime, source) = configuration.overriding(told, teller, of: head)
         return Freshness(
             lifetime: max(.zero, lifetime), source: source,
-            currentAge: self.currentAge(of: head, date: date, at: now))
+            currentAge: AgeArithmetic(of: head, date: date, at: now).currentAge)
     }
 
     // MARK: Lifetime
@@ -116,22 +116,6 @@ package struct Freshness: Sendable, Equatable {
     }
 
     // MARK: Age
-
-    /// `current_age` (§4.2.3).
-    ///
-    /// `Date` has whole seconds, so the apparent age is taken between whole seconds: else a response
-    /// would be up to a second old at its birth. A clock that was set back makes nothing younger
-    /// than it was when it came.
-    private static func currentAge(
-        of head: StoredHead, date: Timestamp?, at now: Timestamp
-    ) -> Duration {
-        let received = Timestamp(seconds: head.responseTime.seconds)
-        let apparentAge = max(.zero, received - (date ?? received))
-        let responseDelay = max(.zero, head.responseTime - head.requestTime)
-        let correctedAge = self.ageValue(head.fields) + responseDelay
-        let residentTime = max(.zero, now - head.responseTime)
-        return max(apparentAge, correctedAge) + residentTime
-    }
 
     /// `age_value`: the first member of the first `Age`; zero where it is no number (§5.1).
     static func ageValue(_ fields: Fields) -> Duration {

@@ -40,6 +40,9 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Zero: the heuristic applies where the server told the time of modification, and nothing is
     /// stored else.
     package var ftpLifetime: Duration
+    /// Answer requests whose query differs only as `No-Vary-Search` allows
+    /// (draft-ietf-httpbis-no-vary-search).
+    package var honoursNoVarySearch = true
     /// Freshness lifetimes of errors that give none; the first that fits counts.
     ///
     /// Empty: errors are kept as the RFC has it.
@@ -54,7 +57,7 @@ package struct PolicyConfiguration: Sendable, Equatable {
         heuristicMaximum: Duration = .seconds(86_400), semanticVary: Bool = true,
         maximumVariants: Int = 64, staleIfErrorGrace: Duration = .zero,
         honoursStaleWhileRevalidate: Bool = true, targetedFields: [FieldName] = [],
-        storesSetCookie: Bool = true, storesPost: Bool = false, ftpLifetime: Duration = .zero
+        storesSetCookie: Bool = true, storesPost: Bool = true, ftpLifetime: Duration = .zero
     ) {
         self.kind = kind
         self.heuristicFraction = heuristicFraction

@@ -40,6 +40,7 @@ extension Fetch {
     func settleStored(
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
+        if let reason { self.session.live.reasons.add(reason) }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -79,6 +80,7 @@ extension Fetch {
             }
         case .notStorable(let because): reason = because
         }
+        if let reason { self.session.live.reasons.add(reason) }
         self.expect(bodyLength, of: head.status)
         let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
         self.filling.settle(

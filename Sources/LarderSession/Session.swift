@@ -17,6 +17,7 @@ package final class Session: ExchangeSession {
     let timers: any Timers
     let fillings = FillingTable()
     let live = LiveCounters()
+    let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
     let partition = ""
 
@@ -32,6 +33,7 @@ package final class Session: ExchangeSession {
         self.upstream = upstream
         self.clock = clock
         self.timers = timers
+        self.recent = RecentExchanges(capacity: configuration.remembersExchanges)
     }
 
     /// The configuration of this moment.

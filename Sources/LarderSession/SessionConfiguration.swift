@@ -22,13 +22,18 @@ package struct SessionConfiguration: Sendable {
     package var storePatience: Duration
     /// How long a key whose response could not be shared is fetched by each client on its own.
     package var uncollapsedTime: Duration
+    /// Tell the cache's key in `Cache-Status` (RFC 9211 §2.7).
+    package var showsCacheKey: Bool
+    /// How many answered exchanges are remembered for explanations; 0: none.
+    package var remembersExchanges: Int
 
     package init(
         name: String = "default", cacheName: String = "larder",
         policy: PolicyConfiguration = PolicyConfiguration(),
         cachePolicy: RequestCachePolicy = .useProtocol, window: ByteCount = .mebibytes(2),
         finishAfterClientLeft: ByteCount = .mebibytes(16), storePatience: Duration = .seconds(1),
-        uncollapsedTime: Duration = .seconds(30)
+        uncollapsedTime: Duration = .seconds(30), showsCacheKey: Bool = false,
+        remembersExchanges: Int = 2048
     ) {
         self.name = name
         self.cacheName = cacheName
@@ -38,5 +43,7 @@ package struct SessionConfiguration: Sendable {
         self.finishAfterClientLeft = finishAfterClientLeft
         self.storePatience = storePatience
         self.uncollapsedTime = uncollapsedTime
+        self.showsCacheKey = showsCacheKey
+        self.remembersExchanges = remembersExchanges
     }
 }
