@@ -68,6 +68,8 @@ package struct CacheSettings: Sendable, Equatable {
     /// nil: where `Places` says.
     package var directory: FilePath?
     package var finishFetch: ByteSize = .mebibytes(64)
+    package var remember = 2048
+    package var showKey = false
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.

@@ -58,7 +58,8 @@ extension LoadedSettings {
     private func sessionConfiguration(_ session: SessionSettings) -> SessionConfiguration {
         return SessionConfiguration(
             name: session.name.text, cacheName: self.settings.name.text, policy: session.policy,
-            finishAfterClientLeft: ByteCount(session.cache.finishFetch))
+            finishAfterClientLeft: ByteCount(session.cache.finishFetch),
+            showsCacheKey: session.cache.showKey, remembersExchanges: session.cache.remember)
     }
 
     private func transferConfiguration(_ session: SessionSettings) -> TransferConfiguration {

@@ -34,7 +34,10 @@ struct CachePolicyTests {
         #expect(!asked.contains(FieldName(.cacheControl)))
         bench.upstream.fetches[1].answer(200, bench.fresh, "new")
         #expect(reloaded.wholeBody == "new")
-        #expect(reloaded.cacheStatus == "larder; fwd=bypass; fwd-status=200; stored")
+        #expect(
+            reloaded.cacheStatus
+                == "larder; fwd=bypass; fwd-status=200; ttl=60; stored; detail=reload-ignoring-local"
+        )
         #expect(bench.perform().client.wholeBody == "new")
         #expect(bench.upstream.fetches.count == 2)
     }
@@ -163,8 +166,10 @@ struct CacheRuleSessionTests {
             let client = bench.perform(path).client
             bench.upstream.fetches.last?.answer(
                 200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], "x")
-            let detail = path == "/a/1" ? "; detail=rule-minimum" : ""
-            #expect(client.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; stored\(detail)")
+            let ending =
+                path == "/a/1"
+                ? "ttl=600; stored; detail=rule-minimum" : "ttl=0; stored; detail=nothing-stored"
+            #expect(client.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; \(ending)")
         }
         #expect(
             bench.perform("/a/1").client.cacheStatus == "larder; hit; ttl=600; detail=rule-minimum")
