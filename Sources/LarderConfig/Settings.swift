@@ -95,6 +95,8 @@ package struct CacheSettings: Sendable, Equatable {
     package var semanticVary = true
     package var storesSetCookie = true
     package var storesPost = true
+    package var remember = 2048
+    package var showKey = false
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.

@@ -58,6 +58,14 @@ final class DiskCache: CacheReading {
         return try self.found(url).map { self.object($0, at: now) }
     }
 
+    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)] {
+        try self.translating {
+            try self.inspector.objects(for: CacheKey(method: .get, uri: uri)).map {
+                ($0.head, $0.bodyLength)
+            }
+        }
+    }
+
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
         try self.translating {
             guard

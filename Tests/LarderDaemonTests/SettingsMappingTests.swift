@@ -47,6 +47,18 @@ struct SettingsMappingTests {
         #expect(loaded.blueprint(of: session).memory.maximumObject == .kibibytes(10))
     }
 
+    @Test("what a session remembers and shows for explanations")
+    func explanations() throws {
+        let text = "sessions: { default: { cache: { remember: 0, show-key: true } } }"
+        let loaded = try self.loaded(text)
+        let session = try #require(loaded.settings.session(named: .default))
+        let configuration = loaded.blueprint(of: session).session
+        #expect(configuration.remembersExchanges == 0)
+        #expect(configuration.showsCacheKey)
+        #expect(SessionConfiguration().remembersExchanges == Settings().sessions[0].cache.remember)
+        #expect(!SessionConfiguration().showsCacheKey)
+    }
+
     @Test("the name stands in Via, with a number that makes it this process's own")
     func name() throws {
         let loaded = try self.loaded("name: pantry")
