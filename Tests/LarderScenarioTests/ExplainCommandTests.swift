@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("larder explain, with a running proxy and after its end", .timeLimit(.minutes(2)))
 struct ExplainCommandTests {
     private struct Told: Decodable {
