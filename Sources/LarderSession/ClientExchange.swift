@@ -77,6 +77,9 @@ final class ClientExchange: Exchange {
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
             guard objects.indices.contains(index) else { return self.fetch(objects, nil, .miss) }
+            guard self.covers(objects[index]) else {
+                return self.fetch(objects, index, .partial)
+            }
             var status = CacheStatus(
                 hit: true, ttl: freshness.remaining.inSeconds, detail: stale?.rawValue)
             if stale != nil { self.session.live.staleHits.add() }
@@ -122,7 +125,8 @@ final class ClientExchange: Exchange {
             state.forward = forward
             state.stored = objects
         }
-        guard self.isCollapsible(forward) else {
+        // What is missing for one client need not be what is missing for another.
+        guard self.isCollapsible(forward), self.splicing(objects, validating) == nil else {
             return self.lead(objects, validating, isEntered: false)
         }
         let mine = Filling(key: self.key, window: self.session.configuration.window)
@@ -144,15 +148,37 @@ final class ClientExchange: Exchange {
         // A filling that others may have joined is fetched for, whoever has left.
         guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
+        let splicing = self.splicing(objects, validating)
+        // A part that lacks what is asked for and cannot be completed is not worth validating.
+        let covers =
+            validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
         Fetch(
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                validating: validating, client: self.client, isEntered: isEntered),
+                validating: splicing == nil && covers ? validating : nil, client: self.client,
+                isEntered: isEntered, splicing: splicing),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
         if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+    }
+
+    private func plan(_ object: StoredObject) -> AnswerPlan {
+        AnswerPlan.make(self.request, from: object.head, bodyLength: object.bodyLength)
+    }
+
+    private func covers(_ object: StoredObject) -> Bool {
+        if case .stored = self.plan(object) { return true }
+        return false
+    }
+
+    /// What is missing of a stored part that answers the request but for that.
+    private func splicing(_ objects: [StoredObject], _ index: Int?) -> Fetch.Splicing? {
+        guard let index, objects.indices.contains(index), self.body == nil,
+            case .splice(let splice) = self.plan(objects[index])
+        else { return nil }
+        return Fetch.Splicing(splice: splice, object: objects[index])
     }
 
     private func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
@@ -199,9 +225,11 @@ final class ClientExchange: Exchange {
     private func serve(
         _ object: StoredObject, status: CacheStatus, now: Timestamp, isValidated: Bool = false
     ) {
-        let stored = StoredExchangeAnswer.make(
-            object, for: self.request, now: now, status: status, isValidated: isValidated,
-            configuration: self.session.configuration)
+        guard
+            let stored = StoredExchangeAnswer.make(
+                object, for: self.request, now: now, status: status, isValidated: isValidated,
+                configuration: self.session.configuration)
+        else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
         self.session.store.noteUse(object.id, of: self.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.answer(stored.answer)
@@ -234,8 +262,19 @@ extension ClientExchange: FillingWaiter {
                 return self.fetchAlone()
             }
             self.relay(response, reader: reader, leads: leads, forward: forward)
+        case .spliced(let spliced):
+            guard leads, let reader else {
+                reader?.cancel()
+                return self.fetchAlone()
+            }
+            self.splice(spliced, reader: reader, forward: forward)
         case .stored(let object, let validated, let status, let reason):
             guard leads || self.isServed(by: object.head) else { return self.fetchAlone() }
+            guard self.covers(object) else {
+                // Another one than was asked about: as if nothing were stored.
+                let objects = self.state.withLock { $0.stored }
+                return self.lead(objects, nil, isEntered: false)
+            }
             let now = self.session.clock.now()
             let freshness = Freshness.of(object.head, at: now, configuration: self.policy)
             if validated {
@@ -261,6 +300,21 @@ extension ClientExchange: FillingWaiter {
     private func isServed(by head: StoredHead?) -> Bool {
         guard let head else { return false }
         return Variance.matches(head, self.request, configuration: self.policy)
+    }
+
+    /// Answers with what is stored and what comes in, put together.
+    private func splice(
+        _ spliced: Filling.Spliced, reader: FillingReader, forward: CacheStatus.Forward
+    ) {
+        let now = self.session.clock.now()
+        let stored = StoredExchangeAnswer.make(
+            spliced, reader: reader,
+            opener: GapFetch.opener(self.session, self.request, spliced.object), now: now,
+            forward: forward, configuration: self.session.configuration)
+        self.session.store.noteUse(spliced.object.id, of: self.key, at: now)
+        self.session.live.forwarded.add()
+        self.session.live.bytesFromStore.add(stored.bodyBytes)
+        self.answer(stored.answer)
     }
 
     /// Passes on what the origin answers, while it comes in.

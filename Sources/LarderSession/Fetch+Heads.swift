@@ -15,6 +15,7 @@ extension Fetch {
         }
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
+            self.covers(object),
             let reason = StaleOnError.permits(
                 object.head, request: self.order.request, now: now, configuration: self.policy)
         else { return nil }
@@ -67,15 +68,21 @@ extension Fetch {
             configuration: self.policy)
         var shared: StoredHead?
         var reason: PolicyReason?
+        var sink: (any ObjectSink)?
+        self.expect(bodyLength, of: head.status)
+        self.noteResumption(head, bodyLength)
         switch verdict {
+        case .storable where head.status == .partialContent:
+            (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
-            shared = StoredHead(
+            let stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
+            let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
+            shared = stored
+            sink = self.beginStoring(stored, length: known, among: self.order.stored)
         case .notStorable(let because): reason = because
         }
-        self.expect(bodyLength, of: head.status)
-        let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
         self.filling.settle(
             .response(
                 Filling.Response(
@@ -83,13 +90,29 @@ extension Fetch {
                     announcedLength: ForwardedHead.announcedLength(head, bodyLength),
                     shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
             sink: sink)
-        // It may have ended before the filling had it.
-        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         self.noteSharing(shared != nil, now: now)
+        self.afterSettling()
+    }
+
+    /// What may have happened before the filling had what it was settled with.
+    func afterSettling() {
+        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         if self.filling.bytesSinceDeserted != nil { self.deserted() }
     }
 
-    private func expect(_ length: BodyLength, of status: StatusCode) {
+    /// How the body would be gone on with where it breaks off, and whether what came of it stays.
+    private func noteResumption(_ head: ResponseHead, _ bodyLength: BodyLength) {
+        let resumption = Resumption(head, bodyLength: bodyLength, to: self.order.request)
+        let isKept =
+            (head.status == .ok || head.status == .partialContent)
+            && StrongValidator(of: head.fields) != nil
+        self.state.withLock { state in
+            state.resumption = resumption
+            state.isKept = isKept
+        }
+    }
+
+    func expect(_ length: BodyLength, of status: StatusCode) {
         let isBodyless =
             self.order.request.method == .head || status.forbidsContent || length == .none
             || length == .known(0)
@@ -105,8 +128,13 @@ extension Fetch {
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy) {
             var stored = object.head
+            // Of a part whose length nobody knows the HEAD's own word cannot be wrong.
+            let told = head.fields.first(FieldName(.contentLength)).flatMap {
+                UInt64(exactDigits: $0)
+            }
+            let length = stored.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
-                ofHead: head, on: stored, bodyLength: object.bodyLength)
+                ofHead: head, on: stored, bodyLength: length ?? object.bodyLength)
             {
             case .freshens:
                 stored = Validation.freshen(
@@ -119,19 +147,27 @@ extension Fetch {
         }
     }
 
-    private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
-        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
+    func beginStoring(
+        _ head: StoredHead, length: UInt64?, among stored: [StoredObject]
+    ) -> (any ObjectSink)? {
         let replaced = Variance.replaced(
-            by: head, among: self.order.stored.map(\.head), configuration: self.policy)
-        let ids = replaced.map { self.order.stored[$0].id }
-        let removals = self.state.withLock { state in
+            by: head, among: stored.map(\.head), configuration: self.policy)
+        let ids = replaced.map { stored[$0].id }
+        let removals = self.state.withLock { $0.removals }
+        return self.storing {
+            self.session.store.store(
+                head, for: self.order.key, length: length, replacing: ids, begun: removals,
+                observer: self)
+        }
+    }
+
+    /// Begins the store's part; it may end before it is known to have begun.
+    func storing(_ begin: () -> (any ObjectSink)?) -> (any ObjectSink)? {
+        self.state.withLock { state in
             state.sinkIsOver = false
             state.isRelayingStored = true
-            return state.removals
         }
-        let sink = self.session.store.store(
-            head, for: self.order.key, length: known, replacing: ids, begun: removals,
-            observer: self)
+        let sink = begin()
         if sink == nil {
             self.state.withLock { state in
                 state.sinkIsOver = true
