@@ -33,6 +33,15 @@ package struct Splice: Sendable, Equatable {
         package let range: Range<UInt64>
         package let completeLength: UInt64?
         package let segments: [Segment]
+
+        package init(
+            isWhole: Bool, range: Range<UInt64>, completeLength: UInt64?, segments: [Segment]
+        ) {
+            self.isWhole = isWhole
+            self.range = range
+            self.completeLength = completeLength
+            self.segments = segments
+        }
     }
 
     /// The first byte that the client gets.

@@ -2,9 +2,11 @@ package import LarderHTTP
 
 /// The head with which a stored response goes to a client (RFC 9111 §4, §5.1).
 package enum StoredAnswer {
-    /// The head to send: `Age` as it is now, `Date` as the origin gave it, `Content-Range` for a
-    /// part, and no `Content-Length`, which belongs to the framing. An answer of several parts lacks
-    /// its `Content-Type`, which names the boundary.
+    /// The head to send.
+    ///
+    /// `Age` is as it is now and `Date` as the origin gave it; a part has its `Content-Range`, and
+    /// `Content-Length` is left to the framing. An answer of several parts lacks its `Content-Type`,
+    /// which names the boundary.
     ///
     /// - Parameters:
     ///   - bodyLength: the length of the whole stored content.
