@@ -12,7 +12,9 @@ final class DiskCore: Sendable {
     private struct Tables {
         /// How many readers each body has: none of its segments is deleted before they are gone.
         var readers: [ObjectID: Int] = [:]
-        var sinks: [ObjectID: SinkState] = [:]
+        var sinks: [ObjectIdentifier: SinkState] = [:]
+        /// Which bytes of partial responses are on their way.
+        var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
         /// Entries that are gone for lookups, though the disk could not be told yet.
         var hidden: Set<ObjectID> = []
     }
@@ -112,11 +114,33 @@ final class DiskCore: Sendable {
     }
 
     func sinkBegan(_ sink: SinkState) {
-        self.tables.withLock { $0.sinks[sink.id] = sink }
+        self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = sink }
     }
 
-    func sinkEnded(_ id: ObjectID) {
-        self.tables.withLock { _ = $0.sinks.removeValue(forKey: id) }
+    /// The same for a sink that adds bytes to a response; false, and nothing is done, where another
+    /// one is just about to add some of them.
+    ///
+    /// Segments are written before it is certain that they are wanted. So no two sinks may write
+    /// the same bytes, of which the file could have those of the one that came to nothing.
+    func additionBegan(_ sink: SinkState, claiming range: Range<UInt64>) -> Bool {
+        self.tables.withLock { tables in
+            let others = tables.claims[sink.id] ?? [:]
+            if others.values.contains(where: { $0.overlaps(range) }) { return false }
+            tables.claims[sink.id, default: [:]][ObjectIdentifier(sink)] = range
+            tables.sinks[ObjectIdentifier(sink)] = sink
+            return true
+        }
+    }
+
+    func sinkEnded(_ sink: SinkState) {
+        self.tables.withLock { tables in
+            tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
+            if tables.claims[sink.id]?.removeValue(forKey: ObjectIdentifier(sink)) != nil,
+                tables.claims[sink.id]?.isEmpty == true
+            {
+                tables.claims.removeValue(forKey: sink.id)
+            }
+        }
     }
 
     /// Takes out all sinks that have not ended.

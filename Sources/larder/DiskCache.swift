@@ -43,7 +43,7 @@ final class DiskCache: CacheReading {
                         ageMilliseconds: freshness.currentAgeMilliseconds,
                         freshForMilliseconds: object.head.isInvalidated
                             ? 0 : freshness.remainingMilliseconds,
-                        hits: object.hits, tier: .disk))
+                        hits: object.hits, tier: .disk, partial: CachePartial(object)))
             }
         }
     }
@@ -117,7 +117,8 @@ extension DiskCache {
             storedTimeMicroseconds: head.storedTime.microseconds,
             lastUsedMicroseconds: object.lastUsed.microseconds,
             freshness: self.freshness(of: head, at: now), isInvalidated: head.isInvalidated,
-            bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
+            bodyBytes: object.bodyLength, partial: CachePartial(object), hits: object.hits,
+            tier: .disk, sha256: nil)
     }
 
     /// Every field that `Vary` names, with what the request had in it.
@@ -148,6 +149,16 @@ extension DiskCache {
     }
 }
 
+extension CachePartial {
+    /// nil where the response is complete.
+    fileprivate init?(_ object: InspectedObject) {
+        guard let extent = object.head.extent else { return nil }
+        self.init(
+            ranges: extent.ranges.map { CacheRange(first: $0.lowerBound, last: $0.upperBound - 1) },
+            storedBytes: object.storedBytes, completeLength: extent.completeLength)
+    }
+}
+
 extension CommandFailure {
     fileprivate init(store error: StoreError) {
         let status: ExitStatus =
@@ -156,7 +167,7 @@ extension CommandFailure {
             case .missing: .nothingFound
             case .notWritable: .notPermitted
             case .noSpace: .cannotCreate
-            case .damaged: .data
+            case .damaged, .incomplete: .data
             case .invalidConfiguration: .configuration
             case .failed: .inputOutput
             }
