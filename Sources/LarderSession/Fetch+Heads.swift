@@ -17,12 +17,11 @@ extension Fetch {
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             self.covers(object),
             let reason = StaleOnError.permits(
-                object.head, request: self.order.request, now: now, configuration: self.policy)
+                object.head, request: self.order.request, now: now, configuration: self.policy,
+                policy: self.order.cachePolicy)
         else { return nil }
         return (object, reason)
     }
-
-    var policy: PolicyConfiguration { self.session.configuration.policy }
 
     func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
@@ -42,6 +41,7 @@ extension Fetch {
     func settleStored(
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
+        if let reason { self.session.live.reasons.add(reason) }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -78,11 +78,17 @@ extension Fetch {
             let stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
-            let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
-            shared = stored
-            sink = self.beginStoring(stored, length: known, among: self.order.stored)
+            if self.spoilsStored(stored) {
+                reason = .keepsStored
+            } else {
+                reason = self.policy.ruleEffects(on: stored, request: request).first?.reason
+                let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
+                shared = stored
+                sink = self.beginStoring(stored, length: known, among: self.order.stored)
+            }
         case .notStorable(let because): reason = because
         }
+        if let reason { self.session.live.reasons.add(reason) }
         self.filling.settle(
             .response(
                 Filling.Response(
@@ -110,6 +116,15 @@ extension Fetch {
             state.resumption = resumption
             state.isKept = isKept
         }
+    }
+
+    /// A failure that only the settings would keep must not take the place of what is stored: stale as
+    /// that is, it may be validated or stand in when the failure is over.
+    private func spoilsStored(_ head: StoredHead) -> Bool {
+        guard head.status.isServerError, !self.order.stored.isEmpty else { return false }
+        return Freshness.of(
+            head, at: head.responseTime, configuration: self.policy
+        ).source == .negative
     }
 
     func expect(_ length: BodyLength, of status: StatusCode) {

@@ -107,18 +107,13 @@ enum StoredExchangeAnswer {
     ///   - opener: asks for what is missing beyond them.
     static func make(
         _ spliced: Filling.Spliced, reader: any BodySource, opener: @escaping SplicedBody.Opener,
-        now: Timestamp, forward: CacheStatus.Forward, configuration: SessionConfiguration
+        now: Timestamp, status: CacheStatus, age: Duration, configuration: SessionConfiguration
     ) -> (answer: Answer, bodyBytes: UInt64) {
         let object = spliced.object
         let answer = spliced.answer
-        let freshness = Freshness.of(object.head, at: now, configuration: configuration.policy)
-        let status = CacheStatus(
-            forward: forward, forwardStatus: spliced.status, ttl: freshness.remaining.inSeconds,
-            stored: spliced.isStored, detail: PolicyReason.bytesMissing.rawValue)
         var head = StoredAnswer.head(
             for: object.head, outcome: answer.isWhole ? .full : .partial(answer.range),
-            bodyLength: answer.completeLength ?? object.bodyLength, age: freshness.currentAge,
-            now: now, isValidated: true, configuration: configuration.policy)
+            bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now, isValidated: true, configuration: configuration.policy)
         head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
         let parts = SplicedBody.parts(answer.segments, arriving: reader)
         let stored = answer.segments.reduce(UInt64(0)) { sum, segment in
