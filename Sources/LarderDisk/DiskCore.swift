@@ -121,7 +121,9 @@ final class DiskCore: Sendable {
     /// one is just about to add some of them.
     ///
     /// Segments are written before it is certain that they are wanted. So no two sinks may write
-    /// the same bytes, of which the file could have those of the one that came to nothing.
+    /// the same bytes, of which the file could have those of the one that came to nothing. Once a
+    /// sink has posted its last command, what others post comes behind it, and finds what has
+    /// become of it.
     func additionBegan(_ sink: SinkState, claiming range: Range<UInt64>) -> Bool {
         self.tables.withLock { tables in
             let others = tables.claims[sink.id] ?? [:]
@@ -135,12 +137,19 @@ final class DiskCore: Sendable {
     func sinkEnded(_ sink: SinkState) {
         self.tables.withLock { tables in
             tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
-            if tables.claims[sink.id]?.removeValue(forKey: ObjectIdentifier(sink)) != nil,
-                tables.claims[sink.id]?.isEmpty == true
-            {
-                tables.claims.removeValue(forKey: sink.id)
-            }
+            Self.release(sink, &tables)
         }
+    }
+
+    /// Lets other sinks add the bytes that this one would have added, or has.
+    func releaseClaim(of sink: SinkState) {
+        self.tables.withLock { Self.release(sink, &$0) }
+    }
+
+    private static func release(_ sink: SinkState, _ tables: inout Tables) {
+        guard var claims = tables.claims[sink.id] else { return }
+        claims.removeValue(forKey: ObjectIdentifier(sink))
+        tables.claims[sink.id] = claims.isEmpty ? nil : claims
     }
 
     /// Takes out all sinks that have not ended.

@@ -205,7 +205,10 @@ final class SinkState: Sendable {
                 completeLength: completeLength,
                 last: state.length > 0 ? Self.takeSegment(&state) : nil)
         }
-        if let draft { self.post(.commit(self, draft)) }
+        if let draft {
+            self.post(.commit(self, draft))
+            self.core.releaseClaim(of: self)
+        }
     }
 
     func abandon(_ reason: SinkAbandonment) {
@@ -215,7 +218,10 @@ final class SinkState: Sendable {
             state.pieces = []
             return true
         }
-        if isFirst { self.post(.abandon(self, reason)) }
+        if isFirst {
+            self.post(.abandon(self, reason))
+            self.core.releaseClaim(of: self)
+        }
     }
 
     private func post(_ command: WriteCommand) {
