@@ -39,7 +39,7 @@ extension Reuse {
     ) -> ReuseVerdict {
         switch told {
         case .serve, .validate: .fetch(forward: .bypass, because: reason)
-        case .fetch(.uriMiss, _), .fetch(.varyMiss, _), .fetch(.miss, _):
+        case .fetch(.uriMiss, _), .fetch(.varyMiss, _), .fetch(.miss, _), .fetch(.partial, _):
             .fetch(forward: .bypass, because: reason)
         case .fetch, .refuse: told
         }
@@ -56,6 +56,8 @@ extension Reuse {
         _ configuration: PolicyConfiguration, because reason: PolicyReason
     ) -> ReuseVerdict {
         switch told {
+        // What is not there cannot be returned.
+        case .validate(_, .partial, _): return told
         case .validate(let index, _, _):
             guard candidates.indices.contains(index) else { return told }
             let freshness = Freshness.of(
