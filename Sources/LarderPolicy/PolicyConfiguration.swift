@@ -43,6 +43,14 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Answer requests whose query differs only as `No-Vary-Search` allows
     /// (draft-ietf-httpbis-no-vary-search).
     package var honoursNoVarySearch = true
+    /// Freshness lifetimes of errors that give none; the first that fits counts.
+    ///
+    /// Empty: errors are kept as the RFC has it.
+    package var negative: [NegativeLifetime] = []
+    /// What is said about certain hosts and paths; the first that fits a URI counts.
+    package var rules: [CacheRule] = []
+    /// The index in `rules` of the one that fits; set by `resolved(for:)` alone.
+    var matchedRule: Int?
 
     package init(
         kind: CacheKind = .shared, heuristicFraction: Double = 0.1,

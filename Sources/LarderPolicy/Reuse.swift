@@ -30,13 +30,16 @@ extension ReuseVerdict {
 package enum Reuse {
     /// Decides on one request.
     ///
-    /// - Parameter candidates: all that is stored under the request's key.
+    /// - Parameters:
+    ///   - candidates: all that is stored under the request's key.
+    ///   - configuration: resolved for the request's URI.
     package static func decide(
         request: Request, candidates: [StoredHead], now: Timestamp,
-        configuration: PolicyConfiguration
+        configuration: PolicyConfiguration, policy: RequestCachePolicy = .useProtocol
     ) -> ReuseVerdict {
-        let asked = CacheControl(request: request.fields)
-        let verdict = self.verdict(request, asked, candidates, now, configuration)
+        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
+        let verdict = self.verdict(
+            under: policy, request, asked, candidates, now, configuration)
         guard asked.onlyIfCached else { return verdict }
         switch verdict {
         case .serve, .refuse: return verdict
@@ -44,7 +47,7 @@ package enum Reuse {
         }
     }
 
-    private static func verdict(
+    static func verdict(
         _ request: Request, _ asked: CacheControl, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
@@ -86,6 +89,10 @@ package enum Reuse {
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
         let directives = ResponseDirectives(head.fields, configuration: configuration)
+        // Stored while the cache was a private one.
+        if configuration.kind == .shared, directives.control.isPrivate {
+            return .fetch(forward: .miss, because: .responsePrivate)
+        }
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         if head.isInvalidated {
             return .validate(index: index, forward: .stale, because: .invalidated)
@@ -154,6 +161,8 @@ extension LifetimeSource {
         case .sMaxage, .maxAge: .lifetimeOver
         case .expires: .expired
         case .heuristic: .heuristicOver
+        case .ruleMinimum, .ruleMaximum, .ruleLifetime: .ruleLifetimeOver
+        case .negative: .negativeLifetimeOver
         case .none: .noLifetime
         }
     }

@@ -31,10 +31,13 @@ package enum StaleOnError {
     ///
     /// To be asked when no answer came at all, and when the answer `isFailure`.
     package static func permits(
-        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration
+        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration,
+        policy: RequestCachePolicy = .useProtocol
     ) -> PolicyReason? {
+        // It wants nothing that the origin has not confirmed.
+        guard policy != .reloadRevalidating else { return nil }
         let directives = ResponseDirectives(head.fields, configuration: configuration)
-        let asked = CacheControl(request: request.fields)
+        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
         guard !head.isInvalidated, head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
             !StaleUse.refused(by: asked)
@@ -45,8 +48,8 @@ package enum StaleOnError {
         {
             return .staleIfError
         }
-        if configuration.staleIfErrorGrace > .zero,
-            freshness.staleness <= configuration.staleIfErrorGrace
+        if configuration.grace > .zero,
+            freshness.staleness <= configuration.grace
         {
             return .graceOnError
         }
@@ -82,7 +85,7 @@ package enum StaleOnError {
     static func window(
         _ response: CacheControl, _ request: CacheControl, _ configuration: PolicyConfiguration
     ) -> Duration {
-        max(self.declaredWindow(response, request) ?? .zero, configuration.staleIfErrorGrace)
+        max(self.declaredWindow(response, request) ?? .zero, configuration.grace)
     }
 
     /// `stale-if-error` of the response or the request, the longer of the two.

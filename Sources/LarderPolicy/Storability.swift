@@ -16,6 +16,9 @@ package enum Storability {
         request: Request, response: ResponseHead, bodyLength: BodyLength, now: Timestamp,
         configuration: PolicyConfiguration
     ) -> StorageVerdict {
+        guard configuration.rule?.forbidsStoring != true else {
+            return .notStorable(.ruleStoresNothing)
+        }
         let directives = ResponseDirectives(response.fields, configuration: configuration)
         let reason =
             self.forbiddenByRequest(request, response, directives, configuration)
@@ -89,15 +92,33 @@ package enum Storability {
         if control.noStore, !control.mustUnderstand { return .responseNoStore }
         if configuration.kind == .shared {
             if control.isPrivate { return .responsePrivate }
-            if request.fields.has(.authorization), !control.allowsSharingWithCredentials {
+            if request.fields.has(.authorization), !control.allowsSharingWithCredentials,
+                !configuration.ignored.contains(.authorization)
+            {
                 return .requestAuthorization
             }
         }
-        if !configuration.storesSetCookie, response.fields.has(.setCookie) { return .setsCookie }
+        if self.withholdsCookie(response, configuration) { return .setsCookie }
         guard self.isCacheable(request, response, directives, configuration) else {
             return .statusNeedsExplicit
         }
         return nil
+    }
+
+    /// A response that sets cookies is kept out by the setting; and where it may be stored only
+    /// because a rule sets aside what forbids it, unless the rule says what is to become of cookies.
+    private static func withholdsCookie(
+        _ response: ResponseHead, _ configuration: PolicyConfiguration
+    ) -> Bool {
+        guard response.fields.has(.setCookie), !configuration.ignored.contains(.setCookie) else {
+            return false
+        }
+        guard configuration.storesSetCookie else { return true }
+        guard !configuration.ignored.isDisjoint(with: [.noStore, .isPrivate]) else { return false }
+        let told = ResponseDirectives(
+            response.fields, configuration: configuration.unresolved
+        ).control
+        return told.noStore || told.isPrivate
     }
 
     /// The last requirement of §3: something says that the response is for caches.
@@ -108,7 +129,8 @@ package enum Storability {
         let control = directives.control
         if control.isPublic || response.status.isHeuristicallyCacheable { return true }
         if control.maxAge != nil { return true }
-        if directives.targetedField == nil, response.fields.has(.expires) { return true }
+        if directives.readsExpires, response.fields.has(.expires) { return true }
+        if configuration.givesLifetime(to: response.status) { return true }
         switch configuration.kind {
         case .shared: return control.sMaxage != nil
         case .private: return control.isPrivate || !control.privateFields.isEmpty
@@ -150,7 +172,9 @@ package enum Storability {
         _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ now: Timestamp, _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        if Variance.varies(response.fields).contains(.any) { return .varyAny }
+        if Variance.varies(response.fields).contains(.any), !configuration.ignored.contains(.vary) {
+            return .varyAny
+        }
         if Validation.hasValidator(response.fields), request.uri.scheme != .ftp { return nil }
         let head = StoredHead(
             storing: response, to: request, requestTime: now, responseTime: now,

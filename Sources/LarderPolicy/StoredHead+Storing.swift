@@ -31,11 +31,13 @@ enum StoredFields {
             .filter { $0.isToken }
             .map { FieldName(String(decoding: $0, as: UTF8.self)) }
         let control = ResponseDirectives(fields, configuration: configuration).control
+        let withholdsCookies = configuration.ignored.contains(.setCookie)
         let withheld = configuration.kind == .shared ? control.privateFields : []
         var kept = Fields()
         for line in fields.lines where !self.isExcluded(line, of: fields) {
             if named.contains(where: { fields.matches(line, $0) }) { continue }
             if withheld.contains(where: { fields.matches(line, $0) }) { continue }
+            if withholdsCookies, line.known == .setCookie { continue }
             kept.append(line, of: fields)
         }
         return kept

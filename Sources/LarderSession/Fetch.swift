@@ -30,6 +30,8 @@ final class Fetch: Sendable {
         /// Nothing stored is selected by the request: the origin is asked whether another variant
         /// would do (RFC 9111 §4.1).
         var asksForVariants = false
+        /// Of the client.
+        var cachePolicy = RequestCachePolicy.useProtocol
     }
 
     struct State: ~Copyable {
@@ -60,16 +62,19 @@ final class Fetch: Sendable {
     let matching: [Int]
     /// The request with conditions of the cache's own; nil: it goes as it came.
     let conditional: Request?
+    /// What the session was told when the fetch began, for its URI.
+    let policy: PolicyConfiguration
     let state: Mutex<State>
 
     init(session: Session, order: Order, filling: Filling) {
         self.session = session
         self.order = order
         self.filling = filling
+        let policy = session.configuration.policy.resolved(for: order.request.uri)
+        self.policy = policy
         let heads = order.stored.map(\.head)
         let matching = heads.indices.filter {
-            Variance.matches(
-                heads[$0], order.request, configuration: session.configuration.policy)
+            Variance.matches(heads[$0], order.request, configuration: policy)
         }
         self.matching = matching
         self.conditional =

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite(
     "Validation and reuse through a whole proxy (RFC 9111 §4.3, RFC 9110 §13, §14)",
     .timeLimit(.minutes(2)))
@@ -42,7 +44,9 @@ struct ValidationTests {
             try await scene.stored("/a")
             let changed = try await scene.get("/a")
             #expect(changed.text == "two")
-            #expect(changed["Cache-Status"] == "larder; fwd=stale; fwd-status=200; stored")
+            #expect(
+                changed.cacheStatus
+                    == "larder; fwd=stale; fwd-status=200; ttl; stored; detail=lifetime-over")
             let hit = try await scene.getStored("/a")
             #expect(hit.text == "two")
             #expect(hit["ETag"] == "\"v2\"")
@@ -77,7 +81,10 @@ struct ValidationTests {
             #expect(try await scene.get("/a", "Accept-Language: de").text == "de")
             let other = try await scene.get("/a", "Accept-Language: fr")
             #expect(other.text == "fr")
-            #expect(other["Cache-Status"] == "larder; fwd=vary-miss; fwd-status=200; stored")
+            #expect(
+                other.cacheStatus
+                    == "larder; fwd=vary-miss; fwd-status=200; ttl; stored; detail=no-matching-variant"
+            )
             let plain = try await scene.get("/a")
             #expect(plain.text == "none")
             for language in ["de", "fr"] {

@@ -57,7 +57,9 @@ struct SessionTests {
         let bench = Bench()
         let first = bench.perform().client
         bench.upstream.fetches[0].answer(200, bench.fresh, "hello")
-        #expect(first.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; stored")
+        #expect(
+            first.cacheStatus
+                == "larder; fwd=uri-miss; fwd-status=200; ttl=60; stored; detail=nothing-stored")
         #expect(first.wholeBody == "hello")
         bench.clock.advance(.seconds(7))
         let second = bench.perform().client
@@ -80,7 +82,9 @@ struct SessionTests {
         fetch.answer(304, bench.fresh)
         #expect(second.status == 200)
         #expect(second.wholeBody == "hello")
-        #expect(second.cacheStatus == "larder; fwd=stale; fwd-status=304; ttl=60")
+        #expect(
+            second.cacheStatus
+                == "larder; fwd=stale; fwd-status=304; ttl=60; detail=lifetime-over")
         let third = bench.perform().client
         #expect(third.cacheStatus == "larder; hit; ttl=60")
         #expect(bench.upstream.fetches.count == 2)
