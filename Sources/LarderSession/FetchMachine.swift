@@ -5,6 +5,7 @@ import LarderHTTP
 /// ```
 ///             ┌─ 304 that selects ──────────▶ freshen ─────▶ done
 /// requested ──┼─ 304 that selects nothing ──▶ repeat ──────▶ requested (unconditional)
+///             ├─ 304 for the client's tag ──▶ relay ───────▶ relaying ─▶ done
 ///             ├─ 5xx or failure, stale ok ──▶ serve stale ─▶ done
 ///             ├─ head ──────────────────────▶ relay ───────▶ relaying ─▶ done
 ///             └─ failure ───────────────────▶ fail ────────▶ done
