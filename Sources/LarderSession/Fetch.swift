@@ -95,11 +95,11 @@ final class Fetch: Sendable {
         self.order = order
         self.filling = filling
         let policy = session.configuration.policy.resolved(for: order.request.uri)
+        self.policy = policy
         let heads = order.stored.map(\.head)
         let matching = heads.indices.filter {
             Variance.matches(heads[$0], order.request, configuration: policy)
         }
-        self.policy = policy
         self.matching = matching
         self.conditional =
             order.validating != nil || order.asksForVariants

@@ -7,6 +7,7 @@ import LarderHTTP
 /// requested ──┼─ 304 that selects nothing ──▶ repeat ──────▶ requested (unconditional)
 ///             ├─ 206 that fits the gap ─────▶ splice ──────▶ relaying
 ///             ├─ 206 that does not ─────────▶ repeat ──────▶ requested (as the client asked)
+///             ├─ 304 for the client's tag ──▶ relay ───────▶ relaying ─▶ done
 ///             ├─ 5xx or failure, stale ok ──▶ serve stale ─▶ done
 ///             ├─ head ──────────────────────▶ relay ───────▶ relaying ─▶ done
 ///             └─ failure ───────────────────▶ fail ────────▶ done

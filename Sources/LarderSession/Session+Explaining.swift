@@ -7,7 +7,7 @@ extension Session {
     ///
     /// Walks through all that is remembered: for people who ask.
     package func recentExchanges(for uri: TargetURI, limit: Int) -> [RecentExchange] {
-        let wanted = uri.withoutUserInfo.description
+        let wanted = CacheKey(method: .get, uri: uri).parts.uri
         return self.recent.last(limit) { $0.key.parts.uri == wanted }
     }
 
@@ -23,12 +23,21 @@ extension Session {
         let policy = configuration.policy.resolved(for: request.uri)
         let cachePolicy = configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
-        self.store.lookup(key) { objects in
+        let explain = { @Sendable (objects: [StoredObject]) in
             let lengths = objects.map(\.bodyLength)
             let explanation = Explanation(
                 request: request, candidates: objects.map(\.head), bodyLengths: lengths, now: now,
                 configuration: policy, policy: cachePolicy)
             completion(explanation, lengths)
+        }
+        self.find(key, for: request.uri) { exact in
+            let verdict = Reuse.decide(
+                request: request, candidates: exact.usable.map(\.head), now: now,
+                configuration: policy, policy: cachePolicy)
+            guard verdict.mayGainByMore, policy.honoursNoVarySearch else {
+                return explain(exact.usable)
+            }
+            self.find(key.withoutSearch, for: request.uri) { explain(exact.usable + $0.usable) }
         }
     }
 }
