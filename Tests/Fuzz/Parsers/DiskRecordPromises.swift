@@ -61,6 +61,12 @@ enum DiskRecordPromises {
                 try hold(Segment.payloadLength(of: count, bodyLength: number) == 0, "\(number)")
             }
         }
+        if let name = GroupCoding.name(bytes.span) {
+            try hold(GroupCoding.key(name) == bytes, "\(name)")
+        }
+        if let time = GroupCoding.time(bytes.span) {
+            try hold(GroupCoding.encode(time) == bytes, "\(time)")
+        }
         if let meta = StoreMeta(bytes.span) {
             let again = StoreMeta(meta.encoded().span)
             try hold(again == meta, "\(again as Any), first: \(meta)")
