@@ -100,6 +100,12 @@ package enum SettingsTable {
             freshness and a Content-Location that is the URL itself (RFC 9110 §9.3.3).
             """),
         .one(
+            "cache.no-vary-search", \.cache.noVarySearch, live: true,
+            """
+            Whether a response with No-Vary-Search also answers requests whose query differs only as \
+            that field allows.
+            """),
+        .one(
             "freshness.heuristic-fraction", \.freshness.heuristicFraction,
             Fraction(0)...Fraction(1), live: true,
             """
