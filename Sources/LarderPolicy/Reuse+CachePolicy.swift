@@ -51,11 +51,14 @@ extension Reuse {
     }
 
     /// What is stored is used where HTTP would ask the origin first.
-    private static func returning(
+    ///
+    /// What is not there cannot be used: a range that is stored in part only.
+    static func returning(
         _ told: ReuseVerdict, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration, because reason: PolicyReason
     ) -> ReuseVerdict {
         switch told {
+        case .validate(_, forward: .partial, _): return told
         case .validate(let index, _, _):
             guard candidates.indices.contains(index) else { return told }
             let freshness = Freshness.of(
