@@ -113,6 +113,12 @@ package enum SettingsTable {
             §2.7).
             """),
         .one(
+            "cache.no-vary-search", \.cache.noVarySearch, live: true,
+            """
+            Whether a response with No-Vary-Search also answers requests whose query differs only as \
+            that field allows.
+            """),
+        .one(
             "freshness.heuristic-fraction", \.freshness.heuristicFraction,
             Fraction(0)...Fraction(1), live: true,
             """

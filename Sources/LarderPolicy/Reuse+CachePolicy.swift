@@ -51,7 +51,9 @@ extension Reuse {
     }
 
     /// What is stored is used where HTTP would ask the origin first.
-    private static func returning(
+    ///
+    /// What is not there cannot be used: a range that is stored in part only.
+    static func returning(
         _ told: ReuseVerdict, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration, because reason: PolicyReason
     ) -> ReuseVerdict {

@@ -92,7 +92,8 @@ struct PolicyMappingTests {
                   variants: 3
                   semantic-vary: false
                   store-set-cookie: false
-                  store-post: true
+                  store-post: false
+                  no-vary-search: false
                 freshness:
                   heuristic-fraction: 0.5
                   heuristic-maximum: 1 h
@@ -107,7 +108,8 @@ struct PolicyMappingTests {
             semanticVary: false, maximumVariants: 3, staleIfErrorGrace: .seconds(7200),
             honoursStaleWhileRevalidate: false,
             targetedFields: ["Larder-Cache-Control", "CDN-Cache-Control"],
-            storesSetCookie: false, storesPost: true, ftpLifetime: .seconds(10_800))
+            storesSetCookie: false, storesPost: false, ftpLifetime: .seconds(10_800))
+        expected.honoursNoVarySearch = false
         expected.negative = [
             NegativeLifetime(404...404, .seconds(30)), NegativeLifetime(500...599, .seconds(5)),
         ]
