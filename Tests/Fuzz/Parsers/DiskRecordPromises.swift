@@ -76,18 +76,32 @@ enum DiskRecordPromises {
 
     private static func checkSegment(_ bytes: [UInt8]) throws(Violation) {
         let id = ObjectID(rawValue: .max)
-        guard case .sound(let held) = Segment.verify(bytes.span, id: id, index: .max) else { return }
-        try hold(
-            held.count == bytes.count - Segment.headerSize
-                && held.lowerBound >= 0 && held.upperBound <= Segment.payloadSize,
-            "\(bytes.count) bytes pass for a segment of \(held)")
-        for wanted in [held, held.lowerBound..<held.lowerBound, 0..<Segment.payloadSize] {
-            let place = Segment.place(of: wanted, in: bytes.span, id: id, index: .max)
-            guard case .success(let found) = place else { continue }
+        var repaired = bytes
+        if let start: UInt16 = bytes.span.littleEndian(6) {
+            let payload = bytes.span.extracting(Segment.headerSize...)
+            let sum = Checksum.segment(payload, id: id, index: .max, start: start)
+            repaired.replace(littleEndian: sum, at: 0)
+        }
+        for value in [bytes, repaired] {
+            guard case .sound(let held) = Segment.verify(value.span, id: id, index: .max) else {
+                continue
+            }
             try hold(
-                found.lowerBound >= Segment.headerSize && found.upperBound <= bytes.count
-                    && found.count == wanted.count,
-                "\(wanted) lies at \(found) of \(bytes.count) bytes")
+                held.count == value.count - Segment.headerSize
+                    && held.upperBound <= Segment.payloadSize,
+                "\(value.count) bytes pass for \(held) of a cell")
+            for wanted in [held, 0..<1, 0..<Segment.payloadSize, 0..<held.upperBound + 1] {
+                let place = try? Segment.place(of: wanted, in: value.span, id: id, index: .max)
+                    .get()
+                let isHeld =
+                    held.lowerBound <= wanted.lowerBound && wanted.upperBound <= held.upperBound
+                try hold(
+                    (place != nil) == isHeld, "\(wanted) of \(held) is found at \(place as Any)")
+                guard let place else { continue }
+                try hold(
+                    place.count == wanted.count && place.upperBound <= value.count,
+                    "\(wanted) of \(held) is found at \(place)")
+            }
         }
     }
 }
