@@ -70,11 +70,12 @@ enum DiskRecordPromises {
 
     private static func checkSegment(_ bytes: [UInt8]) throws(Violation) {
         let id = ObjectID(rawValue: .max)
-        for length in [0, bytes.count, bytes.count - 8, Int.max - 8] where length >= 0 {
-            let damage = Segment.damage(in: bytes.span, id: id, index: .max, length: length)
-            try hold(
-                damage != nil || length == bytes.count - 8,
-                "\(bytes.count) bytes pass for a segment of \(length)")
+        guard case .sound(let cell) = Segment.verify(bytes.span, id: id, index: .max) else {
+            return
         }
+        try hold(
+            cell.count == bytes.count - Segment.headerSize
+                && cell.upperBound <= Segment.payloadSize,
+            "\(bytes.count) bytes pass for \(cell) of a segment")
     }
 }

@@ -1,4 +1,4 @@
-import Testing
+@testable import LarderProcess
 
 /// What an origin has, and how it behaves about ranges (RFC 9110 §14).
 struct RangedContent: Sendable {
