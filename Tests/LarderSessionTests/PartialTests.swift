@@ -211,6 +211,27 @@ struct PartialTests {
         #expect(bench.asked == 1)
     }
 
+    @Test(
+        "return-cache-dont-load gives what is there, and asks for nothing else",
+        arguments: [
+            ("bytes=0-99", true), ("bytes=50-150", false), ("bytes=200-299", false),
+        ])
+    func offline(_ range: String, _ isThere: Bool) {
+        let bench = Bench()
+        bench.store(0..<100, of: self.thousand)
+        bench.clock.advance(.seconds(3600))
+        let client = RecordingClient()
+        _ = bench.session.perform(
+            Request(
+                uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"),
+                fields: ["Range": range]),
+            body: nil, options: ExchangeOptions(cachePolicy: .returnCacheDontLoad),
+            client: client)
+        #expect((client.status == 206) == isThere)
+        #expect((client.failure?.status == .gatewayTimeout) == !isThere)
+        #expect(bench.asked == 1)
+    }
+
     @Test("variants have parts of their own (§4.1)")
     func variants() {
         let bench = Bench()
