@@ -13,7 +13,8 @@ package struct Resumption: Sendable, Equatable {
     package init?(
         _ response: ResponseHead, bodyLength: BodyLength, to request: Request
     ) {
-        guard request.method == .get, request.bodyLength == .none,
+        // curl knows no conditions on ftp.
+        guard request.method == .get, request.bodyLength == .none, request.uri.scheme != .ftp,
             let validator = StrongValidator(of: response.fields)
         else { return nil }
         switch response.status {

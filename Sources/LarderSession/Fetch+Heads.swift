@@ -119,9 +119,15 @@ extension Fetch {
     /// How the body would be gone on with where it breaks off, and whether what came of it stays.
     private func noteResumption(_ head: ResponseHead, _ bodyLength: BodyLength) {
         let resumption = Resumption(head, bodyLength: bodyLength, to: self.order.request)
-        let isKept =
-            (head.status == .ok || head.status == .partialContent)
-            && StrongValidator(of: head.fields) != nil
+        var isKept = false
+        if head.status == .ok || head.status == .partialContent,
+            let validator = StrongValidator(of: head.fields)
+        {
+            // The beginning of what is stored whole already must not take its place.
+            isKept = !self.order.stored.contains {
+                $0.head.extent == nil && validator.matches($0.head.fields)
+            }
+        }
         self.state.withLock { state in
             state.resumption = resumption
             state.isKept = isKept

@@ -113,7 +113,8 @@ enum StoredExchangeAnswer {
         let answer = spliced.answer
         var head = StoredAnswer.head(
             for: object.head, outcome: answer.isWhole ? .full : .partial(answer.range),
-            bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now, isValidated: true, configuration: configuration.policy)
+            bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now,
+            isValidated: true, configuration: configuration.policy)
         head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
         let parts = SplicedBody.parts(answer.segments, arriving: reader)
         let stored = answer.segments.reduce(UInt64(0)) { sum, segment in

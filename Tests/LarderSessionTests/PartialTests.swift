@@ -15,7 +15,9 @@ struct PartialTests {
         let first = bench.store(100..<200, of: self.thousand)
         #expect(first.status == 206)
         #expect(first.field("Content-Range") == "bytes 100-199/1000")
-        #expect(first.cacheStatus == "larder; fwd=uri-miss; fwd-status=206; stored")
+        #expect(
+            first.cacheStatus
+                == "larder; fwd=uri-miss; fwd-status=206; stored; detail=nothing-stored")
         #expect(first.wholeBytes == Array(self.thousand.content[100..<200]))
         for (asked, range) in [
             ("100-199", 100..<200), ("100-100", 100..<101), ("150-199", 150..<200),
@@ -113,7 +115,7 @@ struct PartialTests {
     @Test(
         "what its head does not say for sure is passed on and not stored (§3.3)",
         arguments: [
-            ("bytes 0-99/1000", 100, 100, true, nil),
+            ("bytes 0-99/1000", 100, 100, true, "nothing-stored"),
             ("bytes 0-99/1000", 99, 99, false, "contradictory"),
             ("bytes 0-99/99", 100, 100, false, "contradictory"),
             ("bytes 99-0/1000", 100, 100, false, "contradictory"),
@@ -123,12 +125,12 @@ struct PartialTests {
             ("lines 0-99/1000", 100, 100, false, "contradictory"),
             ("bytes 0-99", 100, 100, false, "contradictory"),
             // Of unknown length: the bytes are counted.
-            ("bytes 0-99/1000", nil, 100, true, nil),
-            ("bytes 0-99/1000", nil, 99, false, nil),
-            ("bytes 0-99/1000", nil, 101, false, nil),
-        ] as [(String, UInt64?, Int, Bool, String?)])
+            ("bytes 0-99/1000", nil, 100, true, "nothing-stored"),
+            ("bytes 0-99/1000", nil, 99, false, "nothing-stored"),
+            ("bytes 0-99/1000", nil, 101, false, "nothing-stored"),
+        ] as [(String, UInt64?, Int, Bool, String)])
     func judged(
-        _ told: String, _ length: UInt64?, _ sent: Int, _ isStored: Bool, _ reason: String?
+        _ told: String, _ length: UInt64?, _ sent: Int, _ isStored: Bool, _ reason: String
     ) {
         let bench = Bench()
         let client = bench.ask("bytes=0-99")
@@ -206,6 +208,27 @@ struct PartialTests {
         #expect(bench.ask("bytes=0-99", only).status == 206)
         #expect(bench.ask("bytes=50-150", only).failure?.status == .gatewayTimeout)
         #expect(bench.ask(nil, only).failure?.status == .gatewayTimeout)
+        #expect(bench.asked == 1)
+    }
+
+    @Test(
+        "return-cache-dont-load gives what is there, and asks for nothing else",
+        arguments: [
+            ("bytes=0-99", true), ("bytes=50-150", false), ("bytes=200-299", false),
+        ])
+    func offline(_ range: String, _ isThere: Bool) {
+        let bench = Bench()
+        bench.store(0..<100, of: self.thousand)
+        bench.clock.advance(.seconds(3600))
+        let client = RecordingClient()
+        _ = bench.session.perform(
+            Request(
+                uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"),
+                fields: ["Range": range]),
+            body: nil, options: ExchangeOptions(cachePolicy: .returnCacheDontLoad),
+            client: client)
+        #expect((client.status == 206) == isThere)
+        #expect((client.failure?.status == .gatewayTimeout) == !isThere)
         #expect(bench.asked == 1)
     }
 

@@ -402,6 +402,20 @@ struct ResumptionTests {
         #expect(next.wholeBytes == self.thousand.content)
     }
 
+    @Test("the beginning of what is stored whole does not take its place")
+    func storedWhole() {
+        let bench = Bench()
+        _ = bench.ask()
+        bench.upstream.fetches[0].whole(self.thousand)
+        // The origin ignores the condition, and breaks off for good.
+        _ = bench.ask(nil, ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[1].whole(self.thousand, sending: 300)
+        bench.upstream.fetches[1].fail(.httpResponseIncomplete)
+        bench.upstream.fetches[2].fail(.connectionRefused)
+        #expect(bench.ask().wholeBytes == self.thousand.content)
+        #expect(bench.asked == 3)
+    }
+
     @Test("when the last client leaves a large body, what came of it is kept")
     func deserted() {
         let bench = Bench.large

@@ -1,4 +1,4 @@
-import Testing
+@testable import LarderProcess
 
 @testable import LarderProcess
 
