@@ -48,13 +48,16 @@ package struct PolicyConfiguration: Sendable, Equatable {
     package var rules: [CacheRule] = []
     /// The index in `rules` of the one that fits; set by `resolved(for:)` alone.
     var matchedRule: Int?
+    /// Answer requests whose query differs only as `No-Vary-Search` allows
+    /// (draft-ietf-httpbis-no-vary-search).
+    package var honoursNoVarySearch = true
 
     package init(
         kind: CacheKind = .shared, heuristicFraction: Double = 0.1,
         heuristicMaximum: Duration = .seconds(86_400), semanticVary: Bool = true,
         maximumVariants: Int = 64, staleIfErrorGrace: Duration = .zero,
         honoursStaleWhileRevalidate: Bool = true, targetedFields: [FieldName] = [],
-        storesSetCookie: Bool = true, storesPost: Bool = false, ftpLifetime: Duration = .zero
+        storesSetCookie: Bool = true, storesPost: Bool = true, ftpLifetime: Duration = .zero
     ) {
         self.kind = kind
         self.heuristicFraction = heuristicFraction

@@ -130,8 +130,24 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// It contradicts itself: two values where there can be one, or a range in a whole response
     /// (RFC 9110 §5.3, §14.4).
     case contradictory = "contradictory"
+    /// Its status says something about the client or the network, not about the resource: 428, 429,
+    /// 431 and 511 "MUST NOT be stored by a cache" (RFC 6585 §3 to §6).
+    case statusNeverStored = "status-never-stored"
     /// It sets a cookie, and the settings keep such responses out (RFC 9111 §7.3).
     case setsCookie = "sets-cookie"
+
+    // MARK: Why a response may be stored
+
+    /// It says itself for how long it is fresh (RFC 9111 §3, §4.2.1).
+    case explicitFreshness = "explicit-freshness"
+    /// It says `public` (RFC 9111 §5.2.2.9).
+    case responsePublic = "response-public"
+    /// It says `private`, and this cache is (RFC 9111 §5.2.2.7).
+    case privateHere = "private-here"
+    /// Its status is heuristically cacheable (RFC 9110 §15.1).
+    case statusCacheable = "status-cacheable"
+    /// It answers a POST as it would a later GET (RFC 9110 §9.3.3).
+    case postForGet = "post-for-get"
 }
 
 extension PolicyReason {
@@ -177,6 +193,12 @@ extension PolicyReason {
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
             .returnCacheDontLoad, .reloadRevalidating:
             "setting cache-policy"
+        case .statusNeverStored: "RFC 6585 §3"
+        case .explicitFreshness: "RFC 9111 §3"
+        case .responsePublic: "RFC 9111 §5.2.2.9"
+        case .privateHere: "RFC 9111 §5.2.2.7"
+        case .statusCacheable: "RFC 9110 §15.1"
+        case .postForGet: "RFC 9110 §9.3.3"
         }
     }
 }

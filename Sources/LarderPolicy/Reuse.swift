@@ -15,6 +15,17 @@ package enum ReuseVerdict: Sendable, Equatable {
     case refuse(because: PolicyReason)
 }
 
+extension ReuseVerdict {
+    /// Whether another stored response could have led to a better one.
+    package var mayGainByMore: Bool {
+        switch self {
+        case .serve: false
+        case .validate, .refuse: true
+        case .fetch(let forward, _): forward == .uriMiss || forward == .varyMiss
+        }
+    }
+}
+
 /// Whether a stored response may answer a request (RFC 9111 §4).
 package enum Reuse {
     /// Decides on one request.
@@ -86,7 +97,8 @@ package enum Reuse {
         if head.isInvalidated {
             return .validate(index: index, forward: .stale, because: .invalidated)
         }
-        if let reason = self.unsatisfied(asked, freshness) {
+        let isSettled = directives.control.immutable && freshness.isFresh
+        if let reason = self.unsatisfied(asked, freshness, isSettled: isSettled) {
             return .validate(index: index, forward: .request, because: reason)
         }
         if directives.control.noCache {
@@ -100,12 +112,17 @@ package enum Reuse {
     }
 
     /// The request directive that this response does not meet.
+    ///
+    /// - Parameter isSettled: it is fresh and `immutable`: then it cannot have changed, and a reload
+    ///   (`max-age=0`) validates nothing. `no-cache` still does (RFC 8246 §2.1).
     private static func unsatisfied(
-        _ asked: CacheControl, _ freshness: Freshness
+        _ asked: CacheControl, _ freshness: Freshness, isSettled: Bool
     ) -> PolicyReason? {
         if asked.noCache { return .requestNoCache }
         // Zero means "now": what came this very second is still too old.
-        if let maxAge = asked.maxAge, freshness.currentAge > maxAge || maxAge == .zero {
+        if let maxAge = asked.maxAge, !isSettled,
+            freshness.currentAge > maxAge || maxAge == .zero
+        {
             return .requestMaxAge
         }
         if let minFresh = asked.minFresh, freshness.remaining < minFresh {

@@ -56,6 +56,23 @@ package enum StaleOnError {
         return nil
     }
 
+    /// The directive for which a request that cannot be validated is answered with an error, 504 where
+    /// no other status says more (RFC 9111 §5.2.2.2, and by reference §5.2.2.8 and §5.2.2.10); nil
+    /// where none demands it.
+    package static func demandsError(
+        _ head: StoredHead, configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let control = ResponseDirectives(head.fields, configuration: configuration).control
+        switch StaleUse.forbidden(control, configuration) {
+        case .mustRevalidate?: return .mustRevalidate
+        case .proxyRevalidate?: return .proxyRevalidate
+        case .sharedLifetimeOver?: return .sharedLifetimeOver
+        // `no-cache` comes first there, and may have company.
+        case .responseNoCache? where control.mustRevalidate: return .mustRevalidate
+        default: return nil
+        }
+    }
+
     /// Whether an answer counts as a failure of the origin (RFC 5861 §4: 500, 502, 503, 504).
     package static func isFailure(_ status: StatusCode) -> Bool {
         switch status.rawValue {

@@ -43,14 +43,9 @@ enum StoredFields {
         return kept
     }
 
-    /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1).
+    /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1);
+    /// `Warning` is obsolete (RFC 9111 §5.5).
     static func isExcluded(_ line: Fields.Line, of fields: Fields) -> Bool {
-        switch line.known {
-        case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
-            .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization, .http2Settings,
-            .warning:
-            true
-        default: false
-        }
+        HopByHop.isConnectionField(line.known) || line.known == .warning
     }
 }

@@ -43,13 +43,14 @@ struct FetchMachine: ~Copyable {
 
     /// - Parameters:
     ///   - selects: a 304 selects at least one of the stored responses (RFC 9111 §4.3.4).
+    ///   - isForClient: it selects none, but speaks of what the client has (§4.3.2).
     ///   - staleAllowed: the answer is a failure, and a stored response may stand in for it
     ///     (RFC 9111 §4.2.4, RFC 5861 §4).
     mutating func headReceived(
-        _ status: StatusCode, selects: Bool, staleAllowed: Bool
+        _ status: StatusCode, selects: Bool, isForClient: Bool = false, staleAllowed: Bool
     ) -> HeadAction {
         switch self.state {
-        case .requested(validating: true) where status == .notModified:
+        case .requested(validating: true) where status == .notModified && !isForClient:
             guard selects else {
                 self.state = .requested(validating: false)
                 return .repeatUnconditionally

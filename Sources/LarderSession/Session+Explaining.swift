@@ -23,12 +23,24 @@ extension Session {
         let policy = configuration.policy.resolved(for: request.uri)
         let cachePolicy = configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
-        self.store.lookup(key) { objects in
+        let explain = { @Sendable (objects: [StoredObject]) in
             let lengths = objects.map(\.bodyLength)
             let explanation = Explanation(
                 request: request, candidates: objects.map(\.head), bodyLengths: lengths, now: now,
                 configuration: policy, policy: cachePolicy)
-            completion(explanation, lengths)
+            return (explanation, lengths)
+        }
+        // In the steps of an exchange: what is stored for several queries is looked at only where
+        // the target itself has nothing to serve.
+        self.find(key, for: request.uri) { found in
+            let first = explain(found.usable)
+            guard first.0.verdict.mayGainByMore, policy.honoursNoVarySearch else {
+                return completion(first.0, first.1)
+            }
+            self.find(key.withoutSearch, for: request.uri) { more in
+                let both = explain(found.usable + more.usable)
+                completion(both.0, both.1)
+            }
         }
     }
 }
