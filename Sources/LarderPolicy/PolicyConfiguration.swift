@@ -40,6 +40,9 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Zero: the heuristic applies where the server told the time of modification, and nothing is
     /// stored else.
     package var ftpLifetime: Duration
+    /// Answer requests whose query differs only as `No-Vary-Search` allows
+    /// (draft-ietf-httpbis-no-vary-search).
+    package var honoursNoVarySearch = true
     /// Freshness lifetimes of errors that give none; the first that fits counts.
     ///
     /// Empty: errors are kept as the RFC has it.
@@ -48,9 +51,6 @@ package struct PolicyConfiguration: Sendable, Equatable {
     package var rules: [CacheRule] = []
     /// The index in `rules` of the one that fits; set by `resolved(for:)` alone.
     var matchedRule: Int?
-    /// Answer requests whose query differs only as `No-Vary-Search` allows
-    /// (draft-ietf-httpbis-no-vary-search).
-    package var honoursNoVarySearch = true
 
     package init(
         kind: CacheKind = .shared, heuristicFraction: Double = 0.1,

@@ -84,18 +84,19 @@ extension PolicyReason {
             "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
                 + "Last-Modified"
         case .contradictory: "a response that says each thing once"
-        case .statusNeverStored:
-            "another status: this one tells of the client or the network, not of the resource"
-
-        // What lets a response be stored.
-        case .explicitFreshness: "it is stored: it says itself for how long it is fresh"
-        case .responsePublic: "it is stored: it says public"
-        case .privateHere: "it is stored: it says private, and this cache is one person's"
-        case .statusCacheable: "it is stored: its status may be, without explicit freshness"
-        case .postForGet: "it is stored for later GETs"
         case .ruleStoresNothing: "no cache rule that says to store nothing of it"
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
+        case .statusNeverStored:
+            "another status: this one speaks of the client or the network, not of the resource"
         case .setsCookie: "a response without Set-Cookie, or a setting that stores those with one"
+
+        // What lets it be stored: the next request may be one.
+        case .explicitFreshness: "the next request is one, as long as the response says"
+        case .responsePublic: "the next request is one, as the response is public"
+        case .privateHere: "the next request is one, as this cache is one person's"
+        case .statusCacheable:
+            "the next request is one, if a lifetime or the heuristic makes the response fresh"
+        case .postForGet: "the next GET of the same URI is one"
         }
     }
 }

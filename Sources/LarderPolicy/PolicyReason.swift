@@ -186,6 +186,12 @@ extension PolicyReason {
         case .noFreshnessNoValidator: "RFC 9111 §4.2.2"
         case .contradictory: "RFC 9110 §5.3"
         case .setsCookie: "RFC 9111 §7.3"
+        case .statusNeverStored: "RFC 6585 §3"
+        case .explicitFreshness: "RFC 9111 §3"
+        case .responsePublic: "RFC 9111 §5.2.2.9"
+        case .privateHere: "RFC 9111 §5.2.2.7"
+        case .statusCacheable: "RFC 9110 §15.1"
+        case .postForGet: "RFC 9110 §9.3.3"
         case .ruleLifetimeOver, .ruleMinimum, .ruleMaximum, .ruleLifetime, .ruleIgnored,
             .ruleStoresNothing:
             "setting cache-rules"
@@ -193,12 +199,6 @@ extension PolicyReason {
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
             .returnCacheDontLoad, .reloadRevalidating:
             "setting cache-policy"
-        case .statusNeverStored: "RFC 6585 §3"
-        case .explicitFreshness: "RFC 9111 §3"
-        case .responsePublic: "RFC 9111 §5.2.2.9"
-        case .privateHere: "RFC 9111 §5.2.2.7"
-        case .statusCacheable: "RFC 9110 §15.1"
-        case .postForGet: "RFC 9110 §9.3.3"
         }
     }
 }

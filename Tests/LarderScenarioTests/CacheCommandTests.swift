@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("larder cache, on a running proxy's cache and after its end", .timeLimit(.minutes(2)))
 struct CacheCommandTests {
     private struct Row: Decodable {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("A stored response through a whole proxy (RFC 9111 §4)", .timeLimit(.minutes(2)))
 struct CachingTests {
     @Test("A miss, then hits, and the origin is asked once")

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("Clients of every kind (RFC 9112 §9)", .timeLimit(.minutes(2)))
 struct ClientTests {
     @Test(

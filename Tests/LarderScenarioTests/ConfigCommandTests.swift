@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("larder config", .timeLimit(.minutes(2)))
 struct ConfigCommandTests {
     @Test("check tells every mistake with its place")

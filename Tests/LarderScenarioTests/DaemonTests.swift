@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LarderProcess
+
 @Suite("The daemon's life", .timeLimit(.minutes(2)))
 struct DaemonTests {
     @Test("A port in use ends the start with the reason and status 69")

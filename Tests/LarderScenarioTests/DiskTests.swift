@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LarderProcess
+
 /// A cache's place that is no good, and how it comes to be so.
 enum BadPlace: String, CaseIterable, Sendable {
     case underFile, isFile, notWritable, missingParent

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+@testable import LarderProcess
 
 @Suite("larder explain, with a running proxy and after its end", .timeLimit(.minutes(2)))
 struct ExplainCommandTests {

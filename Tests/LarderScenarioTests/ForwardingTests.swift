@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("What is forwarded, and how often (RFC 9110 §7, §9.2.2)", .timeLimit(.minutes(2)))
 struct ForwardingTests {
     /// Answers the first request of a connection, and lets the connection die on the second.

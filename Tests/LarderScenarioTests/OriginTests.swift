@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 /// An origin that breaks off, and in which form it had announced its content.
 struct BrokenBody: Sendable, CustomTestStringConvertible {
     var name: String

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 /// A request that is refused, over the wire.
 ///
 /// `\n` stands for CRLF, `@` for the origin's authority,

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("larder run", .timeLimit(.minutes(2)))
 struct RunCommandTests {
     /// A client in shell: bash speaks TCP by itself, so nothing else needs to be installed.

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite("Tunnels and upgrades (RFC 9110 §9.3.6, §7.8)", .timeLimit(.minutes(2)))
 struct TunnelTests {
     /// A proxy that lets tunnels go anywhere but to port 25, and an origin that says what it does.

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LarderProcess
+
 @Suite(
     "Validation and reuse through a whole proxy (RFC 9111 §4.3, RFC 9110 §13, §14)",
     .timeLimit(.minutes(2)))

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import LarderProcess
+
 @Suite("Memory does not grow with bodies", .timeLimit(.minutes(2)))
 struct VolumeTests {
     private static let size = 64 << 20

@@ -166,10 +166,10 @@ struct CacheRuleSessionTests {
             let client = bench.perform(path).client
             bench.upstream.fetches.last?.answer(
                 200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], "x")
-            let ending =
+            let rest =
                 path == "/a/1"
                 ? "ttl=600; stored; detail=rule-minimum" : "ttl=0; stored; detail=nothing-stored"
-            #expect(client.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; \(ending)")
+            #expect(client.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; \(rest)")
         }
         #expect(
             bench.perform("/a/1").client.cacheStatus == "larder; hit; ttl=600; detail=rule-minimum")

@@ -99,7 +99,9 @@ struct SharedValidationTests {
         #expect(fetch.request.fields.string("If-Modified-Since") == nil)
         fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
         #expect(client.wholeBody == "one")
-        #expect(client.cacheStatus == "larder; fwd=vary-miss; fwd-status=304; ttl=60")
+        #expect(
+            client.cacheStatus
+                == "larder; fwd=vary-miss; fwd-status=304; ttl=60; detail=no-matching-variant")
         // It is fresh again for those whom it matches.
         #expect(bench.perform("/", ["Foo": "1"]).client.cacheStatus == "larder; hit; ttl=60")
     }
@@ -137,7 +139,7 @@ struct SharedValidationTests {
             ("max-age=1, must-revalidate", .connectionRefused, 504, "must-revalidate"),
             ("max-age=1, must-revalidate", .dnsError, 504, "must-revalidate"),
             ("s-maxage=1", .connectionTerminated, 504, "s-maxage-over"),
-            ("max-age=1", .connectionRefused, 502, nil),
+            ("max-age=1", .connectionRefused, 502, "lifetime-over"),
             ("max-age=1, must-revalidate", .requestBodyFailed, 504, "must-revalidate"),
         ] as [(String, UpstreamFailure.Kind, UInt16, String?)])
     func disconnected(
@@ -168,7 +170,10 @@ struct UnsafeMethodTests {
         let poster = bench.perform(method: .post).client
         bench.upstream.fetches[1].answer(200, fields, "new")
         #expect(poster.wholeBody == "new")
-        #expect(poster.cacheStatus == "larder; fwd=method; fwd-status=200; stored")
+        #expect(
+            poster.cacheStatus
+                == "larder; fwd=method; fwd-status=200; ttl=60; stored; detail=method-not-cacheable"
+        )
         let reader = bench.perform().client
         #expect(reader.wholeBody == "new")
         #expect(reader.cacheStatus == "larder; hit; ttl=60")

@@ -1,6 +1,8 @@
 import Glibc
 import Testing
 
+@testable import LarderProcess
+
 /// A whole proxy with a home of its own and an origin before it.
 struct Scene: Sendable {
     let home: Home

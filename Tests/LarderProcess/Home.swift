@@ -88,7 +88,8 @@ struct ProxyProcess: Sendable {
 
     var log: String { self.program.output.value.errText }
 
-    fileprivate func announced() async throws {
+    /// Waits until clients can connect.
+    func announced() async throws {
         try await self.program.said("listening on 127.0.0.1:")
         try await self.program.said("; cache: ")
     }

@@ -67,11 +67,17 @@ extension Wire {
     /// - Parameter method: of the request that this responds to; nil reads a request.
     func message(to method: String? = nil) async throws -> Message {
         var message = try await self.head()
+        try await self.content(of: &message, to: method)
+        return message
+    }
+
+    /// Reads the content that belongs to a head.
+    func content(of message: inout Message, to method: String?) async throws {
         if let method {
             let isBodyless =
                 method == "HEAD" || [204, 304].contains(message.status)
                 || (100..<200).contains(message.status)
-            if isBodyless { return message }
+            if isBodyless { return }
         }
         if message["Transfer-Encoding"]?.lowercased() == "chunked" {
             (message.body, message.trailers) = try await self.chunks()
@@ -80,10 +86,10 @@ extension Wire {
         } else if method != nil {
             message.body = try await self.readAll()
         }
-        return message
     }
 
-    private func chunks() async throws -> (body: [UInt8], trailers: [String]) {
+    /// Reads a body in chunks.
+    func chunks() async throws -> (body: [UInt8], trailers: [String]) {
         var body: [UInt8] = []
         while true {
             let line = try await self.read(through: "\r\n")
