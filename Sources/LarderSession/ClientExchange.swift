@@ -186,9 +186,8 @@ final class ClientExchange: Exchange {
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
                 neighbours: self.state.withLock { $0.neighbours }, validating: validating,
-                client: self.client, isEntered: isEntered,
-                asksForVariants: self.asksForVariants(validating),
-                cachePolicy: self.cachePolicy),
+                client: self.client, isEntered: isEntered, cachePolicy: self.cachePolicy,
+                asksForVariants: self.asksForVariants(validating)),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
@@ -322,7 +321,7 @@ extension ClientExchange: FillingWaiter {
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
-            failure.cacheStatus.detail = failure.cacheStatus.detail ?? asked?.rawValue
+            failure.cacheStatus.detail = asked?.rawValue
             if failure.party != .client { failure.nextHop = self.request.uri.host }
             self.fail(failure)
         }

@@ -27,11 +27,11 @@ final class Fetch: Sendable {
         var isEntered: Bool
         /// Made for the store, not for a client: nobody's leaving ends it.
         var isBackground = false
+        /// Of the client.
+        var cachePolicy = RequestCachePolicy.useProtocol
         /// Nothing stored is selected by the request: the origin is asked whether another variant
         /// would do (RFC 9111 §4.1).
         var asksForVariants = false
-        /// Of the client.
-        var cachePolicy = RequestCachePolicy.useProtocol
     }
 
     struct State: ~Copyable {
@@ -71,11 +71,11 @@ final class Fetch: Sendable {
         self.order = order
         self.filling = filling
         let policy = session.configuration.policy.resolved(for: order.request.uri)
-        self.policy = policy
         let heads = order.stored.map(\.head)
         let matching = heads.indices.filter {
             Variance.matches(heads[$0], order.request, configuration: policy)
         }
+        self.policy = policy
         self.matching = matching
         self.conditional =
             order.validating != nil || order.asksForVariants

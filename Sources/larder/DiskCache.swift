@@ -18,7 +18,12 @@ final class DiskCache: CacheReading {
     private let policy: PolicyConfiguration
 
     /// Opens the cache for looking; nil where there is none yet.
-    init?(directory: String, session: SessionSettings) throws(CommandFailure) {
+    ///
+    /// - Parameter policy: what freshness is reckoned by; that of the session without cache rules
+    ///   where nil.
+    init?(
+        directory: String, session: SessionSettings, policy: PolicyConfiguration? = nil
+    ) throws(CommandFailure) {
         do throws(StoreError) {
             _ = try DiskInspector(directory: directory)
         } catch {
@@ -27,14 +32,14 @@ final class DiskCache: CacheReading {
         }
         self.directory = directory
         self.session = session
-        self.policy = session.policy
+        self.policy = policy ?? session.policy
     }
 
     func forEach(_ body: (CacheRow) throws -> Bool) throws {
         let now = Timestamp(microseconds: wallClockMicroseconds())
         try self.translating {
             try self.inspector.forEachObject { object in
-                let freshness = self.freshness(of: object.head, at: now)
+                let freshness = self.freshness(of: object.head, object.key, at: now)
                 let (partition, method, uri) = object.key.parts
                 return try body(
                     CacheRow(
@@ -43,7 +48,7 @@ final class DiskCache: CacheReading {
                         ageMilliseconds: freshness.currentAgeMilliseconds,
                         freshForMilliseconds: object.head.isInvalidated
                             ? 0 : freshness.remainingMilliseconds,
-                        hits: object.hits, tier: .disk))
+                        hits: object.hits, tier: .disk, partial: CachePartial(object)))
             }
         }
     }
@@ -129,8 +134,9 @@ extension DiskCache {
             responseTimeMicroseconds: head.responseTime.microseconds,
             storedTimeMicroseconds: head.storedTime.microseconds,
             lastUsedMicroseconds: object.lastUsed.microseconds,
-            freshness: self.freshness(of: head, at: now), isInvalidated: head.isInvalidated,
-            bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
+            freshness: self.freshness(of: head, object.key, at: now),
+            isInvalidated: head.isInvalidated, bodyBytes: object.bodyLength,
+            partial: CachePartial(object), hits: object.hits, tier: .disk, sha256: nil)
     }
 
     /// Every field that `Vary` names, with what the request had in it.
@@ -143,8 +149,11 @@ extension DiskCache {
         }
     }
 
-    private func freshness(of head: StoredHead, at now: Timestamp) -> CacheObject.Freshness {
-        let freshness = Freshness.of(head, at: now, configuration: self.policy)
+    private func freshness(
+        of head: StoredHead, _ key: CacheKey, at now: Timestamp
+    ) -> CacheObject.Freshness {
+        let freshness = Freshness.of(
+            head, at: now, configuration: self.policy.resolved(forKey: key))
         return CacheObject.Freshness(
             lifetimeMilliseconds: freshness.lifetime.inMicroseconds / 1000,
             source: freshness.source.rawValue,
@@ -161,6 +170,16 @@ extension DiskCache {
     }
 }
 
+extension CachePartial {
+    /// nil where the response is complete.
+    fileprivate init?(_ object: InspectedObject) {
+        guard let extent = object.head.extent else { return nil }
+        self.init(
+            ranges: extent.ranges.map { CacheRange(first: $0.lowerBound, last: $0.upperBound - 1) },
+            storedBytes: object.storedBytes, completeLength: extent.completeLength)
+    }
+}
+
 extension CommandFailure {
     fileprivate init(store error: StoreError) {
         let status: ExitStatus =
@@ -169,7 +188,7 @@ extension CommandFailure {
             case .missing: .nothingFound
             case .notWritable: .notPermitted
             case .noSpace: .cannotCreate
-            case .damaged: .data
+            case .damaged, .incomplete: .data
             case .invalidConfiguration: .configuration
             case .failed: .inputOutput
             }

@@ -141,9 +141,9 @@ struct SharedValidationTests {
             ("s-maxage=1", .connectionTerminated, 504, "s-maxage-over"),
             ("max-age=1", .connectionRefused, 502, "lifetime-over"),
             ("max-age=1, must-revalidate", .requestBodyFailed, 504, "must-revalidate"),
-        ] as [(String, UpstreamFailure.Kind, UInt16, String?)])
+        ] as [(String, UpstreamFailure.Kind, UInt16, String)])
     func disconnected(
-        _ control: String, _ kind: UpstreamFailure.Kind, _ status: UInt16, _ detail: String?
+        _ control: String, _ kind: UpstreamFailure.Kind, _ status: UInt16, _ detail: String
     ) {
         let bench = Bench()
         bench.perform()

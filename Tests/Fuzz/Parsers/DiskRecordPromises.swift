@@ -70,11 +70,18 @@ enum DiskRecordPromises {
 
     private static func checkSegment(_ bytes: [UInt8]) throws(Violation) {
         let id = ObjectID(rawValue: .max)
-        for length in [0, bytes.count, bytes.count - 8, Int.max - 8] where length >= 0 {
-            let damage = Segment.damage(in: bytes.span, id: id, index: .max, length: length)
+        guard case .sound(let held) = Segment.verify(bytes.span, id: id, index: .max) else { return }
+        try hold(
+            held.count == bytes.count - Segment.headerSize
+                && held.lowerBound >= 0 && held.upperBound <= Segment.payloadSize,
+            "\(bytes.count) bytes pass for a segment of \(held)")
+        for wanted in [held, held.lowerBound..<held.lowerBound, 0..<Segment.payloadSize] {
+            let place = Segment.place(of: wanted, in: bytes.span, id: id, index: .max)
+            guard case .success(let found) = place else { continue }
             try hold(
-                damage != nil || length == bytes.count - 8,
-                "\(bytes.count) bytes pass for a segment of \(length)")
+                found.lowerBound >= Segment.headerSize && found.upperBound <= bytes.count
+                    && found.count == wanted.count,
+                "\(wanted) lies at \(found) of \(bytes.count) bytes")
         }
     }
 }
