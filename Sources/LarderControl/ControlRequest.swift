@@ -8,10 +8,15 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case listMemory(session: String)
     /// One `.exchange` for each exchange under way.
     case listExchanges
+    /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
+    /// them if it is to.
+    case listMissing(session: String, clears: Bool)
     /// Removes stored responses from both tiers: `.purged`.
     case purge(session: String?, PurgeSelection)
     /// Reads the configuration again: `.reloaded`.
     case reload
+    /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
+    case explain(ExplainQuestion)
 }
 
 /// Which stored responses to remove.
@@ -33,8 +38,12 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case statistics(SessionStatistics)
     case object(MemoryObject)
     case exchange(OpenExchange)
+    case missing(MissingURL)
+    /// How many requests for further URLs are not listed, because the list was full.
+    case unlistedMissing(UInt64)
     case purged(PurgeOutcome)
     case reloaded(ReloadOutcome)
+    case explanation(ExplanationRecord)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
     case failed(ControlFailure)
@@ -43,7 +52,9 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .object, .exchange, .purged, .reloaded, .progress: false
+        case .status, .statistics, .object, .exchange, .missing, .unlistedMissing, .purged,
+            .reloaded, .explanation, .progress:
+            false
         }
     }
 }
@@ -116,6 +127,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var failures: UInt64 = 0
     package var storeFailures: UInt64 = 0
     package var damaged: UInt64 = 0
+    /// How often each rule decided, by the token of its reason; nil from a proxy of an older release.
+    package var reasons: [String: UInt64]?
 
     package init(session: String, kind: String, memory: Tier = Tier(), disk: Tier? = nil) {
         self.session = session

@@ -33,6 +33,12 @@ extension RunningProxy: ControlResponder {
                         .exchange(OpenExchange(fetch, session: member.settings.name.text)))
                 }
             }
+        case .listMissing(let name, let clears):
+            for member in try self.members(named: name) {
+                let misses = member.session.missedOffline(clears: clears)
+                for entry in misses.all { try await reply(.missing(MissingURL(entry, in: name))) }
+                if misses.unlisted > 0 { try await reply(.unlistedMissing(misses.unlisted)) }
+            }
         case .purge(let name, let selection):
             for member in try self.members(named: name) {
                 let removed = try await PurgeFilter(selection).purge(member.session)
@@ -44,6 +50,10 @@ extension RunningProxy: ControlResponder {
                 try await reply(.reloaded(ReloadOutcome(needingRestart: self.reload())))
             } catch let error as ConfigurationError {
                 throw ControlRefusal(failure: ControlFailure(.invalid, "\(error)"))
+            }
+        case .explain(let question):
+            for member in try self.members(named: question.session) {
+                try await reply(.explanation(await Self.explain(question, by: member)))
             }
         }
     }
@@ -57,6 +67,25 @@ extension RunningProxy: ControlResponder {
                 failure: ControlFailure(.noSuchSession, "no session \(name); there are: \(names)"))
         }
         return found
+    }
+
+    /// How many of the last exchanges about a URI are told.
+    private static let historyLimit = 16
+
+    private static func explain(
+        _ question: ExplainQuestion, by member: Member
+    ) async throws -> ExplanationRecord {
+        let request = try question.request()
+        let session = member.session
+        let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
+        return await withCheckedContinuation { continuation in
+            session.explain(request) { explanation, bodyLengths in
+                continuation.resume(
+                    returning: ExplanationRecord(
+                        explanation, of: request, session: question.session,
+                        bodyLengths: bodyLengths, history: history))
+            }
+        }
     }
 
     private func status() -> DaemonStatus {
@@ -84,6 +113,8 @@ extension RunningProxy: ControlResponder {
         sum.failures = counters.failed
         sum.storeFailures = store.storeFailures
         sum.damaged = store.damaged
+        sum.reasons = Dictionary(
+            uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
         return sum
     }
 
@@ -105,7 +136,8 @@ extension MemoryObject {
     fileprivate init(_ resident: ResidentObject, at now: Timestamp, in session: Session) {
         let object = resident.object
         let freshness = Freshness.of(
-            object.head, at: now, configuration: session.configuration.policy)
+            object.head, at: now,
+            configuration: session.configuration.policy.resolved(forKey: object.key))
         let parts = object.key.parts
         self.init(
             id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition,
@@ -114,6 +146,14 @@ extension MemoryObject {
             ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
             freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,
             isOnDisk: resident.lowerID != nil)
+    }
+}
+
+extension MissingURL {
+    fileprivate init(_ entry: OfflineMisses.Entry, in session: String) {
+        self.init(
+            session: session, method: entry.method, url: entry.uri, count: entry.count,
+            firstMicroseconds: entry.first.microseconds, lastMicroseconds: entry.last.microseconds)
     }
 }
 

@@ -231,7 +231,7 @@ package final class DiskInspector {
         }
         var index: UInt32 = 0
         while index < object.segments {
-            let end = min(object.segments, index &+ Self.segmentsPerStep)
+            let end = index + min(object.segments - index, Self.segmentsPerStep)
             for part in try self.segments(index..<end, of: object) { try piece(part.span) }
             self.residency.touched(values: Int(clamping: end &- index), bytes: 0)
             index = end

@@ -121,8 +121,11 @@ final class DiskReader: BodySource {
         }
     }
 
-    private static func stepEnd(from offset: UInt64) -> UInt64 {
-        Segment.offset(of: Segment.index(of: offset) &+ Self.segmentsPerStep)
+    /// Where a step that begins at `offset` ends, always beyond it.
+    static func stepEnd(from offset: UInt64) -> UInt64 {
+        let (next, overflow) = Segment.index(of: offset).addingReportingOverflow(
+            Self.segmentsPerStep)
+        return overflow ? .max : Segment.offset(of: next)
     }
 
     private func finishStep(_ pieces: [ByteBuffer], failure: BodyFailure?) {

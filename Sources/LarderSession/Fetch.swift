@@ -17,6 +17,8 @@ final class Fetch: Sendable {
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
         var stored: [StoredObject]
+        /// Responses to other queries, stored where this one may go.
+        var neighbours: [StoredObject] = []
         /// The index in `stored` of the response that validation is about, if it is.
         var validating: Int?
         /// Hears 1xx responses.
@@ -27,6 +29,9 @@ final class Fetch: Sendable {
         var isBackground = false
         /// Of the client.
         var cachePolicy = RequestCachePolicy.useProtocol
+        /// Nothing stored is selected by the request: the origin is asked whether another variant
+        /// would do (RFC 9111 §4.1).
+        var asksForVariants = false
         /// The answer is to be put together from what is stored and what this fetch brings.
         var splicing: Splicing?
     }
@@ -79,14 +84,29 @@ final class Fetch: Sendable {
     let filling: Filling
     /// What the session was told when the fetch began, for its URI.
     let policy: PolicyConfiguration
+    /// The indices of what is stored that the request selects by `Vary`.
+    let matching: [Int]
+    /// The request with conditions of the cache's own; nil: it goes as it came.
+    let conditional: Request?
     let state: Mutex<State>
 
     init(session: Session, order: Order, filling: Filling) {
         self.session = session
         self.order = order
         self.filling = filling
-        self.policy = session.configuration.policy.resolved(for: order.request.uri)
-        self.state = Mutex(State(machine: FetchMachine(validating: order.validating != nil)))
+        let policy = session.configuration.policy.resolved(for: order.request.uri)
+        let heads = order.stored.map(\.head)
+        let matching = heads.indices.filter {
+            Variance.matches(heads[$0], order.request, configuration: policy)
+        }
+        self.policy = policy
+        self.matching = matching
+        self.conditional =
+            order.validating != nil || order.asksForVariants
+            ? Validation.conditionalRequest(order.request, validating: heads, matching: matching)
+                .map { Validation.keepingRange($0, of: order.request) }
+            : nil
+        self.state = Mutex(State(machine: FetchMachine(validating: self.conditional != nil)))
     }
 
     // MARK: Towards the origin
@@ -94,18 +114,11 @@ final class Fetch: Sendable {
     func start() {
         self.session.live.openFetches.add()
         self.filling.begin(control: self)
-        var request = self.order.request
         if let splicing = self.order.splicing {
-            request = splicing.splice.request(request)
             self.state.withLock { $0.asksForGap = true }
-        } else if self.order.validating != nil {
-            let heads = self.order.stored.map(\.head)
-            let conditional =
-                Validation.conditionalRequest(request, validating: heads)
-                ?? Validation.unconditional(request)
-            request = Validation.keepingRange(conditional, of: request)
+            return self.send(splicing.splice.request(self.order.request))
         }
-        self.send(request)
+        self.send(self.conditional ?? self.order.request)
     }
 
     func send(_ request: Request) {
@@ -184,16 +197,20 @@ extension Fetch: UpstreamReceiver {
         head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
     ) -> UpstreamDemand {
         let now = self.session.clock.now()
+        let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
-            head.status == .notModified
-            ? Validation.selected(by: head, among: self.order.stored.map(\.head)) : []
+            isAnswer
+            ? Validation.selected(
+                by: head, among: self.order.stored.map(\.head), matching: self.matching) : []
+        let isForClient =
+            isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
         let standIn = StaleOnError.isFailure(head.status) ? self.standIn(at: now) : nil
         let fit = self.fit(head, bodyLength)
         let continues = self.continues(head, bodyLength)
         let action = self.state.withLock { state in
             state.machine.headReceived(
-                head.status, selects: !selected.isEmpty, staleAllowed: standIn != nil, fit: fit,
-                continues: continues)
+                head.status, selects: !selected.isEmpty, isForClient: isForClient,
+                staleAllowed: standIn != nil, fit: fit, continues: continues)
         }
         switch action {
         case .freshen: self.freshen(with: head, indices: selected, now: now)
@@ -264,7 +281,7 @@ extension Fetch: UpstreamReceiver {
             }
         case .fail:
             self.leaveTable()
-            self.filling.settle(.failed(ExchangeFailure(failure)), sink: nil)
+            self.filling.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))
             self.upstreamEnded()
         case .resume: self.resumeBody(after: failure)

@@ -71,12 +71,13 @@ struct FetchMachine: ~Copyable {
 
     /// - Parameters:
     ///   - selects: a 304 selects at least one of the stored responses (RFC 9111 §4.3.4).
+    ///   - isForClient: it selects none, but speaks of what the client has (§4.3.2).
     ///   - staleAllowed: the answer is a failure, and a stored response may stand in for it
     ///     (RFC 9111 §4.2.4, RFC 5861 §4).
     ///   - continues: it is the head of the rest of a body that broke off.
     mutating func headReceived(
-        _ status: StatusCode, selects: Bool, staleAllowed: Bool, fit: Fit = .notAsked,
-        continues: Bool = false
+        _ status: StatusCode, selects: Bool, isForClient: Bool = false, staleAllowed: Bool,
+        fit: Fit = .notAsked, continues: Bool = false
     ) -> HeadAction {
         switch self.state {
         case .resuming:
@@ -90,7 +91,7 @@ struct FetchMachine: ~Copyable {
         case .requested where fit == .tooLate:
             self.state = .done
             return .breakSplice
-        case .requested(validating: true) where status == .notModified:
+        case .requested(validating: true) where status == .notModified && !isForClient:
             guard selects else {
                 self.state = .requested(validating: false)
                 return .repeatUnconditionally

@@ -74,15 +74,15 @@ package final class Session: ExchangeSession {
         self.offlineMisses.withLock { $0.note(request, at: now) }
     }
 
-    /// What was asked for and missing while the origin must not be asked, and how many URLs more
-    /// than the list takes.
-    package func missedOffline() -> (entries: [OfflineMisses.Entry], unlisted: UInt64) {
-        let misses = self.offlineMisses.withLock { $0 }
-        return (misses.all, misses.unlisted)
-    }
-
-    package func forgetOfflineMisses() {
-        self.offlineMisses.withLock { $0.clear() }
+    /// What was asked for and missing while the origin must not be asked.
+    ///
+    /// - Parameter clears: begin a new list.
+    package func missedOffline(clears: Bool = false) -> OfflineMisses {
+        self.offlineMisses.withLock { misses in
+            let all = misses
+            if clears { misses.clear() }
+            return all
+        }
     }
 
     /// A fetch under way that others may join.
@@ -99,14 +99,15 @@ package final class Session: ExchangeSession {
         }
     }
 
-    /// Removes all stored responses of a key.
+    /// Removes all stored responses of a key, and those that `No-Vary-Search` lets answer other
+    /// queries of its path.
     ///
     /// - Parameter completion: gets their number, once neither a lookup finds them nor a request
     ///   can join a fetch that was under way.
     package func remove(
         _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        self.store.remove(key, ids: nil) { removed in
+        self.store.removeWithSearch(key) { removed in
             self.fillings.forget(key)
             completion(removed)
         }

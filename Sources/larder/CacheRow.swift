@@ -1,3 +1,6 @@
+import LarderHTTP
+import LarderPolicy
+
 /// Where a stored response is.
 enum CacheTier: String, Encodable {
     case memory, disk
@@ -108,6 +111,8 @@ struct CacheFigures: Encodable, Equatable {
 
 /// A session's cache on disk, looked into from outside the proxy.
 protocol CacheReading {
+    /// What is stored for GET on a URI, for an explanation.
+    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)]
     /// Calls `body` with every stored response, in no particular order, until it answers false.
     func forEach(_ body: (CacheRow) throws -> Bool) throws
     /// The stored responses to GET for a URL, the most recent first, without digests.

@@ -5,8 +5,14 @@ import Testing
 struct ControlCodecTests {
     static let requests: [ControlRequest] = [
         .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
-        .listExchanges, .purge(session: nil, .all), .purge(session: "a", .url("http://h/\n\u{0}é")),
+        .listExchanges, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
+        .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
+        .explain(
+            ExplainQuestion(
+                session: "default", method: "HEAD", url: "http://h/\"",
+                fields: [ControlField(name: "A", value: "b\n"), ControlField(name: "A", value: "")])
+        ),
     ]
 
     static let replies: [ControlReply] = [
@@ -23,10 +29,45 @@ struct ControlCodecTests {
             OpenExchange(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
                 bytesSent: 4, state: "serving")),
+        .missing(
+            MissingURL(
+                session: "a", method: "GET", url: "http://h/\n", count: .max,
+                firstMicroseconds: .min, lastMicroseconds: 0)), .unlistedMissing(.max),
         .purged(PurgeOutcome(session: "a", removed: 3)),
         .reloaded(ReloadOutcome(needingRestart: ["workers"])), .progress(9),
+        .explanation(Self.explanation),
         .failed(ControlFailure(.invalid, "line\nline")), .end,
     ]
+
+    static let explanation = ExplanationRecord(
+        session: "default", method: "GET", url: "http://h/", key: "GET http://h/",
+        verdict: .staleHit, isRevalidated: true, forward: nil,
+        reason: ReasonRecord(reason: "fresh", source: "RFC 9111 §4.2"), beneath: nil,
+        outcome: "partial 0-9",
+        requestRules: [
+            RuleRecord(speaker: "request", subject: "max-age=1", meaning: "m", source: "s")
+        ],
+        variants: [
+            VariantRecord(
+                status: 200, isSelected: true, isInvalidated: false, bodyBytes: .max,
+                storedRanges: ["0-9"],
+                varying: [
+                    .init(
+                        field: "cookie", result: "differs", stored: nil, presented: nil,
+                        isHidden: true)
+                ],
+                freshness: FreshnessRecord(
+                    lifetimeMilliseconds: 1, lifetimeSource: "é", lifetimeRule: "r",
+                    dateMicroseconds: nil, requestTimeMicroseconds: .min,
+                    responseTimeMicroseconds: .max, nowMicroseconds: 4, ageValueMilliseconds: 5,
+                    apparentAgeMilliseconds: 6, responseDelayMilliseconds: 7,
+                    correctedAgeValueMilliseconds: 8, correctedInitialAgeMilliseconds: 9,
+                    residentTimeMilliseconds: 10, currentAgeMilliseconds: 11,
+                    remainingMilliseconds: -12, isFresh: false),
+                rules: [], validators: ["ETag: \"a\""], overrides: ["o"])
+        ],
+        remedies: ["a", "b"],
+        history: [RecentRecord(timeMicroseconds: 1, method: "GET", status: 200, isHit: true)])
 
     @Test("are one line each, and come back as they were", arguments: Self.requests)
     func request(_ request: ControlRequest) throws {

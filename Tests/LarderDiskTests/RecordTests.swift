@@ -187,6 +187,16 @@ struct SegmentTests {
         #expect(16 + Segment.valueSize == 16 * 4096)
     }
 
+    @Test(
+        "a step of reading leads on, also at the end of the longest body that a record may claim",
+        arguments: [
+            0, 65_511, 65_512, 1 << 40, UInt64(UInt32.max) * 65_512 - 1,
+            (UInt64(UInt32.max) + 1) * 65_512 - 1, .max - 1,
+        ] as [UInt64])
+    func step(offset: UInt64) {
+        #expect(DiskReader.stepEnd(from: offset) > offset)
+    }
+
     @Test("a segment is sound only whole, unchanged and in its place")
     func damage() {
         let id = ObjectID(rawValue: 77)

@@ -70,12 +70,18 @@ enum DiskRecordPromises {
 
     private static func checkSegment(_ bytes: [UInt8]) throws(Violation) {
         let id = ObjectID(rawValue: .max)
-        guard case .sound(let cell) = Segment.verify(bytes.span, id: id, index: .max) else {
-            return
-        }
+        guard case .sound(let held) = Segment.verify(bytes.span, id: id, index: .max) else { return }
         try hold(
-            cell.count == bytes.count - Segment.headerSize
-                && cell.upperBound <= Segment.payloadSize,
-            "\(bytes.count) bytes pass for \(cell) of a segment")
+            held.count == bytes.count - Segment.headerSize
+                && held.lowerBound >= 0 && held.upperBound <= Segment.payloadSize,
+            "\(bytes.count) bytes pass for a segment of \(held)")
+        for wanted in [held, held.lowerBound..<held.lowerBound, 0..<Segment.payloadSize] {
+            let place = Segment.place(of: wanted, in: bytes.span, id: id, index: .max)
+            guard case .success(let found) = place else { continue }
+            try hold(
+                found.lowerBound >= Segment.headerSize && found.upperBound <= bytes.count
+                    && found.count == wanted.count,
+                "\(wanted) lies at \(found) of \(bytes.count) bytes")
+        }
     }
 }

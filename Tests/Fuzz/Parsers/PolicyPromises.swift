@@ -63,8 +63,10 @@ enum PolicyPromises {
             let words = self.start.split(separator: " ").map(String.init)
             let uri = words.count > 1 ? TargetURI(text: words[1]) : nil
             let length = words.count > 2 ? UInt64(words[2]) : nil
+            // No parser takes anything but a token for a method.
+            let method = words.first.flatMap { $0.utf8.allSatisfy(ASCII.isToken) ? $0 : nil }
             return Request(
-                method: Method(rawValue: words.first ?? "GET"),
+                method: Method(rawValue: method ?? "GET"),
                 uri: uri ?? TargetURI(scheme: .http, host: "a.example", pathAndQuery: "/"),
                 fields: self.fields, bodyLength: length.map { .known($0) } ?? .none)
         }
