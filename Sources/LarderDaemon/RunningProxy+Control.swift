@@ -145,7 +145,12 @@ extension MemoryObject {
             url: parts.uri, status: Int(object.head.status.rawValue), bytes: object.bodyLength,
             ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
             freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,
-            isOnDisk: resident.lowerID != nil)
+            isOnDisk: resident.lowerID != nil,
+            partial: object.head.extent.map { extent in
+                PartialObject(
+                    ranges: extent.ranges.map { $0.lowerBound...$0.upperBound - 1 },
+                    completeLength: extent.completeLength)
+            })
     }
 }
 

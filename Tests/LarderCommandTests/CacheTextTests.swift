@@ -43,6 +43,9 @@ struct CacheTextTests {
         #expect(
             shown.contains(
                 "body       partial, 2 ranges, 12 KiB of 4 MiB (bytes 0-99, 200-12387)"))
+        let resident = CachePartial(
+            PartialObject(ranges: [0...99, 200...12_387], completeLength: 4 << 20))
+        #expect(resident == Self.partial)
         object.partial?.completeLength = nil
         #expect(object.partial?.text == "partial, 2 ranges, 12 KiB of unknown length")
         #expect(

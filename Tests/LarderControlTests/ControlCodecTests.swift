@@ -25,6 +25,11 @@ struct ControlCodecTests {
             MemoryObject(
                 id: .max, url: "http://h/\"\\", status: 200, bytes: 5, ageMilliseconds: 1,
                 freshForMilliseconds: -1, hits: 0, isOnDisk: true)),
+        .object(
+            MemoryObject(
+                id: 1, url: "u", status: 200, bytes: 5, ageMilliseconds: 1,
+                freshForMilliseconds: 1, hits: 0, isOnDisk: false,
+                partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil))),
         .exchange(
             OpenExchange(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
