@@ -104,8 +104,7 @@ extension ClientOutcome {
         case .notModified: "not-modified"
         case .preconditionFailed: "precondition-failed"
         case .partial(let range): "partial \(range.shown)"
-        case .parts(let ranges):
-            "parts " + ranges.map(\.shown).joined(separator: ", ")
+        case .parts(let ranges): "parts " + ranges.map(\.shown).joined(separator: ", ")
         case .rangeNotSatisfiable: "range-not-satisfiable"
         }
     }
