@@ -150,7 +150,7 @@ extension Tables {
                 ),
                 .get().answer(
                     "Cache-Control: max-age=600", "ETag: \"a\"", status: "304 Not Modified"
-                ).isStored().status(200),
+                ).isStored().status(200).leadsTo(requests: 2),
                 .get().isHit.gets("Cache-Control: max-age=600").eventually,
             ])
         t.optimal(
