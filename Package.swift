@@ -129,6 +129,14 @@ let package = Package(
                 "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderConfig", "LarderControl", arguments, nioCore,
             ]),
+        // What the package under Tests/Fuzz fuzzes, driven by seeds and by what was found.
+        .testTarget(
+            name: "LarderFuzzTests",
+            dependencies: [
+                "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
+                "LarderStore", "LarderConfig", "LarderControl", nioCore,
+            ],
+            path: "Tests/Fuzz/Parsers", swiftSettings: house),
         // A whole larder, with a scripted origin and clients: what the last two test with.
         .target(
             name: "LarderProcess", dependencies: [nioCore, nioPosix], path: "Tests/LarderProcess",

@@ -92,7 +92,20 @@ package struct Fraction: SettingText, Comparable {
         self.value = value
     }
 
-    package var settingText: String { "\(self.value)" }
+    /// Never with an exponent, as `0.00001` would have otherwise: none is read either.
+    package var settingText: String {
+        let text = "\(self.value)"
+        let parts = text.split(separator: "e")
+        guard parts.count == 2, let exponent = Int(parts[1]) else { return text }
+        let mantissa = parts[0].split(separator: ".")
+        let digits = mantissa.joined()
+        // Where the point stands among the digits once the exponent has moved it.
+        let point = (mantissa.first?.count ?? 0) + exponent
+        let zeros = String(repeating: "0", count: max(-point, point - digits.count, 0))
+        if point <= 0 { return "0." + zeros + digits }
+        if point >= digits.count { return digits + zeros }
+        return digits.prefix(point) + "." + digits.dropFirst(point)
+    }
 
     package static func < (a: Fraction, b: Fraction) -> Bool { a.value < b.value }
 }

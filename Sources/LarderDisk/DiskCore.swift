@@ -32,6 +32,7 @@ final class DiskCore: Sendable {
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
+    let groups: GroupTable
     let clock: @Sendable () -> Timestamp
     let report: @Sendable (DiskEvent) -> Void
     /// Refuses a second writing process for as long as it lives.
@@ -60,6 +61,7 @@ final class DiskCore: Sendable {
             opened.environment, bound: configuration.residentBound.bytes)
         self.schema = opened.schema
         self.seed = opened.meta.seed
+        self.groups = GroupTable(opened.groups)
         self.hits = Atomic(opened.meta.hits)
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)

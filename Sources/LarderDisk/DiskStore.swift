@@ -50,7 +50,7 @@ package final class DiskStore: ObjectStore {
             throw StoreError(error, path: files.directory)
         }
         let lock = try WriterLock.acquire(files)
-        let opened = try OpenedCache.open(files, configuration, second: clock().seconds, report)
+        let opened = try OpenedCache.open(files, configuration, now: clock(), report)
         do throws(LMDBError) {
             let core = try DiskCore(
                 opened: opened, configuration: configuration, writerLock: lock, clock: clock,
@@ -119,6 +119,15 @@ package final class DiskStore: ObjectStore {
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
         self.core.mailbox.post(.update(self.core.objectKey(id, of: key), head))
+    }
+
+    package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
+        let hash = Checksum.key(name, seed: self.core.seed)
+        if self.core.groups.note(hash, at: time) { self.core.mailbox.post(.groups) }
+    }
+
+    package func groupInvalidation(of name: [UInt8]) -> Timestamp? {
+        self.core.groups.time(of: Checksum.key(name, seed: self.core.seed))
     }
 
     package func remove(

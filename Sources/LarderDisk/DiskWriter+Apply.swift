@@ -35,6 +35,8 @@ extension DiskWriter {
             try self.remove(keys, completion, &attempt, transaction)
         case .removeExactly(let keys, let completion):
             try self.remove(keys, completion, &attempt, transaction)
+        case .groups:
+            break  // Written with each batch, whatever became of the last one.
         case .barrier(let completion):
             attempt.effects.append(.reached(completion))
         }

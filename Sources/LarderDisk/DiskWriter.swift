@@ -36,6 +36,8 @@ struct DiskWriter {
         var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
         var effects: [Effect] = []
+        /// Invalidations of groups that were written.
+        var groups = GroupTable.Unwritten()
     }
 
     /// What is told to others after the commit.
@@ -162,6 +164,8 @@ struct DiskWriter {
     ) throws(LMDBError) {
         for key in self.owedRemovals { try self.remove(key, &attempt, transaction) }
         for id in self.owedGarbage { try self.discardPending(id, &attempt, transaction) }
+        attempt.groups = self.core.groups.unwritten
+        try self.core.schema.writeGroups(attempt.groups, transaction)
     }
 
     /// The last steps of every transaction of the writer's.
@@ -186,6 +190,7 @@ struct DiskWriter {
         if self.pages <= self.core.policy.lowPages { self.isEvicting = false }
         for id in attempt.removed { self.core.uses.forget(id) }
         self.core.unhide(attempt.removed)
+        if !attempt.groups.isEmpty { self.core.groups.wrote(attempt.groups) }
         self.publish()
     }
 
@@ -246,6 +251,8 @@ struct DiskWriter {
             case .removeExactly(let keys, let completion):
                 self.hideAndOwe(keys)
                 completion?(keys.count)
+            case .groups:
+                break  // Still in the table: written with the next batch that succeeds.
             case .barrier(let completion):
                 completion()
             }

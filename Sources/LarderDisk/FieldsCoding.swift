@@ -53,7 +53,12 @@ enum FieldsCoding {
 
     private static func isSound(_ line: Span<UInt8>, nameLength: Int) -> Bool {
         for i in 0..<nameLength where !ASCII.isToken(line[i]) { return false }
-        for i in nameLength + 2..<line.count - 2 where !ASCII.isFieldValue(line[i]) { return false }
+        let value = line.extracting(nameLength + 2..<line.count - 2)
+        for i in value.indices where !ASCII.isFieldValue(value[i]) { return false }
+        // No parser leaves white space around a value.
+        if !value.isEmpty, ASCII.isOWS(value[0]) || ASCII.isOWS(value[value.count - 1]) {
+            return false
+        }
         return line[nameLength] == ASCII.colon && line[nameLength + 1] == ASCII.space
             && line[line.count - 2] == ASCII.cr && line[line.count - 1] == ASCII.lf
     }

@@ -4,12 +4,14 @@ import LarderStore
 
 /// A cache file, found sound or newly made, and opened for writing.
 ///
-/// What it costs does not depend on what the file holds: two meta pages, the roots, one value.
+/// What it costs does not depend on what the file holds: two meta pages, the roots, the state, and
+/// the invalidations of groups, which are bounded in number.
 struct OpenedCache {
     var files: DiskFiles
     var environment: Environment
     var schema: Schema
     var meta: StoreMeta
+    var groups: GroupInvalidations<KeyHash>
     var statistics = StoreStatistics()
     var capacityPages: UInt64
 
@@ -18,12 +20,12 @@ struct OpenedCache {
 
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
     static func open(
-        _ files: DiskFiles, _ configuration: DiskConfiguration, second: Int64,
+        _ files: DiskFiles, _ configuration: DiskConfiguration, now: Timestamp,
         _ report: (DiskEvent) -> Void
     ) throws(StoreError) -> OpenedCache {
         do throws(LMDBError) {
             if let reason = try Self.objection(files, configuration) {
-                report(.setAside(name: try files.setAside(second: second), reason: reason))
+                report(.setAside(name: try files.setAside(second: now.seconds), reason: reason))
             } else if let size = files.dataSize, size > configuration.capacity.bytes {
                 try files.discard()
                 report(
@@ -31,10 +33,10 @@ struct OpenedCache {
                         reason: "\(size) bytes, and the capacity is "
                             + "\(configuration.capacity.bytes)"))
             }
-            if let opened = try Self.openSound(files, configuration) { return opened }
+            if let opened = try Self.openSound(files, configuration, now) { return opened }
             let reason = "not a cache of format \(StoreMeta.format)"
-            report(.setAside(name: try files.setAside(second: second), reason: reason))
-            guard let opened = try Self.openSound(files, configuration) else {
+            report(.setAside(name: try files.setAside(second: now.seconds), reason: reason))
+            guard let opened = try Self.openSound(files, configuration, now) else {
                 throw LMDBError(.corrupted, operation: "open")
             }
             return opened
@@ -57,7 +59,7 @@ struct OpenedCache {
 
     /// nil where the file is LMDB's, but not one of this format.
     private static func openSound(
-        _ files: DiskFiles, _ configuration: DiskConfiguration
+        _ files: DiskFiles, _ configuration: DiskConfiguration, _ now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
         let capacity = configuration.capacity.bytes / Self.usualPageSize * Self.usualPageSize
         // Read-ahead stays on: a segment is sixteen pages side by side, and with MDB_NORDAHEAD the
@@ -84,7 +86,7 @@ struct OpenedCache {
                 }
             }
             try environment.clearStaleReaders()
-            let opened = try Self.describe(environment, schema, files, capacity)
+            let opened = try Self.describe(environment, schema, files, capacity, now)
             if opened == nil { environment.close() }
             return opened
         } catch {
@@ -97,7 +99,8 @@ struct OpenedCache {
     }
 
     private static func describe(
-        _ environment: Environment, _ schema: Schema, _ files: DiskFiles, _ capacity: UInt64
+        _ environment: Environment, _ schema: Schema, _ files: DiskFiles, _ capacity: UInt64,
+        _ now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
         try environment.read { (transaction) throws(LMDBError) in
             guard let meta = try schema.readMeta(transaction) else { return nil }
@@ -105,6 +108,7 @@ struct OpenedCache {
             let pageSize = max(512, objects.pageSize)
             var opened = OpenedCache(
                 files: files, environment: environment, schema: schema, meta: meta,
+                groups: try schema.readGroups(transaction, now: now),
                 capacityPages: capacity / pageSize)
             var disk = StoreStatistics.Tier()
             disk.objects = objects.entries

@@ -28,6 +28,8 @@ enum WriteCommand: Sendable {
     case update(ObjectKey, StoredHead)
     case remove(CacheKey, ids: [ObjectID]?, (@Sendable (Int) -> Void)?)
     case removeExactly([ObjectKey], (@Sendable (Int) -> Void)?)
+    /// Groups were invalidated: the table knows which.
+    case groups
     /// Calls back once all that was asked for before is committed or has failed.
     case barrier(@Sendable () -> Void)
 
@@ -36,7 +38,7 @@ enum WriteCommand: Sendable {
         switch self {
         case .segment(_, let draft): draft.length
         case .commit(_, let draft): draft.last?.length ?? 0
-        case .abandon, .update, .remove, .removeExactly, .barrier: 0
+        case .abandon, .update, .remove, .removeExactly, .groups, .barrier: 0
         }
     }
 }

@@ -3,8 +3,9 @@ extension CacheControl {
     /// of structured fields.
     ///
     /// nil where there is no such line, where it cannot be parsed, and where it is empty: then it is
-    /// as if it were not there. A directive whose value has the wrong type is left out, parameters
-    /// are ignored.
+    /// as if it were not there. Parameters are ignored. A directive that grants is left out where its
+    /// value has the wrong type ("MUST NOT accept other values"); one that restricts holds without
+    /// its value: `private` with a number keeps the whole response out.
     package init?(targeted fields: Fields, name: FieldName) {
         guard let dictionary = StructuredField.dictionary(in: fields, name: name),
             !dictionary.isEmpty
@@ -12,41 +13,60 @@ extension CacheControl {
         self.init()
         self.isPresent = true
         for member in dictionary {
-            guard case .item(let item) = member.value,
-                let directive = Name(matching: Array(member.key.utf8)[...])
-            else { continue }
-            self.apply(directive, item)
+            guard let directive = Name(matching: Array(member.key.utf8)[...]) else { continue }
+            self.apply(directive, member.value)
         }
     }
 
-    private mutating func apply(_ name: Name, _ item: StructuredField.BareItem) {
-        switch (name, item) {
-        case (.noStore, .boolean(let on)): self.noStore = on
-        case (.mustRevalidate, .boolean(let on)): self.mustRevalidate = on
-        case (.proxyRevalidate, .boolean(let on)): self.proxyRevalidate = on
-        case (.mustUnderstand, .boolean(let on)): self.mustUnderstand = on
-        case (.noTransform, .boolean(let on)): self.noTransform = on
-        case (.immutable, .boolean(let on)): self.immutable = on
-        case (.isPublic, .boolean(let on)): self.isPublic = on
-        case (.noCache, .boolean(let on)): self.noCache = on
-        case (.isPrivate, .boolean(let on)): self.isPrivate = on
-        case (.noCache, .string(let list)): self.noCacheFields = Self.fieldNames(list)
-        case (.isPrivate, .string(let list)): self.privateFields = Self.fieldNames(list)
-        case (.maxAge, .integer(let seconds)): self.maxAge = Self.bounded(seconds)
-        case (.sMaxage, .integer(let seconds)): self.sMaxage = Self.bounded(seconds)
-        case (.staleWhileRevalidate, .integer(let seconds)):
-            self.staleWhileRevalidate = Self.bounded(seconds)
-        case (.staleIfError, .integer(let seconds)): self.staleIfError = Self.bounded(seconds)
-        default: break  // A wrong type, or a directive of requests.
+    private mutating func apply(_ name: Name, _ value: StructuredField.Member) {
+        let isOff = value == .item(.boolean(false))
+        let isOn = value == .item(.boolean(true))
+        switch name {
+        case .noStore: self.noStore = !isOff
+        case .mustRevalidate: self.mustRevalidate = !isOff
+        case .proxyRevalidate: self.proxyRevalidate = !isOff
+        case .noTransform: self.noTransform = !isOff
+        case .mustUnderstand: self.mustUnderstand = isOn
+        case .immutable: self.immutable = isOn
+        case .isPublic: self.isPublic = isOn
+        case .noCache:
+            if let names = Self.fieldNames(value) {
+                self.noCacheFields = names
+            } else {
+                self.noCache = !isOff
+            }
+        case .isPrivate:
+            if let names = Self.fieldNames(value) {
+                self.privateFields = names
+            } else {
+                self.isPrivate = !isOff
+            }
+        case .maxAge: self.maxAge = Self.seconds(value)
+        case .sMaxage: self.sMaxage = Self.seconds(value)
+        case .staleWhileRevalidate: self.staleWhileRevalidate = Self.seconds(value)
+        case .staleIfError: self.staleIfError = Self.seconds(value)
+        case .onlyIfCached, .maxStale, .minFresh: break  // Directives of requests.
         }
     }
 
-    private static func bounded(_ seconds: Int64) -> Duration {
-        .seconds(min(max(0, seconds), DeltaSeconds.limit))
+    private static func seconds(_ value: StructuredField.Member) -> Duration? {
+        guard case .item(.integer(let seconds)) = value else { return nil }
+        return .seconds(min(max(0, seconds), DeltaSeconds.limit))
     }
 
-    private static func fieldNames(_ list: String) -> [FieldName] {
-        ListMembers(Array(list.utf8)[...]).filter { $0.isToken }
-            .map { FieldName(String(decoding: $0, as: UTF8.self)) }
+    /// The names that a string lists, or the one that a token is; nil where it is neither.
+    private static func fieldNames(_ value: StructuredField.Member) -> [FieldName]? {
+        let text: String
+        switch value {
+        case .item(.string(let list)): text = list
+        case .item(.token(let name)): text = name
+        default: return nil
+        }
+        var names: [FieldName] = []
+        for member in ListMembers(Array(text.utf8)[...]) {
+            guard member.isToken else { return nil }
+            names.append(FieldName(String(decoding: member, as: UTF8.self)))
+        }
+        return names.isEmpty ? nil : names
     }
 }

@@ -25,6 +25,9 @@ package struct CacheStatus: Sendable, Equatable {
     package var collapsed: Bool
     /// The stored body lay in memory; for logs, the field has no word for it.
     package var isFromMemory = false
+    /// The cache's key for the response (§2.7); nil where the configuration keeps it back, as it may
+    /// tell a client what others asked for.
+    package var key: String?
     /// A token that names the rule that decided (§2.8).
     package var detail: String?
 
@@ -41,6 +44,13 @@ package struct CacheStatus: Sendable, Equatable {
         self.detail = detail
     }
 
+    /// What `ttl` says of a remaining freshness: whole seconds, rounded down, so that what is stale by
+    /// less than a second does not count as fresh.
+    package static func ttl(of remaining: Duration) -> Int64 {
+        let (seconds, attoseconds) = remaining.components
+        return attoseconds < 0 ? seconds.subtractingReportingOverflow(1).partialValue : seconds
+    }
+
     /// The list member as it stands in the field: `larder; fwd=uri-miss; fwd-status=200; stored`.
     ///
     /// - Parameter name: the cache's name; what is no token is written as a string.
@@ -52,6 +62,7 @@ package struct CacheStatus: Sendable, Equatable {
         if let ttl = self.ttl { text += "; ttl=\(ttl)" }
         if self.stored { text += "; stored" }
         if self.collapsed { text += "; collapsed" }
+        if let key = self.key { text += "; key=\(StructuredField.string(key))" }
         if let detail = self.detail { text += "; detail=\(StructuredField.tokenOrString(detail))" }
         return text
     }

@@ -9,18 +9,22 @@ package struct ProxyStatus: Sendable, Equatable {
     package var nextProtocol: String?
     /// The status that came from there (§2.1.4).
     package var receivedStatus: StatusCode?
+    /// The status with which the proxy reports a client's mistake (`http_request_error`, §2.3.27).
+    package var generatedStatus: StatusCode?
     /// For people (§2.1.5): no secrets.
-    package var detail: String?
+    package var details: String?
 
     package init(
         error: String? = nil, nextHop: String? = nil, nextProtocol: String? = nil,
-        receivedStatus: StatusCode? = nil, detail: String? = nil
+        receivedStatus: StatusCode? = nil, generatedStatus: StatusCode? = nil,
+        details: String? = nil
     ) {
         self.error = error
         self.nextHop = nextHop
         self.nextProtocol = nextProtocol
         self.receivedStatus = receivedStatus
-        self.detail = detail
+        self.generatedStatus = generatedStatus
+        self.details = details
     }
 
     /// The list member as it stands in the field: `larder; error=dns_timeout; next-hop="a.example"`.
@@ -34,7 +38,8 @@ package struct ProxyStatus: Sendable, Equatable {
             text += "; next-protocol=\(next)"
         }
         if let status = self.receivedStatus { text += "; received-status=\(status)" }
-        if let detail = self.detail { text += "; detail=\(StructuredField.string(detail))" }
+        if let status = self.generatedStatus { text += "; status-code=\(status)" }
+        if let details = self.details { text += "; details=\(StructuredField.string(details))" }
         return text
     }
 }

@@ -22,6 +22,22 @@ package enum CacheGroups {
         return self.names(in: response.fields, .cacheGroupInvalidation)
     }
 
+    /// Whether a stored response has been invalidated by one of its groups (§2.2.1): it was asked for
+    /// no later than the group was invalidated.
+    ///
+    /// The time of the request counts, as the origin may have made the response any moment from then
+    /// on; a validation since then has brought it forward.
+    ///
+    /// - Parameter moment: when a group of the response's origin was last invalidated.
+    package static func isInvalidated(
+        _ head: StoredHead, lastInvalidation moment: (String) -> Timestamp?
+    ) -> Bool {
+        guard head.fields.has(.cacheGroups) else { return false }
+        return self.of(head).contains { group in
+            moment(group).map { head.requestTime <= $0 } ?? false
+        }
+    }
+
     /// The strings of a list; what is no string makes the field invalid, and it is ignored.
     private static func names(in fields: Fields, _ name: KnownField) -> [String] {
         guard fields.has(name),

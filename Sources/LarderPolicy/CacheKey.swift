@@ -41,7 +41,8 @@ package struct CacheKey: Hashable, Sendable {
 
     /// Partition, method and URI as text, for people; an ftp password is left out.
     package var parts: (partition: String, method: String, uri: String) {
-        let text = String(decoding: self.bytes, as: UTF8.self)
+        let bytes = self.leavesOutSearch ? self.bytes.dropLast() : self.bytes[...]
+        let text = String(decoding: bytes, as: UTF8.self)
         let pieces = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3 else { return ("", "", text) }
         return (String(pieces[0]), String(pieces[1]), Self.withoutUserInfo(String(pieces[2])))

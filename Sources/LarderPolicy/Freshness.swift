@@ -6,6 +6,14 @@ package enum LifetimeSource: String, Sendable, Codable, CaseIterable {
     case maxAge = "max-age"
     case expires
     case heuristic
+    /// A cache rule raised it.
+    case ruleMinimum = "rule-minimum"
+    /// A cache rule lowered it.
+    case ruleMaximum = "rule-maximum"
+    /// A cache rule gave it where the response has none.
+    case ruleLifetime = "rule-lifetime"
+    /// Negative caching: the settings gave it to an error that has none.
+    case negative
     /// Nothing gives one: the response is stale from the start.
     case none
 }
@@ -47,11 +55,12 @@ package struct Freshness: Sendable, Equatable {
         configuration: PolicyConfiguration
     ) -> Freshness {
         let date = head.fields.date(.date, now: head.responseTime)
-        let (lifetime, source) = self.lifetime(
+        let (told, teller) = self.lifetime(
             of: head, directives, date: date ?? head.responseTime, configuration: configuration)
+        let (lifetime, source) = configuration.overriding(told, teller, of: head)
         return Freshness(
             lifetime: max(.zero, lifetime), source: source,
-            currentAge: self.currentAge(of: head, date: date, at: now))
+            currentAge: AgeArithmetic(of: head, date: date, at: now).currentAge)
     }
 
     // MARK: Lifetime
@@ -67,7 +76,7 @@ package struct Freshness: Sendable, Equatable {
             return (sMaxage, .sMaxage)
         }
         if let maxAge = control.maxAge { return (maxAge, .maxAge) }
-        if directives.targetedField == nil, head.fields.has(.expires) {
+        if directives.readsExpires, head.fields.has(.expires) {
             return (self.untilExpires(head, date: date), .expires)
         }
         guard head.status.isHeuristicallyCacheable || control.isPublic else {
@@ -107,22 +116,6 @@ package struct Freshness: Sendable, Equatable {
     }
 
     // MARK: Age
-
-    /// `current_age` (§4.2.3).
-    ///
-    /// `Date` has whole seconds, so the apparent age is taken between whole seconds: else a response
-    /// would be up to a second old at its birth. A clock that was set back makes nothing younger
-    /// than it was when it came.
-    private static func currentAge(
-        of head: StoredHead, date: Timestamp?, at now: Timestamp
-    ) -> Duration {
-        let received = Timestamp(seconds: head.responseTime.seconds)
-        let apparentAge = max(.zero, received - (date ?? received))
-        let responseDelay = max(.zero, head.responseTime - head.requestTime)
-        let correctedAge = self.ageValue(head.fields) + responseDelay
-        let residentTime = max(.zero, now - head.responseTime)
-        return max(apparentAge, correctedAge) + residentTime
-    }
 
     /// `age_value`: the first member of the first `Age`; zero where it is no number (§5.1).
     static func ageValue(_ fields: Fields) -> Duration {

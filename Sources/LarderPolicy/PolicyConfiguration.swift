@@ -40,13 +40,24 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Zero: the heuristic applies where the server told the time of modification, and nothing is
     /// stored else.
     package var ftpLifetime: Duration
+    /// Answer requests whose query differs only as `No-Vary-Search` allows
+    /// (draft-ietf-httpbis-no-vary-search).
+    package var honoursNoVarySearch = true
+    /// Freshness lifetimes of errors that give none; the first that fits counts.
+    ///
+    /// Empty: errors are kept as the RFC has it.
+    package var negative: [NegativeLifetime] = []
+    /// What is said about certain hosts and paths; the first that fits a URI counts.
+    package var rules: [CacheRule] = []
+    /// The index in `rules` of the one that fits; set by `resolved(for:)` alone.
+    var matchedRule: Int?
 
     package init(
         kind: CacheKind = .shared, heuristicFraction: Double = 0.1,
         heuristicMaximum: Duration = .seconds(86_400), semanticVary: Bool = true,
         maximumVariants: Int = 64, staleIfErrorGrace: Duration = .zero,
         honoursStaleWhileRevalidate: Bool = true, targetedFields: [FieldName] = [],
-        storesSetCookie: Bool = true, storesPost: Bool = false, ftpLifetime: Duration = .zero
+        storesSetCookie: Bool = true, storesPost: Bool = true, ftpLifetime: Duration = .zero
     ) {
         self.kind = kind
         self.heuristicFraction = heuristicFraction

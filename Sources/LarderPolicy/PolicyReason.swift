@@ -41,12 +41,21 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case heuristicOver = "heuristic-over"
     /// It has no lifetime, only a validator (RFC 9111 §4.2).
     case noLifetime = "no-lifetime"
+    /// The lifetime that a cache rule gave is over (settings).
+    case ruleLifetimeOver = "rule-lifetime-over"
+    /// The lifetime that negative caching gave is over (settings).
+    case negativeLifetimeOver = "negative-lifetime-over"
     /// It is stale, and `must-revalidate` forbids its use (RFC 9111 §5.2.2.2).
     case mustRevalidate = "must-revalidate"
     /// It is stale, and `proxy-revalidate` forbids its use in a shared cache (RFC 9111 §5.2.2.8).
     case proxyRevalidate = "proxy-revalidate"
     /// It is stale, and `s-maxage` forbids its use in a shared cache (RFC 9111 §5.2.2.10).
     case sharedLifetimeOver = "s-maxage-over"
+
+    // MARK: Why a fresh response is used
+
+    /// It is fresh, and nothing asks for more (RFC 9111 §4.2).
+    case fresh = "fresh"
 
     // MARK: Why a stale response is used
 
@@ -59,7 +68,39 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// The origin failed, within the grace that the settings give (RFC 9111 §4.2.4).
     case graceOnError = "grace-on-error"
 
+    // MARK: What settings changed
+
+    /// A cache rule raised the freshness lifetime (settings).
+    case ruleMinimum = "rule-minimum"
+    /// A cache rule lowered the freshness lifetime (settings).
+    case ruleMaximum = "rule-maximum"
+    /// A cache rule gave a freshness lifetime where there was none (settings).
+    case ruleLifetime = "rule-lifetime"
+    /// A cache rule set a directive or field aside (settings).
+    case ruleIgnored = "rule-ignored"
+    /// An error that gave no freshness lifetime got one (settings).
+    case negativeLifetime = "negative-lifetime"
+
+    // MARK: What the request cache policy says
+
+    /// What is stored is not read (request cache policy).
+    case reloadIgnoringLocal = "reload-ignoring-local"
+    /// What is stored is not read, here nor further on (request cache policy).
+    case reloadIgnoringAll = "reload-ignoring-all"
+    /// What is stored is used, however old (request cache policy).
+    case returnCacheElseLoad = "return-cache-else-load"
+    /// What is stored is used, however old, and nothing else is (request cache policy).
+    case returnCacheDontLoad = "return-cache-dont-load"
+    /// What is stored is used once the origin has confirmed it (request cache policy).
+    case reloadRevalidating = "reload-revalidating"
+
     // MARK: Why a response is not stored
+
+    /// A cache rule says that nothing of it is stored, nor used (settings).
+    case ruleStoresNothing = "rule-stores-nothing"
+    /// A failure that only negative caching would store leaves a stored response in its place
+    /// (settings).
+    case keepsStored = "keeps-stored"
 
     /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
     case interimResponse = "interim-response"
@@ -89,12 +130,28 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// It contradicts itself: two values where there can be one, or a range in a whole response
     /// (RFC 9110 §5.3, §14.4).
     case contradictory = "contradictory"
+    /// Its status says something about the client or the network, not about the resource: 428, 429,
+    /// 431 and 511 "MUST NOT be stored by a cache" (RFC 6585 §3 to §6).
+    case statusNeverStored = "status-never-stored"
     /// It sets a cookie, and the settings keep such responses out (RFC 9111 §7.3).
     case setsCookie = "sets-cookie"
+
+    // MARK: Why a response may be stored
+
+    /// It says itself for how long it is fresh (RFC 9111 §3, §4.2.1).
+    case explicitFreshness = "explicit-freshness"
+    /// It says `public` (RFC 9111 §5.2.2.9).
+    case responsePublic = "response-public"
+    /// It says `private`, and this cache is (RFC 9111 §5.2.2.7).
+    case privateHere = "private-here"
+    /// Its status is heuristically cacheable (RFC 9110 §15.1).
+    case statusCacheable = "status-cacheable"
+    /// It answers a POST as it would a later GET (RFC 9110 §9.3.3).
+    case postForGet = "post-for-get"
 }
 
 extension PolicyReason {
-    /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`.
+    /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`, `setting cache-rules`.
     package var section: String {
         switch self {
         case .methodNotCacheable, .nothingStored: "RFC 9111 §4"
@@ -108,7 +165,7 @@ extension PolicyReason {
         case .requestMaxAge: "RFC 9111 §5.2.1.1"
         case .requestMinFresh: "RFC 9111 §5.2.1.3"
         case .responseNoCache: "RFC 9111 §5.2.2.4"
-        case .lifetimeOver, .noLifetime: "RFC 9111 §4.2"
+        case .fresh, .lifetimeOver, .noLifetime: "RFC 9111 §4.2"
         case .expired: "RFC 9111 §5.3"
         case .heuristicOver: "RFC 9111 §4.2.2"
         case .mustRevalidate: "RFC 9111 §5.2.2.2"
@@ -129,6 +186,19 @@ extension PolicyReason {
         case .noFreshnessNoValidator: "RFC 9111 §4.2.2"
         case .contradictory: "RFC 9110 §5.3"
         case .setsCookie: "RFC 9111 §7.3"
+        case .statusNeverStored: "RFC 6585 §3"
+        case .explicitFreshness: "RFC 9111 §3"
+        case .responsePublic: "RFC 9111 §5.2.2.9"
+        case .privateHere: "RFC 9111 §5.2.2.7"
+        case .statusCacheable: "RFC 9110 §15.1"
+        case .postForGet: "RFC 9110 §9.3.3"
+        case .ruleLifetimeOver, .ruleMinimum, .ruleMaximum, .ruleLifetime, .ruleIgnored,
+            .ruleStoresNothing:
+            "setting cache-rules"
+        case .negativeLifetimeOver, .negativeLifetime, .keepsStored: "setting freshness.negative"
+        case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
+            .returnCacheDontLoad, .reloadRevalidating:
+            "setting cache-policy"
         }
     }
 }

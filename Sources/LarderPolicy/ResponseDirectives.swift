@@ -7,17 +7,50 @@ package struct ResponseDirectives: Sendable {
     package let control: CacheControl
     /// The targeted field that governs; nil where `Cache-Control` does.
     package let targetedField: FieldName?
+    /// `Expires` counts where there is no `max-age`.
+    let readsExpires: Bool
 
     package init(_ fields: Fields, configuration: PolicyConfiguration) {
         for name in configuration.targetedFields {
             if let control = CacheControl(targeted: fields, name: name) {
-                self.control = control
+                self.control = control.ignoring(configuration.ignored)
                 self.targetedField = name
+                self.readsExpires = false
                 return
             }
         }
-        self.control = CacheControl(fields)
+        let ignored = configuration.ignored
+        self.control = CacheControl(fields).ignoring(ignored)
         self.targetedField = nil
+        self.readsExpires = !ignored.contains(.expires)
+    }
+}
+
+extension CacheControl {
+    /// The directives without those that a cache rule sets aside.
+    func ignoring(_ ignored: CacheRule.Ignored) -> CacheControl {
+        guard !ignored.isEmpty else { return self }
+        var rest = self
+        if ignored.contains(.noStore) { rest.noStore = false }
+        if ignored.contains(.isPrivate) { rest.isPrivate = false }
+        if ignored.contains(.noCache) { rest.noCache = false }
+        if ignored.contains(.mustRevalidate) {
+            rest.mustRevalidate = false
+            rest.proxyRevalidate = false
+        }
+        if ignored.contains(.maxAge) { rest.maxAge = nil }
+        if ignored.contains(.sMaxage) { rest.sMaxage = nil }
+        return rest
+    }
+
+    /// The same, of a request's directives: what a reload sends.
+    package func ignoringReload(_ configuration: PolicyConfiguration) -> CacheControl {
+        guard configuration.ignored.contains(.reload) else { return self }
+        var rest = self
+        rest.noCache = false
+        rest.maxAge = nil
+        rest.minFresh = nil
+        return rest
     }
 }
 

@@ -19,13 +19,16 @@ package enum ReuseVerdict: Sendable, Equatable {
 package enum Reuse {
     /// Decides on one request.
     ///
-    /// - Parameter candidates: all that is stored under the request's key.
+    /// - Parameters:
+    ///   - candidates: all that is stored under the request's key.
+    ///   - configuration: resolved for the request's URI.
     package static func decide(
         request: Request, candidates: [StoredHead], now: Timestamp,
-        configuration: PolicyConfiguration
+        configuration: PolicyConfiguration, policy: RequestCachePolicy = .useProtocol
     ) -> ReuseVerdict {
-        let asked = CacheControl(request: request.fields)
-        let verdict = self.verdict(request, asked, candidates, now, configuration)
+        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
+        let verdict = self.verdict(
+            under: policy, request, asked, candidates, now, configuration)
         guard asked.onlyIfCached else { return verdict }
         switch verdict {
         case .serve, .refuse: return verdict
@@ -33,7 +36,7 @@ package enum Reuse {
         }
     }
 
-    private static func verdict(
+    static func verdict(
         _ request: Request, _ asked: CacheControl, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
@@ -75,11 +78,16 @@ package enum Reuse {
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
         let directives = ResponseDirectives(head.fields, configuration: configuration)
+        // Stored while the cache was a private one.
+        if configuration.kind == .shared, directives.control.isPrivate {
+            return .fetch(forward: .miss, because: .responsePrivate)
+        }
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         if head.isInvalidated {
             return .validate(index: index, forward: .stale, because: .invalidated)
         }
-        if let reason = self.unsatisfied(asked, freshness) {
+        let isSettled = directives.control.immutable && freshness.isFresh
+        if let reason = self.unsatisfied(asked, freshness, isSettled: isSettled) {
             return .validate(index: index, forward: .request, because: reason)
         }
         if directives.control.noCache {
@@ -93,12 +101,17 @@ package enum Reuse {
     }
 
     /// The request directive that this response does not meet.
+    ///
+    /// - Parameter isSettled: it is fresh and `immutable`: then it cannot have changed, and a reload
+    ///   (`max-age=0`) validates nothing. `no-cache` still does (RFC 8246 §2.1).
     private static func unsatisfied(
-        _ asked: CacheControl, _ freshness: Freshness
+        _ asked: CacheControl, _ freshness: Freshness, isSettled: Bool
     ) -> PolicyReason? {
         if asked.noCache { return .requestNoCache }
         // Zero means "now": what came this very second is still too old.
-        if let maxAge = asked.maxAge, freshness.currentAge > maxAge || maxAge == .zero {
+        if let maxAge = asked.maxAge, !isSettled,
+            freshness.currentAge > maxAge || maxAge == .zero
+        {
             return .requestMaxAge
         }
         if let minFresh = asked.minFresh, freshness.remaining < minFresh {
@@ -137,6 +150,8 @@ extension LifetimeSource {
         case .sMaxage, .maxAge: .lifetimeOver
         case .expires: .expired
         case .heuristic: .heuristicOver
+        case .ruleMinimum, .ruleMaximum, .ruleLifetime: .ruleLifetimeOver
+        case .negative: .negativeLifetimeOver
         case .none: .noLifetime
         }
     }

@@ -31,10 +31,13 @@ package enum StaleOnError {
     ///
     /// To be asked when no answer came at all, and when the answer `isFailure`.
     package static func permits(
-        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration
+        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration,
+        policy: RequestCachePolicy = .useProtocol
     ) -> PolicyReason? {
+        // It wants nothing that the origin has not confirmed.
+        guard policy != .reloadRevalidating else { return nil }
         let directives = ResponseDirectives(head.fields, configuration: configuration)
-        let asked = CacheControl(request: request.fields)
+        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
         guard !head.isInvalidated, head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
             !StaleUse.refused(by: asked)
@@ -45,12 +48,29 @@ package enum StaleOnError {
         {
             return .staleIfError
         }
-        if configuration.staleIfErrorGrace > .zero,
-            freshness.staleness <= configuration.staleIfErrorGrace
+        if configuration.grace > .zero,
+            freshness.staleness <= configuration.grace
         {
             return .graceOnError
         }
         return nil
+    }
+
+    /// The directive for which a request that cannot be validated is answered with an error, 504 where
+    /// no other status says more (RFC 9111 §5.2.2.2, and by reference §5.2.2.8 and §5.2.2.10); nil
+    /// where none demands it.
+    package static func demandsError(
+        _ head: StoredHead, configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let control = ResponseDirectives(head.fields, configuration: configuration).control
+        switch StaleUse.forbidden(control, configuration) {
+        case .mustRevalidate?: return .mustRevalidate
+        case .proxyRevalidate?: return .proxyRevalidate
+        case .sharedLifetimeOver?: return .sharedLifetimeOver
+        // `no-cache` comes first there, and may have company.
+        case .responseNoCache? where control.mustRevalidate: return .mustRevalidate
+        default: return nil
+        }
     }
 
     /// Whether an answer counts as a failure of the origin (RFC 5861 §4: 500, 502, 503, 504).
@@ -65,7 +85,7 @@ package enum StaleOnError {
     static func window(
         _ response: CacheControl, _ request: CacheControl, _ configuration: PolicyConfiguration
     ) -> Duration {
-        max(self.declaredWindow(response, request) ?? .zero, configuration.staleIfErrorGrace)
+        max(self.declaredWindow(response, request) ?? .zero, configuration.grace)
     }
 
     /// `stale-if-error` of the response or the request, the longer of the two.

@@ -16,12 +16,15 @@ package enum Storability {
         request: Request, response: ResponseHead, bodyLength: BodyLength, now: Timestamp,
         configuration: PolicyConfiguration
     ) -> StorageVerdict {
+        guard configuration.rule?.forbidsStoring != true else {
+            return .notStorable(.ruleStoresNothing)
+        }
         let directives = ResponseDirectives(response.fields, configuration: configuration)
         let reason =
-            self.forbiddenByRequest(request, response, directives.control, configuration)
+            self.forbiddenByRequest(request, response, directives, configuration)
             ?? self.forbiddenByStatus(response, directives.control)
             ?? self.forbiddenByDirectives(request, response, directives, configuration)
-            ?? self.contradiction(response)
+            ?? self.contradiction(response, bodyLength)
             ?? self.uselessness(request, response, directives, now, configuration)
         return reason.map { .notStorable($0) } ?? .storable
     }
@@ -37,7 +40,7 @@ package enum Storability {
     // MARK: The rules
 
     private static func forbiddenByRequest(
-        _ request: Request, _ response: ResponseHead, _ control: CacheControl,
+        _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
         switch request.method {
@@ -45,9 +48,10 @@ package enum Storability {
             // RFC 9110 §9.3.1: content in a GET has no defined semantics; its answer may depend on it.
             if request.bodyLength != .none { return .requestContent }
         case .post where configuration.storesPost:
-            guard self.answersLaterGet(request, response, control) else {
-                return .methodNotCacheable
-            }
+            guard response.status.isSuccessful,
+                self.hasExplicitFreshness(response, directives, configuration),
+                self.isOfTarget(response, request)
+            else { return .methodNotCacheable }
         default:
             // A HEAD has no body to store; it can only freshen what a GET stored (§4.3.5).
             return .methodNotCacheable
@@ -55,14 +59,12 @@ package enum Storability {
         return CacheControl(request.fields).noStore ? .requestNoStore : nil
     }
 
-    /// RFC 9110 §9.3.3: "includes explicit freshness information and a Content-Location header field
-    /// that has the same value as the POST's target URI".
-    private static func answersLaterGet(
-        _ request: Request, _ response: ResponseHead, _ control: CacheControl
-    ) -> Bool {
-        guard self.hasExplicitFreshness(response, control),
-            let location = response.fields.first(FieldName(.contentLocation))
-        else { return false }
+    /// RFC 9110 §9.3.3: "a Content-Location header field that has the same value as the POST's target
+    /// URI".
+    private static func isOfTarget(_ response: ResponseHead, _ request: Request) -> Bool {
+        guard let location = response.fields.first(FieldName(.contentLocation)) else {
+            return false
+        }
         return request.uri.resolving(location) == request.uri
     }
 
@@ -74,6 +76,7 @@ package enum Storability {
         case 206: return .partialResponse
         case 304: return .notModifiedResponse
         case 412, 416: return .answersCondition
+        case 428, 429, 431, 511: return .statusNeverStored
         default: break
         }
         return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil
@@ -89,15 +92,33 @@ package enum Storability {
         if control.noStore, !control.mustUnderstand { return .responseNoStore }
         if configuration.kind == .shared {
             if control.isPrivate { return .responsePrivate }
-            if request.fields.has(.authorization), !control.allowsSharingWithCredentials {
+            if request.fields.has(.authorization), !control.allowsSharingWithCredentials,
+                !configuration.ignored.contains(.authorization)
+            {
                 return .requestAuthorization
             }
         }
-        if !configuration.storesSetCookie, response.fields.has(.setCookie) { return .setsCookie }
+        if self.withholdsCookie(response, configuration) { return .setsCookie }
         guard self.isCacheable(request, response, directives, configuration) else {
             return .statusNeedsExplicit
         }
         return nil
+    }
+
+    /// A response that sets cookies is kept out by the setting; and where it may be stored only
+    /// because a rule sets aside what forbids it, unless the rule says what is to become of cookies.
+    private static func withholdsCookie(
+        _ response: ResponseHead, _ configuration: PolicyConfiguration
+    ) -> Bool {
+        guard response.fields.has(.setCookie), !configuration.ignored.contains(.setCookie) else {
+            return false
+        }
+        guard configuration.storesSetCookie else { return true }
+        guard !configuration.ignored.isDisjoint(with: [.noStore, .isPrivate]) else { return false }
+        let told = ResponseDirectives(
+            response.fields, configuration: configuration.unresolved
+        ).control
+        return told.noStore || told.isPrivate
     }
 
     /// The last requirement of §3: something says that the response is for caches.
@@ -108,24 +129,39 @@ package enum Storability {
         let control = directives.control
         if control.isPublic || response.status.isHeuristicallyCacheable { return true }
         if control.maxAge != nil { return true }
-        if directives.targetedField == nil, response.fields.has(.expires) { return true }
+        if directives.readsExpires, response.fields.has(.expires) { return true }
+        if configuration.givesLifetime(to: response.status) { return true }
         switch configuration.kind {
         case .shared: return control.sMaxage != nil
         case .private: return control.isPrivate || !control.privateFields.isEmpty
         }
     }
 
-    private static func hasExplicitFreshness(
-        _ response: ResponseHead, _ control: CacheControl
-    ) -> Bool {
-        control.maxAge != nil || control.sMaxage != nil || response.fields.has(.expires)
-    }
-
-    /// A whole response with a range, or two different values of what can have one.
-    private static func contradiction(_ response: ResponseHead) -> PolicyReason? {
-        if response.status == .ok, response.fields.has(.contentRange) { return .contradictory }
-        for name in [KnownField.etag, .lastModified, .contentLocation, .contentRange, .contentType]
-        where response.fields.disagrees(on: name) {
+    /// A whole response that says which part of itself it is, a length that is another one, or two
+    /// different values of what can have one.
+    ///
+    /// `Content-Range` has no meaning in a 200 (RFC 9110 §14.4), so one that is no range is kept like
+    /// any unknown field; one that is, comes from an origin that meant 206.
+    private static func contradiction(
+        _ response: ResponseHead, _ bodyLength: BodyLength
+    ) -> PolicyReason? {
+        let fields = response.fields
+        if response.status == .ok, let range = fields.first(FieldName(.contentRange)),
+            ContentRange(parsing: range) != nil
+        {
+            return .contradictory
+        }
+        do {
+            let announced = try MessageFraming.contentLength(of: fields)
+            if let announced, case .known(let length) = bodyLength, announced != length {
+                return .contradictory
+            }
+        } catch {
+            return .contradictory
+        }
+        for name in [
+            KnownField.etag, .lastModified, .contentLocation, .contentType, .date, .location,
+        ] where fields.disagrees(on: name) {
             return .contradictory
         }
         return nil
@@ -136,22 +172,23 @@ package enum Storability {
         _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ now: Timestamp, _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        if Variance.varies(response.fields).contains(.any) { return .varyAny }
+        if Variance.varies(response.fields).contains(.any), !configuration.ignored.contains(.vary) {
+            return .varyAny
+        }
         if Validation.hasValidator(response.fields), request.uri.scheme != .ftp { return nil }
         let head = StoredHead(
             storing: response, to: request, requestTime: now, responseTime: now,
             configuration: configuration)
         let freshness = Freshness.of(head, at: now, configuration: configuration)
         if freshness.isFresh, !directives.control.noCache { return nil }
+        guard StaleUse.forbidden(directives.control, configuration) == nil,
+            freshness.source != .none
+        else { return .noFreshnessNoValidator }
+        // It was fresh once, and came too late: `max-stale` may still ask for it (§5.2.1.2).
+        if freshness.lifetime > .zero { return nil }
         let mayServeStale = StaleOnError.window(directives.control, CacheControl(), configuration)
-        if StaleUse.forbidden(directives.control, configuration) == nil,
-            freshness.source != .none,
-            max(directives.control.staleWhileRevalidate ?? .zero, mayServeStale)
-                > freshness.staleness
-        {
-            return nil
-        }
-        return .noFreshnessNoValidator
+        let window = max(directives.control.staleWhileRevalidate ?? .zero, mayServeStale)
+        return window > freshness.staleness ? nil : .noFreshnessNoValidator
     }
 }
 

@@ -59,7 +59,8 @@ package struct StoredExtent: Sendable, Hashable {
                 kept.append(stored)
             } else {
                 merged =
-                    min(stored.lowerBound, merged.lowerBound)..<max(
+                    min(
+                        stored.lowerBound, merged.lowerBound)..<max(
                         stored.upperBound, merged.upperBound)
             }
         }

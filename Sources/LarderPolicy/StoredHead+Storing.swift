@@ -31,24 +31,21 @@ enum StoredFields {
             .filter { $0.isToken }
             .map { FieldName(String(decoding: $0, as: UTF8.self)) }
         let control = ResponseDirectives(fields, configuration: configuration).control
+        let withholdsCookies = configuration.ignored.contains(.setCookie)
         let withheld = configuration.kind == .shared ? control.privateFields : []
         var kept = Fields()
         for line in fields.lines where !self.isExcluded(line, of: fields) {
             if named.contains(where: { fields.matches(line, $0) }) { continue }
             if withheld.contains(where: { fields.matches(line, $0) }) { continue }
+            if withholdsCookies, line.known == .setCookie { continue }
             kept.append(line, of: fields)
         }
         return kept
     }
 
-    /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1).
+    /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1);
+    /// `Warning` is obsolete (RFC 9111 §5.5).
     static func isExcluded(_ line: Fields.Line, of fields: Fields) -> Bool {
-        switch line.known {
-        case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
-            .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization, .http2Settings,
-            .warning:
-            true
-        default: false
-        }
+        HopByHop.isConnectionField(line.known) || line.known == .warning
     }
 }

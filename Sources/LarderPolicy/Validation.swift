@@ -9,27 +9,54 @@ package enum Validation {
     /// modification where one value speaks for all of them.
     ///
     /// The client's own conditions and range are taken out: the answer must speak of what is stored,
-    /// and a whole response must come if it no longer holds. nil where nothing stored has a
-    /// validator.
+    /// and a whole response must come if it no longer holds. Only its list of entity tags stays,
+    /// behind ours (§4.3.2): the origin may find that the client has what we have not. nil where
+    /// nothing stored has a validator.
+    ///
+    /// - Parameter matching: the indices of those that the request selects by `Vary`; nil: all. Of
+    ///   the others only strong entity tags are sent (§4.1): a weak one, or a time, may be that of
+    ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1).
     package static func conditionalRequest(
-        _ request: Request, validating candidates: [StoredHead]
+        _ request: Request, validating candidates: [StoredHead], matching: [Int]? = nil
     ) -> Request? {
         // curl knows no conditions on ftp.
         guard request.uri.scheme != .ftp else { return nil }
+        let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
         var tags: [EntityTag] = []
-        for tag in candidates.compactMap({ EntityTag(of: $0.fields) }) where !tags.contains(tag) {
+        for index in matching + candidates.indices.filter({ !matching.contains($0) }) {
+            guard let tag = EntityTag(of: candidates[index].fields), !tags.contains(tag),
+                !tag.isWeak || matching.contains(index)
+            else { continue }
             tags.append(tag)
         }
-        let modified = self.commonLastModified(candidates, hasTags: !tags.isEmpty)
+        let modified = self.commonLastModified(
+            matching.map { candidates[$0] }, hasTags: !tags.isEmpty)
         guard !tags.isEmpty || modified != nil else { return nil }
         var conditional = self.unconditional(request)
         if !tags.isEmpty {
+            tags += self.clientTags(request).filter { !tags.contains($0) }
             conditional.fields.append(
                 "If-None-Match",
                 Array(tags.map(\.bytes).joined(separator: [ASCII.comma, ASCII.space])))
         }
         if let modified { conditional.fields.append("If-Modified-Since", modified) }
         return conditional
+    }
+
+    /// The entity tags of the client's own `If-None-Match`.
+    private static func clientTags(_ request: Request) -> [EntityTag] {
+        guard
+            case .tags(let tags)? = EntityTagCondition(
+                request.fields, name: FieldName(.ifNoneMatch))
+        else { return [] }
+        return tags
+    }
+
+    /// Whether a 304 that selects nothing stored speaks of what the client has itself: then it is the
+    /// client's (§4.3.2).
+    package static func isForClient(_ notModified: ResponseHead, of request: Request) -> Bool {
+        guard let tag = EntityTag(of: notModified.fields) else { return false }
+        return self.clientTags(request).contains { $0.matchesWeakly(tag) }
     }
 
     /// The request without conditions and ranges: what fetches the whole representation.
@@ -81,10 +108,14 @@ package enum Validation {
     /// one, selects the only response that was asked about: our own condition is all that it can be
     /// an answer to.
     ///
-    /// - Parameter candidates: the responses whose validators were sent.
+    /// - Parameters:
+    ///   - candidates: the responses whose validators were sent.
+    ///   - matching: the indices of those that the request selects by `Vary`; nil: all. Another one
+    ///     is selected by its strong entity tag alone.
     package static func selected(
-        by notModified: ResponseHead, among candidates: [StoredHead]
+        by notModified: ResponseHead, among candidates: [StoredHead], matching: [Int]? = nil
     ) -> [Int] {
+        let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
         let tag = EntityTag(of: notModified.fields)
         let modified = self.lastModified(notModified.fields)
         if let tag, !tag.isWeak {
@@ -94,18 +125,19 @@ package enum Validation {
             if !same.isEmpty { return same }
         }
         if let modified, ModificationTime.isStrong(notModified.fields) {
-            let same = candidates.indices.filter {
-                self.lastModified(candidates[$0].fields) == modified
-            }
+            let same = matching.filter { self.lastModified(candidates[$0].fields) == modified }
             if !same.isEmpty { return same }
         }
+        // "If none of the initial set contains at least one of the same strong validators, then the
+        // cache MUST NOT use the new response to update any stored responses."
+        if let tag, !tag.isWeak { return [] }
         guard tag != nil || modified != nil else {
-            return candidates.count == 1 ? [candidates.startIndex] : []
+            let asked = matching.filter { self.hasValidator(candidates[$0].fields) }
+            return asked.count == 1 ? asked : []
         }
-        let same = candidates.indices.filter {
+        let same = matching.filter {
             if let tag, let stored = EntityTag(of: candidates[$0].fields) {
-                // A strong tag that is not a stored strong one says that it is another representation.
-                return tag.matchesWeakly(stored) && (tag.isWeak || stored.isWeak)
+                return tag.matchesWeakly(stored)
             }
             return modified != nil && self.lastModified(candidates[$0].fields) == modified
         }

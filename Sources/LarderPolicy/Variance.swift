@@ -26,15 +26,23 @@ package enum Variance {
     package static func matches(
         _ head: StoredHead, _ request: Request, configuration: PolicyConfiguration
     ) -> Bool {
+        if configuration.ignored.contains(.vary) { return true }
         let semantic = configuration.semanticVary
-        return self.varies(head.fields).allSatisfy { member in
-            guard case .field(let name) = member else { return false }
-            if VaryingValue.equal(name, head.varyingFields, request.fields, semantic: semantic) {
-                return true
-            }
-            return semantic && name.known == .acceptLanguage
-                && VaryingValue.prefersLanguage(of: head.fields, request.fields)
+        return self.varies(head.fields).allSatisfy {
+            self.matches($0, head, request, semantic: semantic)
         }
+    }
+
+    /// The same for one member of `Vary`.
+    static func matches(
+        _ member: Member, _ head: StoredHead, _ request: Request, semantic: Bool
+    ) -> Bool {
+        guard case .field(let name) = member else { return false }
+        if VaryingValue.equal(name, head.varyingFields, request.fields, semantic: semantic) {
+            return true
+        }
+        return semantic && name.known == .acceptLanguage
+            && VaryingValue.prefersLanguage(of: head.fields, request.fields)
     }
 
     private static func matches(
@@ -103,6 +111,7 @@ package enum Variance {
         by new: StoredHead, among stored: [StoredHead],
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
+        if configuration.ignored.contains(.vary) { return Array(stored.indices) }
         let names = self.varies(new.fields)
         var replaced = Set<Int>()
         for (index, old) in stored.enumerated() {

@@ -36,7 +36,9 @@ extension ClientConnection {
             case .success(let channel):
                 self.dialled(channel, host: host, purpose: purpose, number: number)
             case .failure(let error):
-                self.failed(DialError.failure(of: error), number: number)
+                var failure = DialError.failure(of: error)
+                failure.nextHop = name
+                self.failed(failure, number: number)
             }
         }
     }
@@ -50,8 +52,9 @@ extension ClientConnection {
             return
         }
         guard let handler, handler.context != nil else {
-            let failure = ExchangeFailure.tunnel(
+            var failure = ExchangeFailure.tunnel(
                 502, .connectionTerminated, "the origin closed the connection")
+            failure.nextHop = host
             self.failed(failure, number: number)
             return
         }
@@ -109,7 +112,8 @@ extension ClientConnection {
                 var answer = answer
                 answer.origin = self.exchange?.origin ?? ""
                 self.answered(answer, number: number)
-            case .failed(let failure):
+            case .failed(var failure):
+                failure.nextHop = request.uri.host
                 self.failed(failure, number: number)
             case .switched(let head, let ahead):
                 guard self.exchange?.number == number, self.state.awaitsAnswer else {

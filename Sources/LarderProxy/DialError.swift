@@ -18,7 +18,7 @@ enum DialError {
         }
         if error is SocketAddressError { return self.nameError }
         if let error = error as? IOError { return self.failure(errno: error.errnoCode) }
-        return .tunnel(502, .destinationUnavailable, "the origin cannot be reached")
+        return .tunnel(503, .destinationUnavailable, "the origin cannot be reached")
     }
 
     private static let timeout = ExchangeFailure.tunnel(
@@ -52,7 +52,7 @@ enum DialError {
                 detail: "no further connections are possible", party: .larder,
                 cacheStatus: CacheStatus(forward: .bypass))
         default:
-            .tunnel(502, .destinationUnavailable, "the origin cannot be reached")
+            .tunnel(503, .destinationUnavailable, "the origin cannot be reached")
         }
     }
 }

@@ -19,6 +19,8 @@ package struct OwnAnswer: Sendable {
     package var status: StatusCode
     /// The proxy error type (RFC 9209 §2.3); nil where nothing failed.
     package var error: String?
+    /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
+    package var nextHop: String?
     /// For people: one line, no secrets.
     package var detail: String
     package var fields: Fields
@@ -49,6 +51,7 @@ package struct OwnAnswer: Sendable {
         self.init(
             failure.status.rawValue, error: failure.error, detail: failure.detail,
             cacheStatus: failure.cacheStatus)
+        self.nextHop = failure.nextHop
     }
 
     /// - Parameters:
@@ -71,8 +74,7 @@ package struct OwnAnswer: Sendable {
         }
         if self.status.rawValue >= 400 {
             fields.append("Cache-Control", "no-store")
-            let status = ProxyStatus(error: self.error, detail: self.detail)
-            fields.append("Proxy-Status", status.member(named: name))
+            fields.append("Proxy-Status", self.proxyStatus.member(named: name))
         }
         if let cacheStatus = self.cacheStatus {
             fields.append("Cache-Status", cacheStatus.member(named: name))
@@ -81,5 +83,12 @@ package struct OwnAnswer: Sendable {
             head: ResponseHead(status: self.status, fields: fields),
             bodyLength: .known(UInt64(body.readableBytes)), body: .resident(body),
             cacheStatus: self.cacheStatus ?? CacheStatus())
+    }
+
+    private var proxyStatus: ProxyStatus {
+        let isRequestError = self.error == ProxyErrorType.httpRequestError.rawValue
+        return ProxyStatus(
+            error: self.error, nextHop: self.nextHop,
+            generatedStatus: isRequestError ? self.status : nil, details: self.detail)
     }
 }

@@ -26,6 +26,8 @@ final class UpgradeExchange {
     private let method: Method
     private let limits: (head: HeadLimits, chunk: ChunkLimits)
     private let bound: Int
+    /// The cache's name in `Cache-Status`.
+    private let name: String
     private let report: (Outcome) -> Void
     private var parser: ResponseHeadParser
     private var buffer = ByteBuffer()
@@ -44,6 +46,7 @@ final class UpgradeExchange {
         self.method = method
         self.limits = (configuration.headLimits, configuration.chunkLimits)
         self.bound = configuration.requestBuffer.clamped
+        self.name = configuration.name
         self.timeout = configuration.upgradeTimeout
         self.report = report
         self.parser = ResponseHeadParser(limits: configuration.headLimits)
@@ -140,6 +143,7 @@ final class UpgradeExchange {
         HopByHop.strip(&head.fields)
         head.fields.remove(FieldName(.contentLength))
         let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
+        head.fields.append("Cache-Status", status.member(named: self.name))
         let loop = self.context.eventLoop
         let bound = NIOLoopBound(self, eventLoop: loop)
         let feed = BodyFeed(bound: self.bound) { signal in

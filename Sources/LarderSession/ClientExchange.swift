@@ -11,15 +11,19 @@ final class ClientExchange: Exchange {
     private struct State: ~Copyable {
         var machine = ClientMachine()
         var forward = CacheStatus.Forward.uriMiss
+        /// The rule that sent the request forward.
+        var reason: PolicyReason?
         var stored: [StoredObject] = []
     }
 
-    private let session: Session
-    private let request: Request
+    let session: Session
+    let request: Request
     private let body: (any BodySource)?
-    private let options: ExchangeOptions
     private let client: any ExchangeClient
-    private let key: CacheKey
+    /// What the session was told when the exchange began, for its URI.
+    let configuration: SessionConfiguration
+    private let cachePolicy: RequestCachePolicy
+    let key: CacheKey
     /// The table of fillings, as it was before the store was asked.
     private let era: UInt64
     private let state = Mutex(State())
@@ -29,10 +33,13 @@ final class ClientExchange: Exchange {
         client: any ExchangeClient
     ) {
         self.session = session
-        self.request = request
         self.body = body
-        self.options = options
         self.client = client
+        var configuration = session.configuration
+        configuration.policy = configuration.policy.resolved(for: request.uri)
+        self.configuration = configuration
+        self.cachePolicy = options.cachePolicy ?? configuration.cachePolicy
+        self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)
         self.era = session.fillings.era
@@ -66,38 +73,54 @@ final class ClientExchange: Exchange {
         }
     }
 
-    private var policy: PolicyConfiguration { self.session.configuration.policy }
+    private var policy: PolicyConfiguration { self.configuration.policy }
 
     // MARK: Deciding
 
     private func act(on objects: [StoredObject], now: Timestamp) {
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
-            configuration: self.policy)
+            configuration: self.policy, policy: self.cachePolicy)
+        self.session.live.reasons.add(verdict.reason)
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
-            guard objects.indices.contains(index) else { return self.fetch(objects, nil, .miss) }
-            var status = CacheStatus(
-                hit: true, ttl: freshness.remaining.inSeconds, detail: stale?.rawValue)
-            if stale != nil { self.session.live.staleHits.add() }
-            status.forward = nil
+            guard objects.indices.contains(index) else {
+                return self.fetch(objects, nil, .miss, because: nil)
+            }
+            let spoke =
+                stale
+                ?? self.policy.override(of: objects[index].head, freshness, request: self.request)
+            let status = CacheStatus(
+                hit: true, ttl: CacheStatus.ttl(of: freshness.remaining), detail: spoke?.rawValue)
+            if !freshness.isFresh { self.session.live.staleHits.add() }
             self.session.live.hits.add()
-            self.serve(objects[index], status: status, now: now)
+            self.serve(objects[index], status: status, because: verdict.reason, now: now)
             if revalidates {
                 self.session.revalidate(
                     self.request, self.key, objects, index, era: self.era)
             }
-        case .validate(let index, let forward, _):
-            self.fetch(objects, index, forward)
-        case .fetch(let forward, _):
-            self.fetch(objects, nil, forward)
+        case .validate(let index, let forward, let reason):
+            self.fetch(objects, index, forward, because: reason)
+        case .fetch(let forward, let reason):
+            self.fetch(objects, nil, forward, because: reason)
         case .refuse(let reason):
-            self.fail(
-                ExchangeFailure(
-                    status: .gatewayTimeout, error: nil,
-                    detail: "not in the cache, and the request allows nothing else",
-                    party: .client, cacheStatus: CacheStatus(detail: reason.rawValue)))
+            self.state.withLock { $0.reason = reason }
+            self.refuse(because: reason, now: now)
         }
+    }
+
+    private func refuse(because reason: PolicyReason, now: Timestamp) {
+        var detail = "not in the cache, and the request allows nothing else"
+        if reason == .returnCacheDontLoad {
+            self.session.noteOfflineMiss(self.request, at: now)
+            detail =
+                "offline: this is not in the cache, and the request cache policy "
+                + "return-cache-dont-load asks no origin"
+        }
+        self.fail(
+            ExchangeFailure(
+                status: .gatewayTimeout, error: nil, detail: detail, party: .client,
+                cacheStatus: CacheStatus(detail: reason.rawValue)))
     }
 
     // MARK: Fetching
@@ -107,7 +130,7 @@ final class ClientExchange: Exchange {
         guard self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
-        let asked = CacheControl(request: self.request.fields)
+        let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
         if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
         let own: [KnownField] = [
             .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
@@ -116,16 +139,18 @@ final class ClientExchange: Exchange {
     }
 
     private func fetch(
-        _ objects: [StoredObject], _ validating: Int?, _ forward: CacheStatus.Forward
+        _ objects: [StoredObject], _ validating: Int?, _ forward: CacheStatus.Forward,
+        because reason: PolicyReason?
     ) {
         self.state.withLock { state in
             state.forward = forward
+            state.reason = reason
             state.stored = objects
         }
         guard self.isCollapsible(forward) else {
             return self.lead(objects, validating, isEntered: false)
         }
-        let mine = Filling(key: self.key, window: self.session.configuration.window)
+        let mine = Filling(key: self.key, window: self.configuration.window)
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
@@ -140,7 +165,7 @@ final class ClientExchange: Exchange {
         _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool
     ) {
         let filling =
-            filling ?? Filling(key: self.key, window: self.session.configuration.window)
+            filling ?? Filling(key: self.key, window: self.configuration.window)
         // A filling that others may have joined is fetched for, whoever has left.
         guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
@@ -148,7 +173,8 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                validating: validating, client: self.client, isEntered: isEntered),
+                validating: validating, client: self.client, isEntered: isEntered,
+                cachePolicy: self.cachePolicy),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
@@ -177,7 +203,7 @@ final class ClientExchange: Exchange {
         guard let head else { return false }
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
-            configuration: self.policy)
+            configuration: self.policy, policy: self.cachePolicy)
         if case .serve(_, _, stale: nil, _) = verdict { return true }
         return false
     }
@@ -187,7 +213,8 @@ final class ClientExchange: Exchange {
         let objects = self.state.withLock { $0.stored }
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head),
-            now: self.session.clock.now(), configuration: self.policy)
+            now: self.session.clock.now(), configuration: self.policy,
+            policy: self.cachePolicy)
         var validating: Int?
         if case .validate(let index, _, _) = verdict { validating = index }
         self.lead(objects, validating, isEntered: false)
@@ -197,13 +224,17 @@ final class ClientExchange: Exchange {
 
     /// Answers from a stored response.
     private func serve(
-        _ object: StoredObject, status: CacheStatus, now: Timestamp, isValidated: Bool = false
+        _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
+        now: Timestamp, isValidated: Bool = false
     ) {
+        var status = status
+        status.key = self.shownKey
         let stored = StoredExchangeAnswer.make(
             object, for: self.request, now: now, status: status, isValidated: isValidated,
-            configuration: self.session.configuration)
+            configuration: self.configuration)
         self.session.store.noteUse(object.id, of: self.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
+        self.note(stored.answer, at: now, because: reason, storage: nil)
         self.answer(stored.answer)
     }
 
@@ -220,20 +251,36 @@ final class ClientExchange: Exchange {
     private func fail(_ failure: ExchangeFailure) {
         guard self.state.withLock({ $0.machine.answer(with: nil) }) else { return }
         self.session.live.failed.add()
+        self.note(failure)
         self.client.exchange(failed: failure)
+    }
+}
+
+extension ClientExchange {
+    /// The key as `Cache-Status` shows it; nil where it is not to be shown.
+    private var shownKey: String? {
+        guard self.configuration.showsCacheKey else { return nil }
+        let parts = self.key.parts
+        return "\(parts.method) \(parts.uri)"
+    }
+
+    private func note(_ failure: ExchangeFailure) {
+        let reason = self.state.withLock { $0.reason }
+        self.note(failure, at: self.session.clock.now(), because: reason)
     }
 }
 
 extension ClientExchange: FillingWaiter {
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        let forward = self.state.withLock { $0.forward }
+        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
         switch outcome {
         case .response(let response):
             guard leads || self.isServed(by: response.shared) else {
                 reader?.cancel()
                 return self.fetchAlone()
             }
-            self.relay(response, reader: reader, leads: leads, forward: forward)
+            self.relay(
+                response, reader: reader, leads: leads, forward: forward, because: asked)
         case .stored(let object, let validated, let status, let reason):
             guard leads || self.isServed(by: object.head) else { return self.fetchAlone() }
             let now = self.session.clock.now()
@@ -248,12 +295,15 @@ extension ClientExchange: FillingWaiter {
             self.serve(
                 object,
                 status: CacheStatus(
-                    forward: forward, forwardStatus: status, ttl: freshness.remaining.inSeconds,
-                    collapsed: !leads, detail: reason?.rawValue),
-                now: now, isValidated: validated)
+                    forward: forward, forwardStatus: status,
+                    ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
+                    detail: (reason ?? asked)?.rawValue),
+                because: reason ?? asked, now: now, isValidated: validated)
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
+            failure.cacheStatus.detail = asked?.rawValue
+            if failure.party != .client { failure.nextHop = self.request.uri.host }
             self.fail(failure)
         }
     }
@@ -266,29 +316,33 @@ extension ClientExchange: FillingWaiter {
     /// Passes on what the origin answers, while it comes in.
     private func relay(
         _ response: Filling.Response, reader: FillingReader?, leads: Bool,
-        forward: CacheStatus.Forward
+        forward: CacheStatus.Forward, because asked: PolicyReason?
     ) {
-        let status = CacheStatus(
+        let now = self.session.clock.now()
+        var status = CacheStatus(
             forward: forward, forwardStatus: response.head.status, stored: response.isStored,
-            collapsed: !leads, detail: response.reason?.rawValue)
+            collapsed: !leads, detail: (response.reason ?? asked)?.rawValue)
+        status.key = self.shownKey
         var head = response.head
-        if !leads, let shared = response.shared {
-            let age = Freshness.of(
-                shared, at: self.session.clock.now(), configuration: self.policy
-            ).currentAge
-            head.fields.set("Age", String(max(0, age.inSeconds)))
+        if let shared = response.shared {
+            let freshness = Freshness.of(shared, at: now, configuration: self.policy)
+            status.ttl = CacheStatus.ttl(of: freshness.remaining)
+            if !leads { head.fields.set("Age", String(max(0, freshness.currentAge.inSeconds))) }
         }
         head.fields.append(
-            "Cache-Status", status.member(named: self.session.configuration.cacheName))
+            "Cache-Status", status.member(named: self.configuration.cacheName))
         var body = Answer.Body.none
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent
             || response.bodyLength == .known(0) || response.bodyLength == .none
         if !isBodyless, let reader { body = .source(reader) } else { reader?.cancel() }
         if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
-        self.answer(
-            Answer(
-                head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
-                origin: response.origin))
+        let answer = Answer(
+            head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
+            origin: response.origin)
+        self.note(
+            answer, at: now, because: asked,
+            storage: response.shared == nil ? response.reason : nil)
+        self.answer(answer)
     }
 }

@@ -19,6 +19,13 @@ package protocol ExchangeSession: AnyObject, Sendable {
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient
     ) -> any Exchange
+
+    /// How exchanges that say nothing themselves use the cache, now.
+    var cachePolicy: RequestCachePolicy { get }
+}
+
+extension ExchangeSession {
+    package var cachePolicy: RequestCachePolicy { .useProtocol }
 }
 
 /// What a door asks of one exchange beside the request itself.
@@ -95,15 +102,18 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var detail: String
     package var party: UpstreamFailure.Party
     package var cacheStatus: CacheStatus
+    /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
+    package var nextHop: String?
 
     package init(
         status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,
-        cacheStatus: CacheStatus
+        cacheStatus: CacheStatus, nextHop: String? = nil
     ) {
         self.status = status
         self.error = error
         self.detail = detail
         self.party = party
         self.cacheStatus = cacheStatus
+        self.nextHop = nextHop
     }
 }

@@ -1,7 +1,7 @@
 import LarderHTTP
 
 extension ExchangeFailure {
-    /// What a failed fetch means for the client: status and words by RFC 9209 §2.3.
+    /// What a failed fetch means for the client: the status that RFC 9209 §2.3 recommends for it.
     init(_ failure: UpstreamFailure) {
         self.init(
             status: Self.status(of: failure.kind),
@@ -9,19 +9,9 @@ extension ExchangeFailure {
             cacheStatus: CacheStatus())
     }
 
-    private static func status(of kind: UpstreamFailure.Kind) -> StatusCode {
-        switch kind {
-        case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
-            .httpResponseTimeout:
-            .gatewayTimeout
-        case .destinationUnavailable, .connectionLimitReached: .serviceUnavailable
-        case .dnsError, .destinationNotFound, .destinationIPUnroutable, .connectionRefused,
-            .connectionTerminated, .tlsProtocolError, .tlsCertificateError,
-            .httpResponseIncomplete, .httpResponseHeaderSectionSize, .httpResponseBodySize,
-            .httpProtocolError:
-            .badGateway
-        case .proxyInternalError, .proxyConfigurationError: StatusCode(500)
-        case .requestBodyFailed: StatusCode(400)
-        }
+    static func status(of kind: UpstreamFailure.Kind) -> StatusCode {
+        let type = ProxyErrorType(rawValue: kind.rawValue)
+        // The one without a recommendation is the content of the request that broke off.
+        return type?.recommendedStatus ?? StatusCode(400)
     }
 }

@@ -16,12 +16,11 @@ extension Fetch {
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             let reason = StaleOnError.permits(
-                object.head, request: self.order.request, now: now, configuration: self.policy)
+                object.head, request: self.order.request, now: now, configuration: self.policy,
+                policy: self.order.cachePolicy)
         else { return nil }
         return (object, reason)
     }
-
-    var policy: PolicyConfiguration { self.session.configuration.policy }
 
     func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
@@ -41,6 +40,7 @@ extension Fetch {
     func settleStored(
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
+        if let reason { self.session.live.reasons.add(reason) }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -69,11 +69,18 @@ extension Fetch {
         var reason: PolicyReason?
         switch verdict {
         case .storable:
-            shared = StoredHead(
+            let stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
+            if self.spoilsStored(stored) {
+                reason = .keepsStored
+            } else {
+                reason = self.policy.ruleEffects(on: stored, request: request).first?.reason
+                shared = stored
+            }
         case .notStorable(let because): reason = because
         }
+        if let reason { self.session.live.reasons.add(reason) }
         self.expect(bodyLength, of: head.status)
         let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
         self.filling.settle(
@@ -87,6 +94,15 @@ extension Fetch {
         if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         self.noteSharing(shared != nil, now: now)
         if self.filling.bytesSinceDeserted != nil { self.deserted() }
+    }
+
+    /// A failure that only the settings would keep must not take the place of what is stored: stale as
+    /// that is, it may be validated or stand in when the failure is over.
+    private func spoilsStored(_ head: StoredHead) -> Bool {
+        guard head.status.isServerError, !self.order.stored.isEmpty else { return false }
+        return Freshness.of(
+            head, at: head.responseTime, configuration: self.policy
+        ).source == .negative
     }
 
     private func expect(_ length: BodyLength, of status: StatusCode) {

@@ -25,6 +25,8 @@ final class Fetch: Sendable {
         var isEntered: Bool
         /// Made for the store, not for a client: nobody's leaving ends it.
         var isBackground = false
+        /// Of the client.
+        var cachePolicy = RequestCachePolicy.useProtocol
     }
 
     struct State: ~Copyable {
@@ -51,12 +53,15 @@ final class Fetch: Sendable {
     let session: Session
     let order: Order
     let filling: Filling
+    /// What the session was told when the fetch began, for its URI.
+    let policy: PolicyConfiguration
     let state: Mutex<State>
 
     init(session: Session, order: Order, filling: Filling) {
         self.session = session
         self.order = order
         self.filling = filling
+        self.policy = session.configuration.policy.resolved(for: order.request.uri)
         self.state = Mutex(State(machine: FetchMachine(validating: order.validating != nil)))
     }
 

@@ -5,11 +5,13 @@ enum ForwardedHead {
     /// Removes what is between Larder and the origin only, and adds `Date` where the origin sent
     /// none (RFC 9110 §6.6.1, §7.6.1).
     ///
-    /// `Content-Length` goes too: framing is the door's business.
+    /// `Content-Length` goes too: framing is the door's business; and `Warning`, which is obsolete
+    /// (RFC 9111 §5.5).
     static func make(_ head: ResponseHead, receivedAt now: Timestamp) -> ResponseHead {
         var head = head
         HopByHop.strip(&head.fields)
         head.fields.remove(FieldName(.contentLength))
+        head.fields.remove(FieldName(.warning))
         if !head.fields.contains(FieldName(.date)) {
             head.fields.append("Date", HTTPDate.format(now))
         }

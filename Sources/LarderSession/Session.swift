@@ -1,6 +1,7 @@
 package import LarderHTTP
 package import LarderPolicy
 package import LarderStore
+import Synchronization
 
 /// A session of the URL Loading System: one configuration, one store, and the exchanges between them
 /// and the origins.
@@ -8,13 +9,15 @@ package import LarderStore
 /// Any thread may use it. It holds no threads of its own: it acts on those of whoever calls it, and
 /// on those of its upstream, its store and its timers.
 package final class Session: ExchangeSession {
-    package let configuration: SessionConfiguration
+    private let current: Mutex<SessionConfiguration>
+    private let offlineMisses = Mutex(OfflineMisses())
     package let store: any ObjectStore
     let upstream: any Upstream
     let clock: any WallClock
     let timers: any Timers
     let fillings = FillingTable()
     let live = LiveCounters()
+    let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
     let partition = ""
 
@@ -25,11 +28,29 @@ package final class Session: ExchangeSession {
         configuration: SessionConfiguration, store: any ObjectStore, upstream: any Upstream,
         clock: any WallClock, timers: any Timers
     ) {
-        self.configuration = configuration
+        self.current = Mutex(configuration)
         self.store = store
         self.upstream = upstream
         self.clock = clock
         self.timers = timers
+        self.recent = RecentExchanges(capacity: configuration.remembersExchanges)
+    }
+
+    /// The configuration of this moment.
+    ///
+    /// An exchange reads it once, so that all of it follows the same rules.
+    package var configuration: SessionConfiguration { self.current.withLock { $0 } }
+
+    package var cachePolicy: RequestCachePolicy { self.current.withLock { $0.cachePolicy } }
+
+    /// Puts other rules into force, for exchanges that begin from now on.
+    ///
+    /// What is stored is judged by them when it is asked for next.
+    package func follow(_ policy: PolicyConfiguration, cachePolicy: RequestCachePolicy) {
+        self.current.withLock { current in
+            current.policy = policy
+            current.cachePolicy = cachePolicy
+        }
     }
 
     package func perform(
@@ -45,6 +66,23 @@ package final class Session: ExchangeSession {
     /// What the session has done so far.
     package func counters() -> SessionCounters {
         self.live.snapshot()
+    }
+
+    // MARK: Offline
+
+    func noteOfflineMiss(_ request: Request, at now: Timestamp) {
+        self.offlineMisses.withLock { $0.note(request, at: now) }
+    }
+
+    /// What was asked for and missing while the origin must not be asked, and how many URLs more
+    /// than the list takes.
+    package func missedOffline() -> (entries: [OfflineMisses.Entry], unlisted: UInt64) {
+        let misses = self.offlineMisses.withLock { $0 }
+        return (misses.all, misses.unlisted)
+    }
+
+    package func forgetOfflineMisses() {
+        self.offlineMisses.withLock { $0.clear() }
     }
 
     /// A fetch under way that others may join.

@@ -1,13 +1,17 @@
 package import LarderHTTP
 package import LarderPolicy
 
-/// What a session is made with; fixed for its life.
+/// What a session is made with.
+///
+/// `policy` and `cachePolicy` may change while it runs; the rest is fixed for its life.
 package struct SessionConfiguration: Sendable {
     /// The session's name in the configuration; for logs.
     package var name: String
     /// The cache's name in `Cache-Status`: a token (RFC 9211 §2).
     package var cacheName: String
     package var policy: PolicyConfiguration
+    /// How requests that say nothing themselves want the cache to be used.
+    package var cachePolicy: RequestCachePolicy
     /// How many bytes of a body a fetch holds in memory for its readers and the store before it
     /// stops reading from the origin; also what a late client may join behind.
     package var window: ByteCount
@@ -18,19 +22,28 @@ package struct SessionConfiguration: Sendable {
     package var storePatience: Duration
     /// How long a key whose response could not be shared is fetched by each client on its own.
     package var uncollapsedTime: Duration
+    /// Tell the cache's key in `Cache-Status` (RFC 9211 §2.7).
+    package var showsCacheKey: Bool
+    /// How many answered exchanges are remembered for explanations; 0: none.
+    package var remembersExchanges: Int
 
     package init(
         name: String = "default", cacheName: String = "larder",
-        policy: PolicyConfiguration = PolicyConfiguration(), window: ByteCount = .mebibytes(2),
+        policy: PolicyConfiguration = PolicyConfiguration(),
+        cachePolicy: RequestCachePolicy = .useProtocol, window: ByteCount = .mebibytes(2),
         finishAfterClientLeft: ByteCount = .mebibytes(16), storePatience: Duration = .seconds(1),
-        uncollapsedTime: Duration = .seconds(30)
+        uncollapsedTime: Duration = .seconds(30), showsCacheKey: Bool = false,
+        remembersExchanges: Int = 2048
     ) {
         self.name = name
         self.cacheName = cacheName
         self.policy = policy
+        self.cachePolicy = cachePolicy
         self.window = window
         self.finishAfterClientLeft = finishAfterClientLeft
         self.storePatience = storePatience
         self.uncollapsedTime = uncollapsedTime
+        self.showsCacheKey = showsCacheKey
+        self.remembersExchanges = remembersExchanges
     }
 }

@@ -1,3 +1,4 @@
+package import LarderPolicy
 import Synchronization
 
 /// What a session has done since it began: a snapshot.
@@ -29,6 +30,8 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     /// Exchanges and fetches under way.
     package var openExchanges: UInt64 = 0
     package var openFetches: UInt64 = 0
+    /// How often each rule decided, on the use of what is stored and on storing.
+    package var reasons: [PolicyReason: UInt64] = [:]
 
     package init() {}
 
@@ -50,6 +53,7 @@ package struct SessionCounters: Sendable, Equatable, Codable {
         sum.bytesFromStore &+= b.bytesFromStore
         sum.openExchanges &+= b.openExchanges
         sum.openFetches &+= b.openFetches
+        sum.reasons.merge(b.reasons) { $0 &+ $1 }
         return sum
     }
 }
@@ -87,6 +91,7 @@ struct LiveCounters: ~Copyable, Sendable {
     let bytesFromStore = Counter()
     let openExchanges = Counter()
     let openFetches = Counter()
+    let reasons = ReasonCounters()
 
     func snapshot() -> SessionCounters {
         var now = SessionCounters()
@@ -106,6 +111,7 @@ struct LiveCounters: ~Copyable, Sendable {
         now.bytesFromStore = self.bytesFromStore.current
         now.openExchanges = self.openExchanges.current
         now.openFetches = self.openFetches.current
+        now.reasons = self.reasons.snapshot()
         return now
     }
 }

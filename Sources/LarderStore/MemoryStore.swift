@@ -40,6 +40,8 @@ package final class MemoryStore: ObjectStore {
     private let ids = Atomic<UInt64>(0)
     private let marks = Atomic<UInt64>(0)
     private let sweeps = Mutex(Sweeps())
+    /// By the hash of their names, which the process seeds anew.
+    private let groups = Mutex(GroupInvalidations<Int>())
 
     package init(_ configuration: MemoryConfiguration) {
         self.configuration = configuration
@@ -271,6 +273,16 @@ package final class MemoryStore: ObjectStore {
         let removal = PendingRemoval(completion)
         self.sweep(where: matches, removal)
         removal.settle()
+    }
+
+    package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
+        let hash = name.hashValue
+        self.groups.withLock { _ = $0.note(hash, at: time) }
+    }
+
+    package func groupInvalidation(of name: [UInt8]) -> Timestamp? {
+        let hash = name.hashValue
+        return self.groups.withLock { $0.time(of: hash) }
     }
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {

@@ -155,6 +155,18 @@ package protocol ObjectStore: AnyObject, Sendable {
     func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void)
+    /// Notes that a group of stored responses was invalidated (RFC 9875 §3): those received at
+    /// `time` or before count as invalid.
+    ///
+    /// Kept with the responses: as long as they last. The number of names is bounded; what had to be
+    /// forgotten counts for every group.
+    ///
+    /// - Parameter name: whatever tells groups apart, the origin's included.
+    func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp)
+    /// The moment up to which responses of the group count as invalid; nil where it never was.
+    ///
+    /// Answered from memory.
+    func groupInvalidation(of name: [UInt8]) -> Timestamp?
     /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
     func statistics() -> StoreStatistics
@@ -175,6 +187,11 @@ extension ObjectStore {
     ) -> (any ObjectSink)? {
         nil
     }
+
+    /// For a store that lies below another, which minds them for it.
+    package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {}
+
+    package func groupInvalidation(of name: [UInt8]) -> Timestamp? { nil }
 
     package func residentObjects() -> [ResidentObject] { [] }
 

@@ -216,6 +216,18 @@ package final class TieredStore: ObjectStore {
         disk.noteUse(lowerID, of: key, at: time)
     }
 
+    /// Noted in both: a lower tier need not keep any.
+    package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
+        self.memory.noteInvalidation(ofGroup: name, at: time)
+        self.disk?.noteInvalidation(ofGroup: name, at: time)
+    }
+
+    package func groupInvalidation(of name: [UInt8]) -> Timestamp? {
+        let upper = self.memory.groupInvalidation(of: name)
+        guard let lower = self.disk?.groupInvalidation(of: name) else { return upper }
+        return max(lower, upper ?? lower)
+    }
+
     package func statistics() -> StoreStatistics {
         let upper = self.memory.statistics()
         guard let disk = self.disk else { return upper }

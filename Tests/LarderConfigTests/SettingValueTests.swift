@@ -146,6 +146,9 @@ struct SettingValueTests {
         "Fractions",
         arguments: [
             TextCase("0.1", "0.1"), TextCase("1", "1.0"), TextCase("nan", nil),
+            TextCase("0.00001", "0.00001"), TextCase("0.0000125", "0.0000125"),
+            TextCase("25000000000000000", "25000000000000000"), TextCase("0", "0.0"),
+            TextCase("12345678901234567890", "12345678901234567000"),
             TextCase("1e999", nil),
             TextCase("-1", nil), TextCase("inf", nil),
         ])

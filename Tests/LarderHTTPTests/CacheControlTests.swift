@@ -264,6 +264,16 @@ struct TargetedCacheControlTests {
             Case("max-age=\"60\", public") { $0.isPublic = true },
             Case("max-age=sixty, public") { $0.isPublic = true },
             Case("max-age, public") { $0.isPublic = true },
+            // But what forbids, forbids the whole.
+            Case("no-store=1") { $0.noStore = true },
+            Case("private=5, no-cache=(\"a\")") {
+                $0.isPrivate = true; $0.noCache = true
+            },
+            Case("private=\"\"") { $0.isPrivate = true },
+            Case("private=\"a b\"") { $0.isPrivate = true },
+            Case("must-revalidate=0.5") { $0.mustRevalidate = true },
+            Case("private=?0, no-cache=?0") { _ in },
+            Case("no-cache=x-a") { $0.noCacheFields = ["x-a"] },
             Case("private=\"a, b\"") { $0.privateFields = ["a", "b"] },
             Case("private") { $0.isPrivate = true },
             Case("unknown=(1 2);x, must-revalidate") { $0.mustRevalidate = true },

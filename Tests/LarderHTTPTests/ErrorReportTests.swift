@@ -12,9 +12,9 @@ struct StatusMemberTests {
             (
                 ProxyStatus(
                     error: "connection_refused", nextHop: "a.example:80", nextProtocol: "http/1.1",
-                    receivedStatus: .badGateway, detail: "say \"no\" \\ é\r\nX: y"),
+                    receivedStatus: .badGateway, details: "say \"no\" \\ é\r\nX: y"),
                 "larder; error=connection_refused; next-hop=\"a.example:80\"; next-protocol=http/1.1;"
-                    + " received-status=502; detail=\"say \\\"no\\\" \\\\ ???X: y\""
+                    + " received-status=502; details=\"say \\\"no\\\" \\\\ ???X: y\""
             ),
         ])
     func proxyStatus(_ status: ProxyStatus, _ expected: String) {
@@ -40,6 +40,55 @@ struct StatusMemberTests {
                 + " detail=\"no good\"")
         #expect(
             CacheStatus(hit: true, detail: "fresh").member(named: "c") == "c; hit; detail=fresh")
+        var keyed = CacheStatus(hit: true, ttl: 1, detail: "x")
+        keyed.key = "GET http://a.example/\"b\""
+        #expect(
+            keyed.member(named: "c")
+                == "c; hit; ttl=1; key=\"GET http://a.example/\\\"b\\\"\"; detail=x")
+    }
+
+    @Test(
+        "ttl is in whole seconds, and negative as soon as the response is stale (RFC 9211 §2.4)",
+        arguments: [
+            (0, 0), (1, 0), (999, 0), (1000, 1), (1999, 1), (-1, -1), (-1000, -1), (-1001, -2),
+        ])
+    func ttl(_ milliseconds: Int64, _ ttl: Int64) {
+        #expect(CacheStatus.ttl(of: .milliseconds(milliseconds)) == ttl)
+    }
+
+    @Test("an http_request_error tells the status that was made (RFC 9209 §2.3)")
+    func generatedStatus() {
+        let status = ProxyStatus(
+            error: "http_request_error", generatedStatus: StatusCode(431), details: "too large")
+        #expect(
+            status.member(named: "p")
+                == "p; error=http_request_error; status-code=431; details=\"too large\"")
+    }
+
+    @Test(
+        "every failure of an upstream is a registered error type (RFC 9209 §2.3)",
+        arguments: UpstreamFailure.Kind.allCases)
+    func errorTypes(_ kind: UpstreamFailure.Kind) {
+        #expect(ProxyErrorType(rawValue: kind.rawValue) != nil)
+    }
+
+    @Test(
+        "error types recommend a status (RFC 9209 §2.3)",
+        arguments: [
+            (ProxyErrorType.dnsTimeout, 504), (.dnsError, 502), (.destinationNotFound, 500),
+            (.destinationUnavailable, 503), (.destinationIPProhibited, 502),
+            (.destinationIPUnroutable, 502), (.connectionRefused, 502),
+            (.connectionTerminated, 502), (.connectionTimeout, 504),
+            (.connectionReadTimeout, 504), (.connectionWriteTimeout, 504),
+            (.connectionLimitReached, 503), (.tlsProtocolError, 502),
+            (.tlsCertificateError, 502), (.tlsAlertReceived, 502), (.httpRequestDenied, 403),
+            (.httpResponseIncomplete, 502), (.httpResponseHeaderSectionSize, 502),
+            (.httpResponseBodySize, 502), (.httpResponseTimeout, 504), (.httpUpgradeFailed, 502),
+            (.httpProtocolError, 502), (.proxyInternalError, 500),
+            (.proxyConfigurationError, 500), (.proxyLoopDetected, 502),
+        ] as [(ProxyErrorType, UInt16)])
+    func statuses(_ type: ProxyErrorType, _ status: UInt16) {
+        #expect(type.recommendedStatus == StatusCode(status))
     }
 }
 

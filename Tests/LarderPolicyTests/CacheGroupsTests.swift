@@ -39,4 +39,24 @@ struct CacheGroupsTests {
             to: request(method: method))
         #expect(groups == expected)
     }
+
+    @Test(
+        "are invalid up to their last invalidation (§2.2.1)",
+        arguments: [
+            ("Cache-Groups: \"a\"", 0, true), ("Cache-Groups: \"b\", \"a\"", -5, true),
+            ("Cache-Groups: \"a\"", 1, false), ("Cache-Groups: \"b\"", 0, false), ("", 0, false),
+            ("Cache-Groups: a", 0, false),
+        ] as [(String, Int64, Bool)])
+    func invalidated(_ text: String, _ received: Int64, _ isInvalidated: Bool) {
+        let head = stored(text, received: received)
+        #expect(
+            CacheGroups.isInvalidated(head) { $0 == "a" ? t0 : nil } == isInvalidated)
+    }
+
+    @Test("count from the request: the response may be older than its arrival")
+    func underWay() {
+        let slow = stored("Cache-Groups: \"a\"", delay: 3, received: 2)
+        #expect(CacheGroups.isInvalidated(slow) { _ in t0 })
+        #expect(!CacheGroups.isInvalidated(slow) { _ in t0 - .seconds(2) })
+    }
 }

@@ -283,6 +283,9 @@ struct PolicyReasonTests {
         let tokens = PolicyReason.allCases.map(\.rawValue)
         #expect(Set(tokens).count == tokens.count)
         #expect(tokens.allSatisfy { $0.utf8.allSatisfy(ASCII.isToken) })
-        #expect(PolicyReason.allCases.allSatisfy { $0.section.hasPrefix("RFC ") })
+        #expect(
+            PolicyReason.allCases.allSatisfy {
+                $0.section.hasPrefix("RFC ") || $0.section.hasPrefix("setting ")
+            })
     }
 }

@@ -68,6 +68,24 @@ struct ReuseTests {
             .validate(.stale, .lifetimeOver)),
         Case(
             held: "Cache-Control: immutable, max-age=10", age: 10, .validate(.stale, .lifetimeOver)),
+        // A reload need not ask for what cannot have changed (RFC 8246 §2.1).
+        Case("Cache-Control: max-age=0", held: "Cache-Control: immutable, max-age=10", .serve),
+        Case(
+            "Cache-Control: max-age=0", held: "Cache-Control: immutable, max-age=10", age: 10,
+            .validate(.request, .requestMaxAge)),
+        Case(
+            "Cache-Control: no-cache", held: "Cache-Control: immutable, max-age=10",
+            .validate(.request, .requestNoCache)),
+        Case(
+            "Cache-Control: max-age=0", held: "Cache-Control: immutable=1, max-age=10",
+            .validate(.request, .requestMaxAge)),
+        Case(
+            "Cache-Control: max-age=0", held: "Cache-Control: immutable | ETag: \"a\"",
+            .validate(.request, .requestMaxAge)),
+        Case(
+            "Cache-Control: max-stale=1000", held: "Cache-Control: max-age=1500 | Age: 2000",
+            age: 9,
+            .serveStale(.requestMaxStale)),
         Case(held: "Pragma: no-cache | Cache-Control: max-age=10", .serve),
         // RFC 5861 §3
         Case(
@@ -293,5 +311,24 @@ struct StaleOnErrorTests {
     func failures() {
         let failing = (200...599).filter { StaleOnError.isFailure(StatusCode(UInt16($0))) }
         #expect(failing == [500, 502, 503, 504])
+    }
+}
+
+@Suite("A failure to validate what must be validated (RFC 9111 §5.2.2.2)")
+struct DemandedErrorTests {
+    @Test(
+        "is told as such",
+        arguments: [
+            ("max-age=1", .shared, nil), ("max-age=1, must-revalidate", .shared, .mustRevalidate),
+            ("max-age=1, must-revalidate", .private, .mustRevalidate),
+            ("no-cache, must-revalidate", .shared, .mustRevalidate), ("no-cache", .shared, nil),
+            ("max-age=1, proxy-revalidate", .shared, .proxyRevalidate),
+            ("max-age=1, proxy-revalidate", .private, nil),
+            ("s-maxage=1", .shared, .sharedLifetimeOver), ("s-maxage=1", .private, nil),
+        ] as [(String, PolicyConfiguration, PolicyReason?)])
+    func reason(_ held: String, _ configuration: PolicyConfiguration, _ reason: PolicyReason?) {
+        let found = StaleOnError.demandsError(
+            stored("Cache-Control: \(held)"), configuration: configuration)
+        #expect(found == reason)
     }
 }

@@ -62,6 +62,12 @@ struct StorabilityTests {
             Case(fresh, status: 304, .notModifiedResponse),
             Case(fresh, status: 412, .answersCondition),
             Case(fresh, status: 416, .answersCondition),
+            // RFC 6585: "MUST NOT be stored by a cache".
+            Case(fresh, status: 428, .statusNeverStored),
+            Case(fresh, status: 429, .statusNeverStored),
+            Case(fresh, status: 431, .statusNeverStored),
+            Case(fresh, status: 511, .statusNeverStored),
+            Case(fresh, status: 511, by: .private, .statusNeverStored),
         ]
         // Without explicit freshness only those of RFC 9110 §15.1.
         + [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
@@ -130,8 +136,12 @@ struct StorabilityTests {
         Case("Cache-Control: max-age=0", .noFreshnessNoValidator),
         Case("Cache-Control: no-cache, max-age=60", .noFreshnessNoValidator),
         Case("Expires: 0", .noFreshnessNoValidator),
-        Case("Age: 61 | Cache-Control: max-age=60", .noFreshnessNoValidator),
-        Case("Age: 60 | Cache-Control: max-age=60", .noFreshnessNoValidator),
+        // It came too late to be fresh, but `max-stale` may ask for it.
+        Case("Age: 61 | Cache-Control: max-age=60", nil),
+        Case("Age: 60 | Expires: @9", nil),
+        Case("Age: 61 | Cache-Control: max-age=60, must-revalidate", .noFreshnessNoValidator),
+        Case("Age: 61 | Cache-Control: s-maxage=60", .noFreshnessNoValidator),
+        Case("Age: 61 | Cache-Control: s-maxage=60, max-age=60", by: .private, nil),
         Case("Age: 59 | Cache-Control: max-age=60", nil),
         Case("Cache-Control: max-age=0, stale-while-revalidate=9", nil),
         Case("Cache-Control: max-age=0, stale-if-error=9", nil),
@@ -154,6 +164,24 @@ struct StorabilityTests {
         Case("Vary: | Cache-Control: max-age=60", nil),
         // Contradictions
         Case("Cache-Control: max-age=60 | Content-Range: bytes 0-1/2", .contradictory),
+        // In a 200 it has no meaning (RFC 9110 §14.4), unless it looks as if it had.
+        Case("Cache-Control: max-age=60 | Content-Range: none", nil),
+        Case("Cache-Control: max-age=60 | Content-Range: bytes */9", .contradictory),
+        Case("Cache-Control: max-age=60 | Content-Range: bytes 0-1/2", status: 404, nil),
+        Case("Cache-Control: max-age=60 | Content-Length: 3", nil),
+        Case("Cache-Control: max-age=60 | Content-Length: 3, 3", nil),
+        Case("Cache-Control: max-age=60 | Content-Length: 4", .contradictory),
+        Case("Cache-Control: max-age=60 | Content-Length: x", .contradictory),
+        Case("Cache-Control: max-age=60 | Content-Length: 3 | Content-Length: 4", .contradictory),
+        Case("Cache-Control: max-age=60 | Date: @0 | Date: @1", .contradictory),
+        Case("Cache-Control: max-age=60 | Date: @0 | Date: @0", nil),
+        Case(
+            "Cache-Control: max-age=60 | Location: /a | Location: /b", status: 301, .contradictory),
+        Case(
+            "Cache-Control: max-age=60 | Content-Location: /a | Content-Location: /b",
+            .contradictory),
+        // A list may have two lines.
+        Case("Cache-Control: max-age=60 | Content-Language: de | Content-Language: en", nil),
         Case("Cache-Control: max-age=60 | ETag: \"a\" | ETag: \"b\"", .contradictory),
         Case("Cache-Control: max-age=60 | ETag: \"a\" | ETag: \"a\"", nil),
         Case("Cache-Control: max-age=60 | Last-Modified: @0 | Last-Modified: @1", .contradictory),
@@ -184,21 +212,65 @@ struct StorabilityTests {
     }
 
     @Test(
-        "of a POST needs the setting, explicit freshness and its own location (RFC 9110 §9.3.3)",
+        "of a POST needs explicit freshness and its own location (RFC 9110 §9.3.3)",
         arguments: [
             ("Cache-Control: max-age=60 | Content-Location: /", true),
+            ("Cache-Control: s-maxage=60 | Content-Location: /", true),
+            ("Last-Modified: @-999 | Content-Location: /", false),
+            ("Cache-Control: public | ETag: \"a\" | Content-Location: /", false),
+            ("Cache-Control: no-store, max-age=60 | Content-Location: /", nil),
             ("Expires: @60 | Content-Location: http://a.example/", true),
             ("Cache-Control: max-age=60 | Content-Location: /b", false),
             ("Cache-Control: max-age=60 | Content-Location: http://b.example/", false),
             ("Cache-Control: max-age=60", false), ("ETag: \"a\" | Content-Location: /", false),
-        ])
-    func post(_ text: String, _ storable: Bool) {
-        let case_ = Case(
-            text, method: .post, by: PolicyConfiguration(storesPost: true),
-            storable ? nil : .methodNotCacheable)
-        case_.check()
+        ] as [(String, Bool?)])
+    func post(_ text: String, _ isForGet: Bool?) {
+        let refusal: PolicyReason? =
+            switch isForGet {
+            case true?: nil
+            case false?: .methodNotCacheable
+            case nil: .responseNoStore
+            }
+        Case(text, method: .post, refusal).check()
+        Case(
+            text, method: .post, by: PolicyConfiguration(storesPost: false), .methodNotCacheable
+        ).check()
         #expect(
             Storability.key(for: request(method: .post)) == CacheKey(method: .get, uri: uri()))
+    }
+
+    @Test("of an error to a POST is never for a GET (RFC 9110 §9.3.3)")
+    func failedPost() {
+        Case(
+            "Cache-Control: max-age=60 | Content-Location: /", status: 404, method: .post,
+            .methodNotCacheable
+        ).check()
+    }
+
+    @Test(
+        "has a rule that allows it",
+        arguments: [
+            ("Cache-Control: max-age=60", 200, .get, .shared, .explicitFreshness),
+            ("Cache-Control: s-maxage=60", 302, .get, .shared, .explicitFreshness),
+            ("Expires: @9 | Cache-Control: public", 302, .get, .shared, .explicitFreshness),
+            ("Cache-Control: public | ETag: \"a\"", 302, .get, .shared, .responsePublic),
+            ("Cache-Control: private | ETag: \"a\"", 302, .get, .private, .privateHere),
+            ("Cache-Control: s-maxage=60 | ETag: \"a\"", 200, .get, .private, .statusCacheable),
+            ("Last-Modified: @-9", 404, .get, .shared, .statusCacheable),
+            (
+                "Cache-Control: max-age=60 | Content-Location: /", 200, .post, .shared,
+                .postForGet
+            ),
+        ] as [(String, UInt16, Method, PolicyConfiguration, PolicyReason)])
+    func grounds(
+        _ text: String, _ status: UInt16, _ method: Method, _ configuration: PolicyConfiguration,
+        _ reason: PolicyReason
+    ) {
+        Case(text, status: status, method: method, by: configuration, nil).check()
+        let grounds = Storability.grounds(
+            request: request(method: method), response: response(text, status: status),
+            configuration: configuration)
+        #expect(grounds == reason)
     }
 
     @Test(

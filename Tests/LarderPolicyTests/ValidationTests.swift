@@ -17,7 +17,7 @@ struct ConditionalRequestTests {
     }
 
     @Test(
-        "has all validators, and none of the client's conditions",
+        "has all validators, and of the client's conditions its entity tags (§4.3.2)",
         arguments: [
             Case(held: "", expected: nil), Case(expected: nil),
             Case(held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
@@ -54,7 +54,16 @@ struct ConditionalRequestTests {
             // The client's own.
             Case(
                 "A: 1 | If-None-Match: \"z\" | Range: bytes=0-1 | If-Range: \"z\"",
-                held: "ETag: \"a\"", expected: "A: 1 | If-None-Match: \"a\""),
+                held: "ETag: \"a\"", expected: "A: 1 | If-None-Match: \"a\", \"z\""),
+            Case(
+                "If-None-Match: W/\"z\", \"a\" | If-None-Match: \"y\"", held: "ETag: \"a\"",
+                expected: "If-None-Match: \"a\", W/\"z\", \"y\""),
+            Case(
+                "If-None-Match: *", held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
+            // Beside a list of tags the time would not be looked at (RFC 9110 §13.1.3).
+            Case(
+                "If-None-Match: \"z\"", held: "Last-Modified: @-9",
+                expected: "If-Modified-Since: @-9"),
             Case(
                 "If-Modified-Since: @0 | If-Unmodified-Since: @0 | If-Match: *",
                 held: "ETag: \"a\"", expected: "If-None-Match: \"a\""),
@@ -112,7 +121,11 @@ struct SelectionTests {
                 "ETag: \"a\"", held: "ETag: \"a\"", "ETag: \"b\"", "ETag: \"a\"", selected: [0, 2]),
             Case("ETag: W/\"a\"", held: "ETag: W/\"a\"", selected: [0]),
             Case("ETag: W/\"a\"", held: "ETag: \"a\"", selected: [0]),
-            Case("ETag: \"a\"", held: "ETag: W/\"a\"", selected: [0]),
+            // A strong one that nothing stored has: "MUST NOT use the new response to update".
+            Case("ETag: \"a\"", held: "ETag: W/\"a\"", selected: []),
+            Case(
+                "ETag: \"a\" | Date: @0 | Last-Modified: @-9",
+                held: "ETag: W/\"a\" | Last-Modified: @-9", selected: [0]),
             Case("ETag: W/\"a\"", held: "ETag: W/\"b\"", selected: []),
             // Weak: only the most recent.
             Case(
@@ -139,6 +152,8 @@ struct SelectionTests {
             Case("", held: "ETag: \"a\"", selected: [0]),
             Case("", held: "Last-Modified: @-9", selected: [0]),
             Case("", held: "ETag: \"a\"", "ETag: \"b\"", selected: []),
+            Case("", held: "A: 1", "ETag: \"b\"", selected: [1]),
+            Case("", held: "A: 1", selected: []),
             Case("ETag: junk", held: "ETag: \"a\"", selected: [0]),
             Case("", selected: []), Case("ETag: \"a\"", selected: []),
         ])
@@ -146,6 +161,62 @@ struct SelectionTests {
         let selected = Validation.selected(
             by: response(c.notModified, status: 304), among: c.held.map { stored($0) })
         #expect(selected == c.selected)
+    }
+}
+
+@Suite("Validating other variants (RFC 9111 §4.1, §4.3.1)")
+struct OtherVariantTests {
+    @Test(
+        "sends their strong entity tags alone",
+        arguments: [
+            (["ETag: \"a\""], [], "If-None-Match: \"a\""),
+            (["ETag: W/\"a\""], [], nil), (["Last-Modified: @-9"], [], nil),
+            (["ETag: \"a\"", "ETag: W/\"b\"", "ETag: \"c\""], [], "If-None-Match: \"a\", \"c\""),
+            (["ETag: \"a\"", "ETag: W/\"b\""], [1], "If-None-Match: W/\"b\", \"a\""),
+            (
+                ["ETag: \"a\" | Last-Modified: @-9", "ETag: \"b\" | Last-Modified: @-8"], [1],
+                "If-None-Match: \"b\", \"a\" | If-Modified-Since: @-8"
+            ),
+            (["ETag: \"a\""], [7], "If-None-Match: \"a\""),
+        ] as [([String], [Int], String?)])
+    func tags(_ held: [String], _ matching: [Int], _ expected: String?) {
+        let conditional = Validation.conditionalRequest(
+            request(), validating: held.map { stored($0) }, matching: matching)
+        #expect(conditional?.fields == expected.map { fields($0) })
+    }
+
+    @Test(
+        "takes them by a strong entity tag alone",
+        arguments: [
+            ("ETag: \"a\"", ["ETag: \"a\""], [], [0]),
+            ("ETag: W/\"a\"", ["ETag: \"a\""], [], []),
+            ("ETag: W/\"a\"", ["ETag: W/\"a\""], [], []),
+            ("", ["ETag: \"a\""], [], []),
+            ("Date: @0 | Last-Modified: @-9", ["Last-Modified: @-9"], [], []),
+            (
+                "Date: @0 | Last-Modified: @-9", ["Last-Modified: @-9", "Last-Modified: @-9"], [1],
+                [1]
+            ),
+            ("ETag: W/\"a\"", ["ETag: W/\"a\"", "ETag: W/\"a\""], [0], [0]),
+            ("", ["ETag: \"a\"", "ETag: \"b\""], [1], [1]),
+        ] as [(String, [String], [Int], [Int])])
+    func selection(_ news: String, _ held: [String], _ matching: [Int], _ selected: [Int]) {
+        let found = Validation.selected(
+            by: response(news, status: 304), among: held.map { stored($0) }, matching: matching)
+        #expect(found == selected)
+    }
+
+    @Test(
+        "knows a 304 that speaks of what the client has (§4.3.2)",
+        arguments: [
+            ("ETag: \"z\"", "If-None-Match: \"z\"", true),
+            ("ETag: W/\"z\"", "If-None-Match: \"y\", \"z\"", true),
+            ("ETag: \"z\"", "If-None-Match: \"y\"", false), ("ETag: \"z\"", "", false),
+            ("", "If-None-Match: \"z\"", false), ("ETag: \"z\"", "If-None-Match: *", false),
+        ])
+    func clients(_ news: String, _ asked: String, _ isForClient: Bool) {
+        #expect(
+            Validation.isForClient(response(news, status: 304), of: request(asked)) == isForClient)
     }
 }
 

@@ -21,6 +21,12 @@ struct Message: Sendable {
         return words.count > 1 ? Int(words[1]) ?? 0 : 0
     }
 
+    /// `Cache-Status` without the number of its `ttl`, which depends on how fast the test runs.
+    var cacheStatus: String {
+        (self["Cache-Status"] ?? "").replacingOccurrences(
+            of: "ttl=-?[0-9]+", with: "ttl", options: .regularExpression)
+    }
+
     /// Of a request.
     var method: String { String(self.line.prefix { $0 != " " }) }
 

@@ -234,7 +234,7 @@ struct ExchangeTests {
             #expect(page.hasPrefix("HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html"))
             #expect(
                 page.contains(
-                    "Proxy-Status: larder; error=dns_error; detail=\"no such \\\"host\\\"\""))
+                    "Proxy-Status: larder; error=dns_error; details=\"no such \\\"host\\\"\""))
             #expect(page.contains("Cache-Status: larder; fwd=uri-miss\r\n"))
             #expect(!page.contains("s3cret"))
             try await client.send("GET / HTTP/1.1\r\nHost: 127.0.0.1:\(proxy.port)\r\n\r\n")

@@ -222,7 +222,11 @@ struct TunnelTests {
             try await far.endOutput()
             let all = try await client.receivedAll()
             #expect(all.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: x\r\n"))
-            #expect(all.contains("HTTP/1.1 426 Upgrade Required\r\nDate: "))
+            #expect(
+                all.contains(
+                    "HTTP/1.1 426 Upgrade Required\r\n"
+                        + "Cache-Status: larder; fwd=bypass; fwd-status=426; detail=upgrade\r\nDate: "
+                ))
             #expect(all.hasSuffix(relayed))
         }
     }

@@ -126,7 +126,7 @@ struct RejectionTests {
                 #expect(answer["Cache-Control"] == "no-store", name)
                 #expect(answer.text.contains("\"status\":\(refused.status)"), name)
                 if let reason = refused.reason {
-                    #expect(status.contains("detail=\"\(reason): "), name)
+                    #expect(status.contains("details=\"\(reason): "), name)
                     #expect(answer.text.contains("\"detail\":\"\(reason): "), name)
                     // Nothing behind such a head can be understood: the connection ends.
                     #expect(answer["Connection"] == "close", name)

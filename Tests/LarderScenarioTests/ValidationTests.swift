@@ -44,7 +44,9 @@ struct ValidationTests {
             try await scene.stored("/a")
             let changed = try await scene.get("/a")
             #expect(changed.text == "two")
-            #expect(changed["Cache-Status"] == "larder; fwd=stale; fwd-status=200; stored")
+            #expect(
+                changed.cacheStatus
+                    == "larder; fwd=stale; fwd-status=200; ttl; stored; detail=lifetime-over")
             let hit = try await scene.getStored("/a")
             #expect(hit.text == "two")
             #expect(hit["ETag"] == "\"v2\"")
@@ -79,7 +81,10 @@ struct ValidationTests {
             #expect(try await scene.get("/a", "Accept-Language: de").text == "de")
             let other = try await scene.get("/a", "Accept-Language: fr")
             #expect(other.text == "fr")
-            #expect(other["Cache-Status"] == "larder; fwd=vary-miss; fwd-status=200; stored")
+            #expect(
+                other.cacheStatus
+                    == "larder; fwd=vary-miss; fwd-status=200; ttl; stored; detail=no-matching-variant"
+            )
             let plain = try await scene.get("/a")
             #expect(plain.text == "none")
             for language in ["de", "fr"] {

@@ -22,8 +22,9 @@ struct CollapsingTests {
             #expect(client.wakes == 1)
             #expect(client.wholeBody == "56789")
         }
-        #expect(clients[0].cacheStatus == "larder; fwd=uri-miss; fwd-status=200; stored")
-        #expect(clients[1].cacheStatus == "larder; fwd=uri-miss; fwd-status=200; stored; collapsed")
+        let missed = "larder; fwd=uri-miss; fwd-status=200; ttl=60; stored"
+        #expect(clients[0].cacheStatus == "\(missed); detail=nothing-stored")
+        #expect(clients[1].cacheStatus == "\(missed); collapsed; detail=nothing-stored")
         #expect(bench.session.counters().collapsed == 2)
     }
 

@@ -29,8 +29,11 @@ struct Bench {
             method: method,
             uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: path),
             fields: fields)
-        return (client, self.session.perform(
-            request, body: nil, options: ExchangeOptions(), client: client))
+        return (
+            client,
+            self.session.perform(
+                request, body: nil, options: ExchangeOptions(), client: client)
+        )
     }
 
     /// The key of `/`.
@@ -51,7 +54,9 @@ struct SessionTests {
         let bench = Bench()
         let first = bench.perform().client
         bench.upstream.fetches[0].answer(200, bench.fresh, "hello")
-        #expect(first.cacheStatus == "larder; fwd=uri-miss; fwd-status=200; stored")
+        #expect(
+            first.cacheStatus
+                == "larder; fwd=uri-miss; fwd-status=200; ttl=60; stored; detail=nothing-stored")
         #expect(first.wholeBody == "hello")
         bench.clock.advance(.seconds(7))
         let second = bench.perform().client
@@ -74,7 +79,9 @@ struct SessionTests {
         fetch.answer(304, bench.fresh)
         #expect(second.status == 200)
         #expect(second.wholeBody == "hello")
-        #expect(second.cacheStatus == "larder; fwd=stale; fwd-status=304; ttl=60")
+        #expect(
+            second.cacheStatus
+                == "larder; fwd=stale; fwd-status=304; ttl=60; detail=lifetime-over")
         let third = bench.perform().client
         #expect(third.cacheStatus == "larder; hit; ttl=60")
         #expect(bench.upstream.fetches.count == 2)

@@ -1,0 +1,36 @@
+package import LarderHTTP
+
+extension CacheKey {
+    /// What stands in place of the query in a key that leaves it out: a byte that no target URI
+    /// holds, so that no request has such a key by itself.
+    static let searchMark = UInt8(ascii: "#")
+
+    /// The key for all queries of the same path: where responses with `No-Vary-Search` are stored.
+    ///
+    /// Itself where it is such a key already.
+    package var withoutSearch: CacheKey {
+        if self.leavesOutSearch { return self }
+        let path = self.bytes.prefix { $0 != UInt8(ascii: "?") }
+        return CacheKey(bytes: Array(path) + [Self.searchMark])
+    }
+
+    /// Whether responses to several queries may be stored under it.
+    package var leavesOutSearch: Bool { self.bytes.last == Self.searchMark }
+}
+
+extension Storability {
+    /// Where a storable response is stored, and the head to store: a response with `No-Vary-Search`
+    /// notes which target it answers, and goes where the query does not count.
+    package static func place(
+        _ head: StoredHead, for request: Request, partition: String = "",
+        configuration: PolicyConfiguration
+    ) -> (key: CacheKey, head: StoredHead) {
+        let key = self.key(for: request, partition: partition)
+        guard configuration.honoursNoVarySearch, NoVarySearch(head.fields) != .standard else {
+            return (key, head)
+        }
+        var noted = head
+        noted.pathAndQuery = request.uri.pathAndQuery
+        return (key.withoutSearch, noted)
+    }
+}

@@ -1,0 +1,155 @@
+package import LarderHTTP
+
+/// What a response says about the queries that it answers too (`No-Vary-Search`,
+/// draft-ietf-httpbis-no-vary-search-10): which parameters do not matter, and whether their order does.
+///
+/// Whatever the field's grammar does not know makes it the default, under which two queries are the
+/// same only byte for byte: a mistake costs hits and never answers with the wrong thing.
+package struct NoVarySearch: Sendable, Equatable {
+    /// A decoded name, as the bytes of its UTF-8: text would be compared by canonical equivalence,
+    /// and the draft knows no normalisation.
+    package typealias Key = [UInt8]
+
+    package enum Parameters: Sendable, Equatable {
+        /// All parameters but these matter.
+        case allBut(Set<Key>)
+        /// Only these matter.
+        case only(Set<Key>)
+    }
+
+    package let parameters: Parameters
+    package let ordersKeys: Bool
+
+    /// Every parameter matters, and so does their order.
+    package static let standard = NoVarySearch(parameters: .allBut([]), ordersKeys: true)
+
+    private init(parameters: Parameters, ordersKeys: Bool) {
+        self.parameters = parameters
+        self.ordersKeys = ordersKeys
+    }
+
+    /// The meaning of all `No-Vary-Search` lines of a response together.
+    package init(_ fields: Fields) {
+        guard fields.has(.noVarySearch),
+            let members = StructuredField.dictionary(in: fields, name: FieldName(.noVarySearch)),
+            let parsed = NoVarySearch(members)
+        else {
+            self = .standard
+            return
+        }
+        self = parsed
+    }
+
+    /// Nil where a value has the wrong type, and where both `params` and `except` are there.
+    ///
+    /// Unknown keys are ignored.
+    private init?(_ members: [(key: String, value: StructuredField.Member)]) {
+        var ordersKeys = true
+        var parameters: Parameters?
+        for (key, value) in members {
+            switch key {
+            case "key-order":
+                guard case .item(.boolean(let ignored)) = value else { return nil }
+                ordersKeys = !ignored
+            case "params", "except":
+                guard parameters == nil, let names = Self.names(value) else { return nil }
+                parameters = key == "params" ? .allBut(names) : .only(names)
+            default: break
+            }
+        }
+        self.init(parameters: parameters ?? .allBut([]), ordersKeys: ordersKeys)
+    }
+
+    private static func names(_ value: StructuredField.Member) -> Set<Key>? {
+        guard case .innerList(let items) = value else { return nil }
+        var names = Set<Key>()
+        for item in items {
+            guard case .string(let text) = item else { return nil }
+            names.insert(SearchParameters.decoded(Array(text.utf8)[...]))
+        }
+        return names
+    }
+
+    // MARK: Comparing
+
+    /// Whether one response answers both targets, given as path and query.
+    package func equates(_ a: String, _ b: String) -> Bool {
+        if a == b, a.utf8.elementsEqual(b.utf8) { return true }
+        guard self != .standard else { return false }
+        let (pathA, queryA) = Self.split(a)
+        let (pathB, queryB) = Self.split(b)
+        return pathA.elementsEqual(pathB) && self.significant(queryA) == self.significant(queryB)
+    }
+
+    private static func split(_ target: String) -> (path: FieldValue, query: FieldValue) {
+        let bytes = Array(target.utf8)[...]
+        guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return (bytes, []) }
+        return (bytes[..<mark], bytes[(mark + 1)...])
+    }
+
+    /// The parameters that matter, in an order of their own where theirs does not.
+    private func significant(_ query: FieldValue) -> [SearchParameters.Pair] {
+        let pairs = SearchParameters.parse(query).filter { pair in
+            switch self.parameters {
+            case .allBut(let names): !names.contains(pair.key)
+            case .only(let names): names.contains(pair.key)
+            }
+        }
+        guard !self.ordersKeys else { return pairs }
+        // By key alone and keeping the order of equal ones, which is that of a key's values.
+        return pairs.enumerated()
+            .sorted { a, b in
+                if a.element.key == b.element.key { return a.offset < b.offset }
+                return a.element.key.lexicographicallyPrecedes(b.element.key)
+            }
+            .map(\.element)
+    }
+}
+
+/// A query as `application/x-www-form-urlencoded` reads it (WHATWG URL §5.1).
+enum SearchParameters {
+    struct Pair: Equatable {
+        let key: [UInt8]
+        let value: [UInt8]
+    }
+
+    /// The pairs between `&`, empty ones left out; one without `=` has an empty value.
+    static func parse(_ query: FieldValue) -> [Pair] {
+        query.split(separator: UInt8(ascii: "&")).map { part in
+            guard let equals = part.firstIndex(of: ASCII.equals) else {
+                return Pair(key: self.decoded(part), value: [])
+            }
+            return Pair(
+                key: self.decoded(part[..<equals]), value: self.decoded(part[(equals + 1)...]))
+        }
+    }
+
+    /// `+` is a space, `%41` an A, and what is no UTF-8 then is U+FFFD.
+    static func decoded(_ bytes: FieldValue) -> [UInt8] {
+        var raw: [UInt8] = []
+        raw.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "%"), bytes.endIndex - index > 2,
+                let high = ASCII.hexDigit(bytes[index + 1]),
+                let low = ASCII.hexDigit(bytes[index + 2])
+            {
+                raw.append(high << 4 | low)
+                index += 3
+                continue
+            }
+            raw.append(byte == UInt8(ascii: "+") ? ASCII.space : byte)
+            index += 1
+        }
+        return Array(String(decoding: raw, as: UTF8.self).utf8)
+    }
+}
+
+extension StoredHead {
+    /// Whether the response, found under the key that leaves the query out, answers this URI.
+    package func answers(_ uri: TargetURI) -> Bool {
+        guard let own = self.pathAndQuery else { return false }
+        return NoVarySearch(self.fields).equates(own, uri.pathAndQuery)
+    }
+}

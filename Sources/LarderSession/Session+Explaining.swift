@@ -1,0 +1,33 @@
+package import LarderHTTP
+package import LarderPolicy
+import LarderStore
+
+extension Session {
+    /// The last exchanges about a URI, whatever their method, the last one first.
+    ///
+    /// Walks through all that is remembered: for people who ask.
+    package func recentExchanges(for uri: TargetURI, limit: Int) -> [RecentExchange] {
+        let wanted = uri.withoutUserInfo.description
+        return self.recent.last(limit) { $0.key.parts.uri == wanted }
+    }
+
+    /// Explains what would happen to a request now; asks no origin, and uses nothing up.
+    ///
+    /// - Parameter completion: called once, here or on a thread of the store's; must not block.
+    package func explain(
+        _ request: Request, _ completion: @escaping @Sendable (Explanation) -> Void
+    ) {
+        let now = self.clock.now()
+        let configuration = self.configuration
+        let policy = configuration.policy.resolved(for: request.uri)
+        let cachePolicy = configuration.cachePolicy
+        let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
+        self.store.lookup(key) { objects in
+            completion(
+                Explanation(
+                    request: request, candidates: objects.map(\.head),
+                    bodyLengths: objects.map(\.bodyLength), now: now, configuration: policy,
+                    policy: cachePolicy))
+        }
+    }
+}
