@@ -43,7 +43,7 @@ package struct PurgeFilter: Sendable {
     package func purge(_ store: any ObjectStore) async -> Int {
         await withCheckedContinuation { continuation in
             if case .uri(let uri) = self.test {
-                store.remove(CacheKey(method: .get, uri: uri), ids: nil) {
+                store.removeWithSearch(CacheKey(method: .get, uri: uri)) {
                     continuation.resume(returning: $0)
                 }
             } else {

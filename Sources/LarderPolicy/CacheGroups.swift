@@ -22,6 +22,16 @@ package enum CacheGroups {
         return self.names(in: response.fields, .cacheGroupInvalidation)
     }
 
+    /// What tells a group from all others: it belongs to one origin (§2.1).
+    ///
+    /// - Parameter partition: as of the keys of its responses.
+    package static func name(
+        of group: String, at uri: TargetURI, partition: String = ""
+    ) -> [UInt8] {
+        let origin = "\(uri.scheme.rawValue)://\(uri.host):\(uri.port)"
+        return Array("\(partition) \(origin) \(group)".utf8)
+    }
+
     /// Whether a stored response has been invalidated by one of its groups (§2.2.1): it was asked for
     /// no later than the group was invalidated.
     ///

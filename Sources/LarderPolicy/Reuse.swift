@@ -15,6 +15,17 @@ package enum ReuseVerdict: Sendable, Equatable {
     case refuse(because: PolicyReason)
 }
 
+extension ReuseVerdict {
+    /// Whether another stored response could have led to a better one.
+    package var mayGainByMore: Bool {
+        switch self {
+        case .serve: false
+        case .validate, .refuse: true
+        case .fetch(let forward, _): forward == .uriMiss || forward == .varyMiss
+        }
+    }
+}
+
 /// Whether a stored response may answer a request (RFC 9111 §4).
 package enum Reuse {
     /// Decides on one request.

@@ -19,6 +19,18 @@ extension Storability {
         return .statusCacheable
     }
 
+    /// The directive that forbids to keep a response with these fields; nil where none does.
+    ///
+    /// For what a validation brings: a 304 that says `no-store` updates nothing, as nothing of it may
+    /// be stored, and takes leave from what it selects (RFC 9111 §5.2.2.5, §5.2.2.7).
+    package static func forbidsKeeping(
+        _ fields: Fields, configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let control = ResponseDirectives(fields, configuration: configuration).control
+        if control.noStore, !control.mustUnderstand { return .responseNoStore }
+        return configuration.kind == .shared && control.isPrivate ? .responsePrivate : nil
+    }
+
     /// Whether the fields that govern give a lifetime that counts in this cache (§4.2.1).
     static func hasExplicitFreshness(
         _ response: ResponseHead, _ directives: ResponseDirectives,

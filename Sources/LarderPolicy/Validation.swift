@@ -10,12 +10,14 @@ package enum Validation {
     ///
     /// The client's own conditions and range are taken out: the answer must speak of what is stored,
     /// and a whole response must come if it no longer holds. Only its list of entity tags stays,
-    /// behind ours (§4.3.2): the origin may find that the client has what we have not. nil where
-    /// nothing stored has a validator.
+    /// behind ours (§4.3.2): the origin may find that the client has what we have not; but not behind
+    /// that of partial content, for whose sake a client must not miss the rest. nil where nothing
+    /// stored has a validator.
     ///
     /// - Parameter matching: the indices of those that the request selects by `Vary`; nil: all. Of
     ///   the others only strong entity tags are sent (§4.1): a weak one, or a time, may be that of
-    ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1).
+    ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1). A part
+    ///   of one could not answer.
     package static func conditionalRequest(
         _ request: Request, validating candidates: [StoredHead], matching: [Int]? = nil
     ) -> Request? {
@@ -24,8 +26,9 @@ package enum Validation {
         let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
         var tags: [EntityTag] = []
         for index in matching + candidates.indices.filter({ !matching.contains($0) }) {
-            guard let tag = EntityTag(of: candidates[index].fields), !tags.contains(tag),
-                !tag.isWeak || matching.contains(index)
+            let head = candidates[index]
+            guard let tag = EntityTag(of: head.fields), !tags.contains(tag),
+                matching.contains(index) || (!tag.isWeak && head.extent == nil)
             else { continue }
             tags.append(tag)
         }
@@ -34,7 +37,9 @@ package enum Validation {
         guard !tags.isEmpty || modified != nil else { return nil }
         var conditional = self.unconditional(request)
         if !tags.isEmpty {
-            tags += self.clientTags(request).filter { !tags.contains($0) }
+            if matching.allSatisfy({ candidates[$0].extent == nil }) {
+                tags += self.clientTags(request).filter { !tags.contains($0) }
+            }
             conditional.fields.append(
                 "If-None-Match",
                 Array(tags.map(\.bytes).joined(separator: [ASCII.comma, ASCII.space])))

@@ -14,6 +14,8 @@ final class ClientExchange: Exchange {
         /// The rule that sent the request forward.
         var reason: PolicyReason?
         var stored: [StoredObject] = []
+        /// Stored beside them, for other queries.
+        var neighbours: [StoredObject] = []
     }
 
     let session: Session
@@ -55,11 +57,17 @@ final class ClientExchange: Exchange {
         guard self.request.method == .get || self.request.method == .head else {
             return self.act(on: [], now: self.session.clock.now())
         }
-        if let resident = self.session.store.lookupResident(self.key) {
-            return self.act(on: resident, now: self.session.clock.now())
+        self.session.find(self.key, for: self.request.uri) { found in
+            self.act(on: found.usable, now: self.session.clock.now(), isWhole: false)
         }
-        self.session.store.lookup(self.key) { objects in
-            self.act(on: objects, now: self.session.clock.now())
+    }
+
+    /// Looks where responses to several queries are stored, once the exact target has nothing to
+    /// serve.
+    private func search(beside objects: [StoredObject]) {
+        self.session.find(self.key.withoutSearch, for: self.request.uri) { found in
+            self.state.withLock { $0.neighbours = found.neighbours }
+            self.act(on: objects + found.usable, now: self.session.clock.now())
         }
     }
 
@@ -77,10 +85,14 @@ final class ClientExchange: Exchange {
 
     // MARK: Deciding
 
-    private func act(on objects: [StoredObject], now: Timestamp) {
+    /// - Parameter isWhole: nothing else that is stored may answer.
+    private func act(on objects: [StoredObject], now: Timestamp, isWhole: Bool = true) {
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
             configuration: self.policy, policy: self.cachePolicy)
+        if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
+            return self.search(beside: objects)
+        }
         self.session.live.reasons.add(verdict.reason)
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
@@ -173,12 +185,19 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                validating: validating, client: self.client, isEntered: isEntered,
-                cachePolicy: self.cachePolicy),
+                neighbours: self.state.withLock { $0.neighbours }, validating: validating,
+                client: self.client, isEntered: isEntered,
+                asksForVariants: self.asksForVariants(validating), cachePolicy: self.cachePolicy),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
         if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+    }
+
+    /// Whether the origin is to say if another variant than the request selects would do.
+    private func asksForVariants(_ validating: Int?) -> Bool {
+        validating == nil && self.state.withLock { $0.forward } == .varyMiss
+            && !self.request.fields.contains(FieldName(.range))
     }
 
     private func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
@@ -232,7 +251,7 @@ final class ClientExchange: Exchange {
         let stored = StoredExchangeAnswer.make(
             object, for: self.request, now: now, status: status, isValidated: isValidated,
             configuration: self.configuration)
-        self.session.store.noteUse(object.id, of: self.key, at: now)
+        self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.note(stored.answer, at: now, because: reason, storage: nil)
         self.answer(stored.answer)
@@ -309,7 +328,9 @@ extension ClientExchange: FillingWaiter {
     }
 
     private func isServed(by head: StoredHead?) -> Bool {
-        guard let head else { return false }
+        guard let head,
+            Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
+        else { return false }
         return Variance.matches(head, self.request, configuration: self.policy)
     }
 
@@ -327,7 +348,12 @@ extension ClientExchange: FillingWaiter {
         if let shared = response.shared {
             let freshness = Freshness.of(shared, at: now, configuration: self.policy)
             status.ttl = CacheStatus.ttl(of: freshness.remaining)
-            if !leads { head.fields.set("Age", String(max(0, freshness.currentAge.inSeconds))) }
+            if !leads {
+                // As from the store: without the fields that are the first client's alone.
+                head = StoredAnswer.head(
+                    for: shared, outcome: .full, bodyLength: 0, age: freshness.currentAge,
+                    now: now, configuration: self.policy)
+            }
         }
         head.fields.append(
             "Cache-Status", status.member(named: self.configuration.cacheName))

@@ -22,6 +22,20 @@ extension Fetch {
         return (object, reason)
     }
 
+    /// What the clients hear when no answer has come: 504 and the directive where what is stored had to
+    /// be validated (RFC 9111 §5.2.2.2), else the failure as it is.
+    func clientFailure(_ failure: UpstreamFailure) -> ExchangeFailure {
+        var told = ExchangeFailure(failure)
+        guard failure.party == .origin, let index = self.order.validating,
+            self.order.stored.indices.contains(index),
+            let reason = StaleOnError.demandsError(
+                self.order.stored[index].head, configuration: self.policy)
+        else { return told }
+        told.status = .gatewayTimeout
+        told.cacheStatus.detail = reason.rawValue
+        return told
+    }
+
     func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
         var chosen: StoredObject?
@@ -30,7 +44,7 @@ extension Fetch {
             object.head = Validation.freshen(
                 object.head, with: head, requestTime: requestTime, responseTime: now,
                 configuration: self.policy)
-            self.session.store.update(object.id, of: self.order.key, head: object.head)
+            self.keep(object)
             if chosen == nil || index == self.order.validating { chosen = object }
         }
         guard let chosen else { return }
@@ -56,11 +70,7 @@ extension Fetch {
     ) {
         let requestTime = self.state.withLock { $0.requestTime }
         let request = self.order.request
-        for key in Invalidation.keys(
-            request: request, response: head, partition: self.session.partition)
-        {
-            self.session.remove(key)
-        }
+        self.invalidate(by: head, now: now)
         if request.method == .head { self.compare(head, now: now) }
         let verdict = Storability.judge(
             request: request, response: head, bodyLength: bodyLength, now: now,
@@ -120,41 +130,19 @@ extension Fetch {
         let requestTime = self.state.withLock { $0.requestTime }
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy) {
-            var stored = object.head
+            var object = object
             switch Validation.effect(
-                ofHead: head, on: stored, bodyLength: object.bodyLength)
+                ofHead: head, on: object.head, bodyLength: object.bodyLength)
             {
             case .freshens:
-                stored = Validation.freshen(
-                    stored, with: head, requestTime: requestTime, responseTime: now,
+                object.head = Validation.freshen(
+                    object.head, with: head, requestTime: requestTime, responseTime: now,
                     configuration: self.policy)
-            case .invalidates: stored.isInvalidated = true
+            case .invalidates: object.head.isInvalidated = true
             case .none: continue
             }
-            self.session.store.update(object.id, of: self.order.key, head: stored)
+            self.keep(object)
         }
-    }
-
-    private func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
-        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
-        let replaced = Variance.replaced(
-            by: head, among: self.order.stored.map(\.head), configuration: self.policy)
-        let ids = replaced.map { self.order.stored[$0].id }
-        let removals = self.state.withLock { state in
-            state.sinkIsOver = false
-            state.isRelayingStored = true
-            return state.removals
-        }
-        let sink = self.session.store.store(
-            head, for: self.order.key, length: known, replacing: ids, begun: removals,
-            observer: self)
-        if sink == nil {
-            self.state.withLock { state in
-                state.sinkIsOver = true
-                state.isRelayingStored = false
-            }
-        }
-        return sink
     }
 
     /// Where a response can be no other client's, those who come next need not wait for each other.

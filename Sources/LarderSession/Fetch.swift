@@ -17,6 +17,8 @@ final class Fetch: Sendable {
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
         var stored: [StoredObject]
+        /// Responses to other queries, stored where this one may go.
+        var neighbours: [StoredObject] = []
         /// The index in `stored` of the response that validation is about, if it is.
         var validating: Int?
         /// Hears 1xx responses.
@@ -25,6 +27,9 @@ final class Fetch: Sendable {
         var isEntered: Bool
         /// Made for the store, not for a client: nobody's leaving ends it.
         var isBackground = false
+        /// Nothing stored is selected by the request: the origin is asked whether another variant
+        /// would do (RFC 9111 §4.1).
+        var asksForVariants = false
         /// Of the client.
         var cachePolicy = RequestCachePolicy.useProtocol
     }
@@ -53,6 +58,10 @@ final class Fetch: Sendable {
     let session: Session
     let order: Order
     let filling: Filling
+    /// The indices of what is stored that the request selects by `Vary`.
+    let matching: [Int]
+    /// The request with conditions of the cache's own; nil: it goes as it came.
+    let conditional: Request?
     /// What the session was told when the fetch began, for its URI.
     let policy: PolicyConfiguration
     let state: Mutex<State>
@@ -61,8 +70,18 @@ final class Fetch: Sendable {
         self.session = session
         self.order = order
         self.filling = filling
-        self.policy = session.configuration.policy.resolved(for: order.request.uri)
-        self.state = Mutex(State(machine: FetchMachine(validating: order.validating != nil)))
+        let policy = session.configuration.policy.resolved(for: order.request.uri)
+        self.policy = policy
+        let heads = order.stored.map(\.head)
+        let matching = heads.indices.filter {
+            Variance.matches(heads[$0], order.request, configuration: policy)
+        }
+        self.matching = matching
+        self.conditional =
+            order.validating != nil || order.asksForVariants
+            ? Validation.conditionalRequest(order.request, validating: heads, matching: matching)
+            : nil
+        self.state = Mutex(State(machine: FetchMachine(validating: self.conditional != nil)))
     }
 
     // MARK: Towards the origin
@@ -70,14 +89,7 @@ final class Fetch: Sendable {
     func start() {
         self.session.live.openFetches.add()
         self.filling.begin(control: self)
-        var request = self.order.request
-        if self.order.validating != nil {
-            let heads = self.order.stored.map(\.head)
-            request =
-                Validation.conditionalRequest(request, validating: heads)
-                ?? Validation.unconditional(request)
-        }
-        self.send(request)
+        self.send(self.conditional ?? self.order.request)
     }
 
     func send(_ request: Request) {
@@ -156,13 +168,18 @@ extension Fetch: UpstreamReceiver {
         head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
     ) -> UpstreamDemand {
         let now = self.session.clock.now()
+        let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
-            head.status == .notModified
-            ? Validation.selected(by: head, among: self.order.stored.map(\.head)) : []
+            isAnswer
+            ? Validation.selected(
+                by: head, among: self.order.stored.map(\.head), matching: self.matching) : []
+        let isForClient =
+            isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
         let standIn = StaleOnError.isFailure(head.status) ? self.standIn(at: now) : nil
         let action = self.state.withLock { state in
             state.machine.headReceived(
-                head.status, selects: !selected.isEmpty, staleAllowed: standIn != nil)
+                head.status, selects: !selected.isEmpty, isForClient: isForClient,
+                staleAllowed: standIn != nil)
         }
         switch action {
         case .freshen: self.freshen(with: head, indices: selected, now: now)
@@ -211,7 +228,7 @@ extension Fetch: UpstreamReceiver {
             }
         case .fail:
             self.leaveTable()
-            self.filling.settle(.failed(ExchangeFailure(failure)), sink: nil)
+            self.filling.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))
             self.upstreamEnded()
         case .breakOff:

@@ -5,6 +5,7 @@ import LarderHTTP
 /// ```
 ///             ┌─ 304 that selects ──────────▶ freshen ─────▶ done
 /// requested ──┼─ 304 that selects nothing ──▶ repeat ──────▶ requested (unconditional)
+///             ├─ 304 for the client's tag ──▶ relay ───────▶ relaying ─▶ done
 ///             ├─ 5xx or failure, stale ok ──▶ serve stale ─▶ done
 ///             ├─ head ──────────────────────▶ relay ───────▶ relaying ─▶ done
 ///             └─ failure ───────────────────▶ fail ────────▶ done
@@ -43,13 +44,14 @@ struct FetchMachine: ~Copyable {
 
     /// - Parameters:
     ///   - selects: a 304 selects at least one of the stored responses (RFC 9111 §4.3.4).
+    ///   - isForClient: it selects none, but speaks of what the client has (§4.3.2).
     ///   - staleAllowed: the answer is a failure, and a stored response may stand in for it
     ///     (RFC 9111 §4.2.4, RFC 5861 §4).
     mutating func headReceived(
-        _ status: StatusCode, selects: Bool, staleAllowed: Bool
+        _ status: StatusCode, selects: Bool, isForClient: Bool = false, staleAllowed: Bool
     ) -> HeadAction {
         switch self.state {
-        case .requested(validating: true) where status == .notModified:
+        case .requested(validating: true) where status == .notModified && !isForClient:
             guard selects else {
                 self.state = .requested(validating: false)
                 return .repeatUnconditionally

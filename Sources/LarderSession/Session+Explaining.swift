@@ -22,12 +22,21 @@ extension Session {
         let policy = configuration.policy.resolved(for: request.uri)
         let cachePolicy = configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
-        self.store.lookup(key) { objects in
+        let explain = { @Sendable (objects: [StoredObject]) in
             completion(
                 Explanation(
                     request: request, candidates: objects.map(\.head),
                     bodyLengths: objects.map(\.bodyLength), now: now, configuration: policy,
                     policy: cachePolicy))
+        }
+        self.find(key, for: request.uri) { exact in
+            let verdict = Reuse.decide(
+                request: request, candidates: exact.usable.map(\.head), now: now,
+                configuration: policy, policy: cachePolicy)
+            guard verdict.mayGainByMore, policy.honoursNoVarySearch else {
+                return explain(exact.usable)
+            }
+            self.find(key.withoutSearch, for: request.uri) { explain(exact.usable + $0.usable) }
         }
     }
 }

@@ -99,14 +99,15 @@ package final class Session: ExchangeSession {
         }
     }
 
-    /// Removes all stored responses of a key.
+    /// Removes all stored responses of a key, and those that `No-Vary-Search` lets answer other
+    /// queries of its path.
     ///
     /// - Parameter completion: gets their number, once neither a lookup finds them nor a request
     ///   can join a fetch that was under way.
     package func remove(
         _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        self.store.remove(key, ids: nil) { removed in
+        self.store.removeWithSearch(key) { removed in
             self.fillings.forget(key)
             completion(removed)
         }

@@ -185,6 +185,21 @@ struct OtherVariantTests {
         #expect(conditional?.fields == expected.map { fields($0) })
     }
 
+    @Test("leaves partial content out, and the client's tags where a part is validated (§4.3.2)")
+    func parts() {
+        var part = stored("ETag: \"a\"")
+        part.extent = StoredExtent(completeLength: 9, ranges: [0..<3])
+        let whole = stored("ETag: \"b\"")
+        let asked = request("If-None-Match: \"z\"")
+        let tags = { (matching: [Int]) in
+            Validation.conditionalRequest(asked, validating: [part, whole], matching: matching)?
+                .fields
+        }
+        #expect(tags([1]) == fields("If-None-Match: \"b\", \"z\""))
+        #expect(tags([0]) == fields("If-None-Match: \"a\", \"b\""))
+        #expect(tags([]) == fields("If-None-Match: \"b\", \"z\""))
+    }
+
     @Test(
         "takes them by a strong entity tag alone",
         arguments: [

@@ -12,10 +12,13 @@ struct Bench {
     let timers = ManualTimers()
     let session: Session
 
-    init(store: (any ObjectStore)? = nil, window: ByteCount = .kibibytes(16)) {
+    init(
+        store: (any ObjectStore)? = nil, window: ByteCount = .kibibytes(16),
+        policy: PolicyConfiguration = PolicyConfiguration()
+    ) {
         self.session = Session(
             configuration: SessionConfiguration(
-                window: window, finishAfterClientLeft: .kibibytes(64)),
+                policy: policy, window: window, finishAfterClientLeft: .kibibytes(64)),
             store: store ?? MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))),
             upstream: self.upstream, clock: self.clock, timers: self.timers)
     }

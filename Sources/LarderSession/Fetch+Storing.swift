@@ -1,0 +1,89 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// Where a response goes in the store, and what it makes unusable there.
+extension Fetch {
+    /// What an unsafe request has made unusable (RFC 9111 §4.4, RFC 9875 §3).
+    func invalidate(by response: ResponseHead, now: Timestamp) {
+        let request = self.order.request
+        let partition = self.session.partition
+        let keys = Invalidation.keys(request: request, response: response, partition: partition)
+        for key in keys {
+            self.invalidateGroups(of: key, now: now)
+            self.session.remove(key)
+        }
+        for group in CacheGroups.invalidated(by: response, to: request) {
+            self.session.store.noteInvalidation(
+                ofGroup: CacheGroups.name(of: group, at: request.uri, partition: partition),
+                at: now)
+        }
+        guard !keys.isEmpty else { return }
+        // The answer to this very request may be stored for later GETs: it comes after what it has
+        // just removed.
+        let removals = self.session.store.removalMark()
+        self.state.withLock { $0.removals = removals }
+    }
+
+    /// What shares a group with what is invalidated is invalidated too, as RFC 9875 §2.2.1 allows.
+    private func invalidateGroups(of key: CacheKey, now: Timestamp) {
+        let session = self.session
+        let uri = self.order.request.uri
+        session.store.lookup(key) { objects in
+            for group in Set(objects.flatMap { CacheGroups.of($0.head) }) {
+                session.store.noteInvalidation(
+                    ofGroup: CacheGroups.name(of: group, at: uri, partition: session.partition),
+                    at: now)
+            }
+        }
+    }
+
+    /// Replaces the head of a stored response by what a validation made of it, or drops the response
+    /// where the validation says that it must not be kept.
+    func keep(_ object: StoredObject) {
+        if Storability.forbidsKeeping(object.head.fields, configuration: self.policy) == nil {
+            self.session.store.update(object.id, of: object.key, head: object.head)
+        } else {
+            self.session.store.remove(object.key, ids: [object.id], nil)
+        }
+    }
+
+    /// Begins to store a response whose head has just come.
+    func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
+        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
+        let (key, head) = Storability.place(
+            head, for: self.order.request, partition: self.session.partition,
+            configuration: self.policy)
+        let ids = self.replaced(by: head, under: key)
+        let removals = self.state.withLock { state in
+            state.sinkIsOver = false
+            state.isRelayingStored = true
+            return state.removals
+        }
+        let sink = self.session.store.store(
+            head, for: key, length: known, replacing: ids, begun: removals, observer: self)
+        if sink == nil {
+            self.state.withLock { state in
+                state.sinkIsOver = true
+                state.isRelayingStored = false
+            }
+        }
+        return sink
+    }
+
+    /// Whose place a new response takes: those that its request would have selected, and where
+    /// responses to several queries lie, the oldest beyond the bound.
+    private func replaced(by head: StoredHead, under key: CacheKey) -> [ObjectID] {
+        let stored = self.order.stored.filter { $0.key == key }
+        var ids = Variance.replaced(
+            by: head, among: stored.map(\.head), configuration: self.policy
+        ).map { stored[$0].id }
+        guard key.leavesOutSearch else { return ids }
+        let neighbours = self.order.neighbours.filter { $0.key == key }
+            .sorted { $0.head.responseTime < $1.head.responseTime }
+        let kept = neighbours.count + stored.count - ids.count
+        ids += neighbours.prefix(max(0, kept - max(1, self.policy.maximumVariants) + 1)).map(\.id)
+        return ids
+    }
+}

@@ -1,0 +1,55 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+
+/// What a lookup has found for one target.
+struct FoundObjects: Sendable {
+    /// May answer it, those of invalidated groups marked as invalid.
+    var usable: [StoredObject] = []
+    /// Stored under the same key, for other queries.
+    var neighbours: [StoredObject] = []
+}
+
+extension Session {
+    /// Finds what is stored under a key and answers `uri`.
+    ///
+    /// `completion` is called once: at once where memory knows, else on a thread of the store's.
+    func find(
+        _ key: CacheKey, for uri: TargetURI,
+        _ completion: @escaping @Sendable (FoundObjects) -> Void
+    ) {
+        if let resident = self.store.lookupResident(key) {
+            return completion(self.sorted(resident, under: key, for: uri))
+        }
+        self.store.lookup(key) { objects in
+            completion(self.sorted(objects, under: key, for: uri))
+        }
+    }
+
+    private func sorted(
+        _ objects: [StoredObject], under key: CacheKey, for uri: TargetURI
+    ) -> FoundObjects {
+        var found = FoundObjects()
+        for object in objects {
+            if key.leavesOutSearch, !object.head.answers(uri) {
+                found.neighbours.append(object)
+            } else {
+                found.usable.append(self.judged(object, at: uri))
+            }
+        }
+        return found
+    }
+
+    /// The object, invalid if one of its groups has been invalidated since it was asked for
+    /// (RFC 9875 §2.2.1).
+    private func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
+        let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
+            self.store.groupInvalidation(
+                of: CacheGroups.name(of: group, at: uri, partition: self.partition))
+        }
+        guard isInvalidated else { return object }
+        var object = object
+        object.head.isInvalidated = true
+        return object
+    }
+}

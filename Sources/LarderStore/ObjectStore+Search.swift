@@ -1,0 +1,42 @@
+package import LarderPolicy
+import Synchronization
+
+extension ObjectStore {
+    /// Removes all responses of a key, and all that are stored for any query of its path: those may
+    /// answer the same requests (`No-Vary-Search`).
+    ///
+    /// Others of the path go with them; a cache may always forget.
+    ///
+    /// - Parameter completion: gets their number, once no lookup can find any of them.
+    package func removeWithSearch(
+        _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        let sum = RemovalSum(completion)
+        self.remove(key, ids: nil) { sum.add($0) }
+        self.remove(key.withoutSearch, ids: nil) { sum.add($0) }
+    }
+}
+
+/// The number of what two removals have removed, told when both have ended.
+private final class RemovalSum: Sendable {
+    private struct State {
+        var removed = 0
+        var isHalf = false
+    }
+
+    private let state = Mutex(State())
+    private let completion: @Sendable (Int) -> Void
+
+    init(_ completion: @escaping @Sendable (Int) -> Void) {
+        self.completion = completion
+    }
+
+    func add(_ removed: Int) {
+        let total: Int? = self.state.withLock { state in
+            state.removed += removed
+            defer { state.isHalf = true }
+            return state.isHalf ? state.removed : nil
+        }
+        if let total { self.completion(total) }
+    }
+}
