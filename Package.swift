@@ -76,7 +76,9 @@ let package = Package(
             ]),
 
         // Floor 6
-        module("LarderProxy", ["LarderSession", "LarderHTTP", nioCore, nioPosix]),
+        module(
+            "LarderProxy",
+            ["LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix]),
 
         // Floor 7
         module(
@@ -113,7 +115,8 @@ let package = Package(
         tests(
             "LarderProxyTests",
             [
-                "LarderProxy", "LarderSession", "LarderHTTP", nioCore, nioPosix, nioEmbedded,
+                "LarderProxy", "LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix,
+                nioEmbedded,
             ]),
         tests("LarderConfigTests", ["LarderConfig"]),
         tests("LarderControlTests", ["LarderControl"]),
@@ -121,7 +124,8 @@ let package = Package(
             "LarderDaemonTests",
             [
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderTransfer",
-                "LarderStore", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderConfig", "LarderControl",
+                nioPosix,
             ]),
         tests(
             "LarderCommandTests",

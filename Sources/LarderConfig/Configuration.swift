@@ -3,7 +3,7 @@ package enum Configuration {
     /// A file larger than this is not a configuration.
     package static let largestFile = 1 << 20
 
-    /// Reads settings from text.
+    /// Reads settings from text, and the presets that it names from their files.
     ///
     /// - Parameters:
     ///   - file: the file's name, for messages and origins.
@@ -17,10 +17,14 @@ package enum Configuration {
                 ConfigurationProblem(file: file, message: "larger than 1 MiB; not a configuration")
             ])
         }
-        let (settings, origins) = try SettingsReader.read(text, file: file)
+        let read = try SettingsReader.read(text, file: file) { directory in
+            PresetLibrary(
+                directories: directory.map { [$0.text] }
+                    ?? environment.presetDirectories(configuration: file))
+        }
         return LoadedSettings(
-            settings: settings, file: file, origins: origins,
-            places: .of(environment, configuration: file))
+            settings: read.settings, file: file, origins: read.origins,
+            places: .of(environment, configuration: file), cacheRules: read.cacheRules)
     }
 
     /// Loads the named file, or the first that is found where one may lie, or the defaults.

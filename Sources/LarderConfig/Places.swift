@@ -70,11 +70,16 @@ package struct Places: Sendable, Equatable {
 package struct Environment: Sendable {
     private let variables: [String: String]
     private let home: String?
+    /// The path of this program's file, beside which presets may lie.
+    let executable: String?
 
     /// - Parameter home: the home directory where `HOME` is not set.
-    package init(_ variables: [String: String], home: String? = nil) {
+    package init(
+        _ variables: [String: String], home: String? = nil, executable: String? = nil
+    ) {
         self.variables = variables
         self.home = home
+        self.executable = executable
     }
 
     package subscript(name: String) -> String? { self.variables[name] }
@@ -97,7 +102,7 @@ package struct Environment: Sendable {
         self.directory("XDG_STATE_HOME") ?? self.homeDirectory.map { "\($0)/.local/state" }
     }
 
-    private var configHome: String? {
+    var configHome: String? {
         self.directory("XDG_CONFIG_HOME") ?? self.homeDirectory.map { "\($0)/.config" }
     }
 

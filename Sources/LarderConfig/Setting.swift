@@ -20,10 +20,13 @@ package struct Setting<Section: Sendable>: Sendable {
     let accept: @Sendable ([String], inout Section) -> [ScalarProblem]
     /// The value as scalars.
     let show: @Sendable (Section) -> [String]
+    /// A mapping of plain values: each pair is read and shown as one scalar, `name: value`.
+    var isPairs = false
 
     /// The value as it would stand in the file.
     package func text(in section: Section) -> String {
         let scalars = self.show(section)
+        if self.isPairs { return "{" + scalars.joined(separator: ", ") + "}" }
         guard self.isList else { return scalars.joined() }
         return "[" + scalars.joined(separator: ", ") + "]"
     }
@@ -71,8 +74,9 @@ extension Setting {
         _ about: String
     ) -> Setting {
         Setting(
-            path: path, kind: Value.kind, bounds: nil, isList: false, changesWhileRunning: live,
-            about: about, absent: absent,
+            path: path, kind: Value.kind,
+            bounds: Self.words(Value.self).map { "\(absent), \($0)" }, isList: false,
+            changesWhileRunning: live, about: about, absent: absent,
             accept: { texts, section in
                 if texts == [absent] {
                     section[keyPath: place] = nil
@@ -115,6 +119,15 @@ extension Setting {
                 return problems
             },
             show: { $0[keyPath: place].map(\.settingText) })
+    }
+
+    /// A setting that holds any number of pairs, written as a mapping.
+    static func pairs<Value: SettingText>(
+        _ path: String, _ place: Place<[Value]>, live: Bool = false, _ about: String
+    ) -> Setting {
+        var setting = Self.list(path, place, live: live, about)
+        setting.isPairs = true
+        return setting
     }
 
     private static func text<Value: SettingText>(_ bounds: ClosedRange<Value>) -> String {

@@ -11,6 +11,10 @@ package struct Settings: Sendable, Equatable {
         SessionSettings(name: .ephemeral, kind: .ephemeral),
     ]
     package var access: [AccessRule] = .local
+    package var cacheRules: [CacheRuleSettings] = []
+    package var presets: [PresetName] = []
+    /// nil: where they are usually found.
+    package var presetDirectory: FilePath?
     package var connectPorts: [PortRange] = [PortRange(443...443)]
     package var name: Token = .larder
     package var forwarded = false
@@ -34,6 +38,9 @@ package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
     package var session: SessionName = .default
     package var mode = FileMode(0o600)
+    /// nil: that of the session.
+    package var cachePolicy: CachePolicyWord?
+    package var trustedClients: [ClientPattern] = []
 
     package init(address: ListenAddress = .ip(IPAddress(.v4, 0x7F00_0001), port: 3128)) {
         self.address = address
@@ -48,6 +55,7 @@ package struct SessionSettings: Sendable, Equatable {
     package var kind: Kind
     package var cache = CacheSettings()
     package var freshness = FreshnessSettings()
+    package var cachePolicy: CachePolicyWord = .useProtocol
     package var connectionsPerHost = 64
     package var http2 = true
     /// nil: the system's certificates.
@@ -56,6 +64,20 @@ package struct SessionSettings: Sendable, Equatable {
     package init(name: SessionName, kind: Kind = .default) {
         self.name = name
         self.kind = kind
+    }
+}
+
+extension SessionSettings {
+    /// These settings with what of newer ones may change while a session runs.
+    package func followingLive(_ newer: SessionSettings) -> SessionSettings {
+        var session = self
+        session.freshness = newer.freshness
+        session.cachePolicy = newer.cachePolicy
+        session.cache.variants = newer.cache.variants
+        session.cache.semanticVary = newer.cache.semanticVary
+        session.cache.storesSetCookie = newer.cache.storesSetCookie
+        session.cache.storesPost = newer.cache.storesPost
+        return session
     }
 }
 
@@ -68,6 +90,11 @@ package struct CacheSettings: Sendable, Equatable {
     /// nil: where `Places` says.
     package var directory: FilePath?
     package var finishFetch: ByteSize = .mebibytes(64)
+    package var isShared = true
+    package var variants = 64
+    package var semanticVary = true
+    package var storesSetCookie = true
+    package var storesPost = false
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.
@@ -75,6 +102,10 @@ package struct FreshnessSettings: Sendable, Equatable {
     package var heuristicFraction = Fraction(0.1)
     package var heuristicMaximum: TimeSpan = .days(1)
     package var staleIfError: TimeSpan = .seconds(0)
+    package var staleWhileRevalidate = true
+    package var negative: [StatusLifetime] = []
+    package var targetedFields: [Token] = []
+    package var ftp: TimeSpan = .seconds(0)
 }
 
 /// Bounds on what a client may send and hold.

@@ -12,10 +12,15 @@ package struct LoadedSettings: Sendable, Equatable {
     /// By full path (`sessions.default.cache.memory`); what is not here has its default.
     package var origins: [String: SettingOrigin]
     package var places: Places
+    /// The cache rules in the order in which they are asked: those of the file, then those of the
+    /// presets.
+    package var cacheRules: [LocatedRule]
 
     package init(
-        settings: Settings, file: String?, origins: [String: SettingOrigin] = [:], places: Places
+        settings: Settings, file: String?, origins: [String: SettingOrigin] = [:],
+        places: Places, cacheRules: [LocatedRule] = []
     ) {
+        self.cacheRules = cacheRules
         self.settings = settings
         self.file = file
         self.origins = origins

@@ -5,37 +5,83 @@ import Yams
 /// Goes on after a problem, so that one look shows all that is wrong. Only what breaks the YAML
 /// itself, or a key given twice, ends the reading.
 struct SettingsReader {
-    private let file: String
-    private var problems: [ConfigurationProblem] = []
+    let file: String
+    var problems: [ConfigurationProblem] = []
     private var origins: [String: SettingOrigin] = [:]
-    private var settings = Settings()
+    var settings = Settings()
     /// Where each listener's session was named, for checks once all sessions are known.
     private var marks: [String: Mark] = [:]
 
-    private static let groups = ["listeners", "sessions", "access"]
+    var ruleMarks: [Mark?] = []
+    var presetMarks: [Mark?] = []
+
+    private static let groups = ["listeners", "sessions", "access", "cache-rules"]
 
     private init(file: String) {
         self.file = file
     }
 
-    /// - Parameter file: the file's name, for messages.
+    /// What a file says.
+    struct Result {
+        var settings: Settings
+        var origins: [String: SettingOrigin]
+        var cacheRules: [LocatedRule]
+    }
+
+    /// - Parameters:
+    ///   - file: the file's name, for messages.
+    ///   - library: where the presets are that the file names; gets the directory that it names.
     static func read(
-        _ text: String, file: String
-    ) throws(ConfigurationError) -> (settings: Settings, origins: [String: SettingOrigin]) {
+        _ text: String, file: String, library: (FilePath?) -> PresetLibrary
+    ) throws(ConfigurationError) -> Result {
         var reader = SettingsReader(file: file)
-        let root: Node?
-        do {
-            root = try Yams.compose(yaml: text)
-        } catch {
-            throw ConfigurationError(problems: reader.problems(of: error))
-        }
-        if let root, !root.isEmptyScalar { reader.readRoot(root) }
+        if let root = try reader.compose(text) { reader.readRoot(root) }
         reader.checkTogether()
-        guard reader.problems.isEmpty else {
-            throw ConfigurationError(
-                problems: reader.problems.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
+        var rules = reader.locatedRules(calling: "cache-rules")
+        if !reader.settings.presets.isEmpty {
+            rules += reader.readPresets(from: library(reader.settings.presetDirectory))
         }
-        return (reader.settings, reader.origins)
+        try reader.throwProblems()
+        return Result(settings: reader.settings, origins: reader.origins, cacheRules: rules)
+    }
+
+    /// Reads the cache rules of one preset.
+    static func readPreset(
+        _ text: String, file: String, name: String
+    ) throws(ConfigurationError) -> [LocatedRule] {
+        var reader = SettingsReader(file: file)
+        if let root = try reader.compose(text) {
+            if let mapping = root.mapping {
+                for (key, value) in mapping {
+                    if key.plain == "cache-rules" {
+                        reader.readCacheRules(value)
+                    } else {
+                        reader.report(key, "\(key.plain): a preset has only \"cache-rules:\"")
+                    }
+                }
+            } else {
+                reader.report(root, "a preset must hold \"cache-rules:\"")
+            }
+        }
+        reader.checkCacheRules()
+        try reader.throwProblems()
+        return reader.locatedRules(calling: name)
+    }
+
+    /// The one document of a text; nil where it is empty.
+    private func compose(_ text: String) throws(ConfigurationError) -> Node? {
+        do {
+            let root = try Yams.compose(yaml: text)
+            return root.flatMap { $0.isEmptyScalar ? nil : $0 }
+        } catch {
+            throw ConfigurationError(problems: self.problems(of: error))
+        }
+    }
+
+    private func throwProblems() throws(ConfigurationError) {
+        guard !self.problems.isEmpty else { return }
+        throw ConfigurationError(
+            problems: self.problems.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
     }
 
     private mutating func readRoot(_ root: Node) {
@@ -47,6 +93,7 @@ struct SettingsReader {
             switch key.plain {
             case "listeners": self.readListeners(value)
             case "sessions": self.readSessions(value)
+            case "cache-rules": self.readCacheRules(value)
             default: self.readAccess(value)
             }
         }
@@ -121,7 +168,7 @@ extension SettingsReader {
     ///   - label: stands before each name in messages and origins.
     ///   - prefix: the part of the names that leads to this mapping.
     ///   - besides: keys that someone else reads.
-    private mutating func read<Section>(
+    mutating func read<Section>(
         _ mapping: Node.Mapping, by table: [Setting<Section>], label: String,
         prefix: String = "", into section: WritableKeyPath<Settings, Section>,
         besides: [String] = []
@@ -148,8 +195,12 @@ extension SettingsReader {
         into section: WritableKeyPath<Settings, Section>
     ) {
         let name = label + setting.path
-        guard let scalars = self.scalars(value, key: key, setting.isList, name) else { return }
+        let found =
+            setting.isPairs
+            ? self.pairs(value, name) : self.scalars(value, key: key, setting.isList, name)
+        guard let scalars = found else { return }
         let problems = setting.accept(scalars.map(\.string), &self.settings[keyPath: section])
+        if setting.path == "presets" { self.presetMarks = scalars.map { $0.mark ?? key.mark } }
         for problem in problems {
             let mark = scalars[problem.index].mark ?? key.mark
             self.report(at: mark, "\(name): \(problem.message)")
@@ -178,13 +229,31 @@ extension SettingsReader {
         return scalars
     }
 
-    private mutating func mapping(_ node: Node, _ name: String) -> Node.Mapping? {
+    /// The pairs of one setting, each as one scalar.
+    private mutating func pairs(_ value: Node, _ name: String) -> [Node.Scalar]? {
+        guard let mapping = value.mapping else {
+            self.report(value, "\(name): takes pairs, such as {404: 30 s}")
+            return nil
+        }
+        var pairs: [Node.Scalar] = []
+        for (key, value) in mapping {
+            guard let left = key.scalar, let right = value.scalar, !value.isEmptyScalar else {
+                self.report(key, "\(name): takes pairs of plain values, such as {404: 30 s}")
+                return nil
+            }
+            pairs.append(
+                Node.Scalar("\(left.string): \(right.string)", .implicit, .any, key.mark))
+        }
+        return pairs
+    }
+
+    mutating func mapping(_ node: Node, _ name: String) -> Node.Mapping? {
         if let mapping = node.mapping { return mapping }
         self.report(node, "\(name): takes settings of its own, such as \"name: value\"")
         return nil
     }
 
-    private mutating func items(_ node: Node, _ name: String) -> [Node]? {
+    mutating func items(_ node: Node, _ name: String) -> [Node]? {
         if let sequence = node.sequence { return Array(sequence) }
         self.report(node, "\(name): takes a list, each item beginning with \"- \"")
         return nil
@@ -216,6 +285,17 @@ extension SettingsReader {
             }
         }
         for session in self.settings.sessions { self.check(session) }
+        for (index, rule) in self.settings.cacheRules.enumerated() {
+            for session in rule.sessions where !names.contains(session.text) {
+                let nearest = NearestName.of(session.text, among: names)
+                let remedy = nearest.map { "; did you mean \"\($0)\"?" } ?? ""
+                self.report(
+                    at: self.ruleMarks[index],
+                    "cache-rules[\(index)].sessions: there is no session \"\(session.text)\"\(remedy)"
+                )
+            }
+        }
+        self.checkCacheRules()
     }
 
     private mutating func check(_ session: SessionSettings) {
@@ -256,11 +336,11 @@ extension SettingsReader {
         self.report(key, message)
     }
 
-    private mutating func report(_ node: Node, _ message: String) {
+    mutating func report(_ node: Node, _ message: String) {
         self.report(at: node.mark, message)
     }
 
-    private mutating func report(at mark: Mark?, _ message: String) {
+    mutating func report(at mark: Mark?, _ message: String) {
         self.problems.append(
             ConfigurationProblem(
                 file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,

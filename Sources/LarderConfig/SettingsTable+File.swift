@@ -26,6 +26,15 @@ extension SettingsTable {
 
             """
         text += Self.items(Self.access, standard.access)
+        text += """
+
+            # CACHE RULES. What is said about the responses of certain hosts and paths over their heads:
+            # the first that fits speaks, alone. There are none unless they are given here, or by presets;
+            # the one below is an example that changes nothing.
+            #cache-rules:
+
+            """
+        text += Self.items(Self.cacheRule, [Self.cacheRuleExample])
         return text + "\n" + Self.mapping(Self.general, standard, indent: 0)
     }
 
@@ -87,6 +96,7 @@ extension SettingsTable {
     }
 
     private static func value<Section>(_ setting: Setting<Section>, _ section: Section) -> String {
+        if setting.isPairs { return setting.text(in: section) }
         let scalars = setting.show(section).map(Self.quoted)
         return setting.isList ? "[" + scalars.joined(separator: ", ") + "]" : scalars.joined()
     }
@@ -106,7 +116,9 @@ extension SettingsTable {
     }
 
     private static func prose<Section>(_ setting: Setting<Section>, indent: Int) -> String {
-        var facts = [setting.isList ? "list of \(setting.kind)" : setting.kind]
+        var facts = [
+            setting.isList && !setting.isPairs ? "list of \(setting.kind)" : setting.kind
+        ]
         if let bounds = setting.bounds {
             facts.append(bounds)
         } else if let absent = setting.absent {

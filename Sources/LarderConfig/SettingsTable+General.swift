@@ -4,6 +4,19 @@ extension SettingsTable {
 
     private static let proxy: [Setting<Settings>] = [
         .list(
+            "presets", \.presets, live: true,
+            """
+            Sets of cache rules that ship with Larder, one for each kind of origin: debian, pypi, npm, \
+            crates, go, oci. They come after the rules of this file, in this order.
+            """),
+        .optional(
+            "preset-directory", \.presetDirectory, absent: "automatic", live: true,
+            """
+            Where the files of presets lie, NAME.yaml each. automatic looks into presets beside this \
+            file, then into $XDG_CONFIG_HOME/larder/presets, /etc/larder/presets and \
+            share/larder/presets of the places of installation, or conf/presets of the source tree.
+            """),
+        .list(
             "connect-ports", \.connectPorts, live: true,
             """
             The ports that clients may open tunnels to (CONNECT). Others are refused: a tunnel to a \

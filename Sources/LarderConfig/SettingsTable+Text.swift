@@ -36,6 +36,7 @@ extension SettingsTable {
         return Self.listener.map { .init($0, prefix: "listeners[].", in: ListenerSettings()) }
             + Self.session.map { .init($0, prefix: "sessions.NAME.", in: session) }
             + Self.access.map { .init($0, prefix: "access[].", in: rule) }
+            + Self.cacheRule.map { .init($0, prefix: "cache-rules[].", in: Self.cacheRuleExample) }
             + Self.general.map { .init($0, prefix: "", in: standard) }
     }
 
@@ -60,6 +61,9 @@ extension SettingsTable {
         }
         for (index, rule) in settings.access.enumerated() {
             add(Self.access, "access[\(index)].", rule)
+        }
+        for (index, rule) in settings.cacheRules.enumerated() {
+            add(Self.cacheRule, "cache-rules[\(index)].", rule)
         }
         add(Self.general, "", settings)
         return rows

@@ -18,6 +18,19 @@ package enum SettingsTable {
         .one(
             "mode", \.mode,
             "The permissions of a Unix socket: who on this machine may connect to it."),
+        .optional(
+            "cache-policy", \.cachePolicy, absent: "session",
+            """
+            How this listener's requests use the cache, in place of what their session says. \
+            return-cache-dont-load is the offline mode: such a listener opens no tunnels either.
+            """),
+        .list(
+            "trusted-clients", \.trustedClients,
+            """
+            Clients that may say for one request how it uses the cache, in the field \
+            Larder-Cache-Policy with one of the words of cache-policy. Of others the field is \
+            ignored, and it never goes to origins.
+            """),
     ]
 
     /// The settings of a session: `sessions.NAME.…`.
@@ -58,22 +71,87 @@ package enum SettingsTable {
             it if no more than this is missing. 0 gives it up at once.
             """),
         .one(
+            "cache.shared", \.cache.isShared,
+            """
+            Whether the cache is a shared one (RFC 9111 §1). false makes it a private one, which \
+            keeps responses marked private, those to requests with credentials, and more: right \
+            where one person alone uses the session. A cache that was private should be purged \
+            before it is shared.
+            """),
+        .one(
+            "cache.variants", \.cache.variants, 1...4096, live: true,
+            "How many responses to one URL are kept that differ by Vary. The oldest give way."),
+        .one(
+            "cache.semantic-vary", \.cache.semanticVary, live: true,
+            """
+            Whether Accept-Encoding and Accept-Language are compared by what they mean instead of \
+            byte by byte, where a response varies by them (RFC 9111 §4.1).
+            """),
+        .one(
+            "cache.store-set-cookie", \.cache.storesSetCookie, live: true,
+            """
+            Whether responses that set cookies are stored like any other, as RFC 9111 §7.3 has it. \
+            false passes them on and keeps none.
+            """),
+        .one(
+            "cache.store-post", \.cache.storesPost, live: true,
+            """
+            Whether the answer to a POST is stored for later GETs where it says so explicitly, by its \
+            freshness and a Content-Location that is the URL itself (RFC 9110 §9.3.3).
+            """),
+        .one(
             "freshness.heuristic-fraction", \.freshness.heuristicFraction,
-            Fraction(0)...Fraction(1),
+            Fraction(0)...Fraction(1), live: true,
             """
             A response that does not say how long it is fresh is taken for fresh for this share \
             of the time since it was last modified (RFC 9111 §4.2.2). 0 turns the heuristic off.
             """),
         .one(
             "freshness.heuristic-maximum", \.freshness.heuristicMaximum,
-            .seconds(0)...(.days(365)),
+            .seconds(0)...(.days(365)), live: true,
             "The longest that the heuristic takes a response for fresh."),
         .one(
             "freshness.stale-if-error", \.freshness.staleIfError, .seconds(0)...(.days(365)),
+            live: true,
             """
             How long after its freshness ended a stored response may still answer when the origin \
             cannot be reached or fails (RFC 5861 §4), where the response itself does not say. \
             Responses that forbid it, by must-revalidate for example, are never used so.
+            """),
+        .one(
+            "freshness.stale-while-revalidate", \.freshness.staleWhileRevalidate, live: true,
+            """
+            Whether stale responses that allow it, by stale-while-revalidate (RFC 5861 §3), are \
+            used at once and validated behind the client's back.
+            """),
+        .pairs(
+            "freshness.negative", \.freshness.negative, live: true,
+            """
+            How long errors are fresh that do not say so themselves, by status: {404: 30 s, 5xx: \
+            5 s}. The first that fits counts; where none does, errors are kept only as RFC 9111 \
+            allows. A 5xx kept so never takes the place of a stored response.
+            """),
+        .list(
+            "freshness.targeted-fields", \.freshness.targetedFields, live: true,
+            """
+            Response fields that take the place of Cache-Control and Expires for this cache (RFC \
+            9213), the first that a response has: [Larder-Cache-Control, CDN-Cache-Control], say.
+            """),
+        .one(
+            "freshness.ftp", \.freshness.ftp, .seconds(0)...(.days(365)), live: true,
+            """
+            How long a file fetched by ftp is fresh: the protocol cannot say. 0 goes by the \
+            heuristic where the server tells the time of modification, and stores nothing else.
+            """),
+        .one(
+            "cache-policy", \.cachePolicy, live: true,
+            """
+            How requests that say nothing themselves use the cache. use-protocol is HTTP; \
+            reload-ignoring-local reads nothing that is stored, and reload-ignoring-all tells the \
+            caches further on so; return-cache-else-load uses whatever is stored, however old, and \
+            else the origin; return-cache-dont-load asks no origin at all: what is missing is \
+            answered with 504, and listed by "larder cache missing"; reload-revalidating uses what \
+            is stored only once the origin has confirmed it.
             """),
         .one(
             "connections-per-host", \.connectionsPerHost, 1...1024,

@@ -59,6 +59,29 @@ package struct OpenExchange: Codable, Sendable, Equatable {
     }
 }
 
+/// What was asked for offline and was not stored.
+package struct MissingURL: Codable, Sendable, Equatable {
+    package var session: String
+    package var method: String
+    package var url: String
+    /// How often it was asked for.
+    package var count: UInt64
+    package var firstMicroseconds: Int64
+    package var lastMicroseconds: Int64
+
+    package init(
+        session: String, method: String, url: String, count: UInt64, firstMicroseconds: Int64,
+        lastMicroseconds: Int64
+    ) {
+        self.session = session
+        self.method = method
+        self.url = url
+        self.count = count
+        self.firstMicroseconds = firstMicroseconds
+        self.lastMicroseconds = lastMicroseconds
+    }
+}
+
 /// What a purge did.
 package struct PurgeOutcome: Codable, Sendable, Equatable {
     package var session: String

@@ -8,6 +8,9 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case listMemory(session: String)
     /// One `.exchange` for each exchange under way.
     case listExchanges
+    /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
+    /// them if it is to.
+    case listMissing(session: String, clears: Bool)
     /// Removes stored responses from both tiers: `.purged`.
     case purge(session: String?, PurgeSelection)
     /// Reads the configuration again: `.reloaded`.
@@ -33,6 +36,9 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case statistics(SessionStatistics)
     case object(MemoryObject)
     case exchange(OpenExchange)
+    case missing(MissingURL)
+    /// How many requests for further URLs are not listed, because the list was full.
+    case unlistedMissing(UInt64)
     case purged(PurgeOutcome)
     case reloaded(ReloadOutcome)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
@@ -43,7 +49,9 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .object, .exchange, .purged, .reloaded, .progress: false
+        case .status, .statistics, .object, .exchange, .missing, .unlistedMissing, .purged,
+            .reloaded, .progress:
+            false
         }
     }
 }

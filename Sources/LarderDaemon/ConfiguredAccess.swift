@@ -46,7 +46,7 @@ final class ConfiguredAccess: AccessPolicy {
 
 extension ClientAddress {
     /// nil for a client of a Unix socket.
-    fileprivate var address: LarderConfig.IPAddress? {
+    var address: LarderConfig.IPAddress? {
         switch self {
         case .ip(let ip, _, _): LarderConfig.IPAddress(ip)
         case .unix: nil

@@ -138,7 +138,9 @@ struct ProxyParts {
         }
         do throws(ListenError) {
             let address = LarderProxy.ListenAddress(listener.address)
-            self.listeners.append(try await proxy.listen(on: address, session: member.session))
+            self.listeners.append(
+                try await proxy.listen(
+                    on: address, session: member.session, options: ListenerOptions(listener)))
         } catch {
             throw DaemonError(
                 .unavailable,

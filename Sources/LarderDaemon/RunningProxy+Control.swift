@@ -33,6 +33,12 @@ extension RunningProxy: ControlResponder {
                         .exchange(OpenExchange(fetch, session: member.settings.name.text)))
                 }
             }
+        case .listMissing(let name, let clears):
+            for member in try self.members(named: name) {
+                let misses = member.session.missedOffline(clears: clears)
+                for entry in misses.all { try await reply(.missing(MissingURL(entry, in: name))) }
+                if misses.unlisted > 0 { try await reply(.unlistedMissing(misses.unlisted)) }
+            }
         case .purge(let name, let selection):
             for member in try self.members(named: name) {
                 let removed = try await PurgeFilter(selection).purge(member.session)
@@ -105,7 +111,8 @@ extension MemoryObject {
     fileprivate init(_ resident: ResidentObject, at now: Timestamp, in session: Session) {
         let object = resident.object
         let freshness = Freshness.of(
-            object.head, at: now, configuration: session.configuration.policy)
+            object.head, at: now,
+            configuration: session.configuration.policy.resolved(forKey: object.key))
         let parts = object.key.parts
         self.init(
             id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition,
@@ -114,6 +121,14 @@ extension MemoryObject {
             ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
             freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,
             isOnDisk: resident.lowerID != nil)
+    }
+}
+
+extension MissingURL {
+    fileprivate init(_ entry: OfflineMisses.Entry, in session: String) {
+        self.init(
+            session: session, method: entry.method, url: entry.uri, count: entry.count,
+            firstMicroseconds: entry.first.microseconds, lastMicroseconds: entry.last.microseconds)
     }
 }
 

@@ -2,6 +2,7 @@ import LarderConfig
 import LarderControl
 import LarderEngine
 import LarderHTTP
+import LarderPolicy
 import LarderProxy
 import LarderSession
 import LarderStore
@@ -167,7 +168,8 @@ actor RunningProxy {
     /// - Throws: the file's problems; then everything stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> [String] {
-        let fresh = try self.readAgain().settings
+        let loaded = try self.readAgain()
+        let fresh = loaded.settings
         let old = self.loaded.settings
         let waiting = SettingsTable.needingRestart(from: old, to: fresh)
         do throws(LogError) {
@@ -181,11 +183,30 @@ actor RunningProxy {
         self.loaded.settings.access = fresh.access
         self.loaded.settings.connectPorts = fresh.connectPorts
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
+        self.followPolicies(of: loaded)
         self.log.notice(
             "configuration reloaded",
             metadata: waiting.isEmpty
                 ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
         return waiting
+    }
+
+    /// Has every session follow the rules of caching that may change while it runs.
+    private func followPolicies(of fresh: LoadedSettings) {
+        self.loaded.settings.cacheRules = fresh.settings.cacheRules
+        self.loaded.settings.presets = fresh.settings.presets
+        self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
+        self.loaded.cacheRules = fresh.cacheRules
+        for index in self.loaded.settings.sessions.indices {
+            let old = self.loaded.settings.sessions[index]
+            guard let new = fresh.settings.session(named: old.name) else { continue }
+            let changed = old.followingLive(new)
+            self.loaded.settings.sessions[index] = changed
+            let member = self.members.first { $0.settings.name == old.name }
+            member?.session.follow(
+                self.loaded.policy(of: changed),
+                cachePolicy: RequestCachePolicy(changed.cachePolicy))
+        }
     }
 
     /// How long exchanges may go on after the end has been asked for.

@@ -2,7 +2,7 @@ package import LarderConfig
 import LarderDisk
 package import LarderEngine
 import LarderHTTP
-package import LarderPolicy
+import LarderPolicy
 package import LarderProxy
 import LarderSession
 import LarderStore
@@ -56,8 +56,10 @@ extension LoadedSettings {
     }
 
     private func sessionConfiguration(_ session: SessionSettings) -> SessionConfiguration {
-        return SessionConfiguration(
-            name: session.name.text, cacheName: self.settings.name.text, policy: session.policy,
+        SessionConfiguration(
+            name: session.name.text, cacheName: self.settings.name.text,
+            policy: self.policy(of: session),
+            cachePolicy: RequestCachePolicy(session.cachePolicy),
             finishAfterClientLeft: ByteCount(session.cache.finishFetch))
     }
 
@@ -78,13 +80,12 @@ extension LoadedSettings {
     }
 }
 
-extension SessionSettings {
-    /// The rules that the session's cache follows.
-    package var policy: PolicyConfiguration {
-        PolicyConfiguration(
-            heuristicFraction: self.freshness.heuristicFraction.value,
-            heuristicMaximum: self.freshness.heuristicMaximum.duration,
-            staleIfErrorGrace: self.freshness.staleIfError.duration)
+extension LarderProxy.ListenerOptions {
+    init(_ listener: ListenerSettings) {
+        let clients = listener.trustedClients
+        self.init(cachePolicy: listener.cachePolicy.map { RequestCachePolicy($0) }) { client in
+            clients.contains { $0.matches(client.address) }
+        }
     }
 }
 

@@ -19,6 +19,14 @@ extension PolicyConfiguration {
         return resolved
     }
 
+    /// The same for the URI of a key under which something is stored.
+    package func resolved(forKey key: CacheKey) -> PolicyConfiguration {
+        guard !self.rules.isEmpty, let uri = TargetURI(text: key.parts.uri) else {
+            return self.unresolved
+        }
+        return self.resolved(for: uri)
+    }
+
     /// The configuration as if no rule fitted: what the response and the session alone would have.
     package var unresolved: PolicyConfiguration {
         var plain = self

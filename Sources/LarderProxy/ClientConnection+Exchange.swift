@@ -15,11 +15,10 @@ extension ClientConnection {
         let hasContent = head.bodyLength != .none && head.bodyLength != .known(0)
         let number = self.state.headEnded(hasContent: hasContent, persists: Self.persists(head))
         self.open(number, head: head)
-        let route = self.shared.router.route(
-            head, client: self.client, own: self.own, access: self.shared.access)
+        let (route, options) = self.route(head)
         switch route {
         case .exchange(let request):
-            self.perform(request, hasContent: hasContent)
+            self.perform(request, hasContent: hasContent, options: options)
         case .answer(let answer):
             if hasContent {
                 self.expectContent(head.bodyLength, feed: nil, clientWaits: Self.mayWait(head))
@@ -52,7 +51,7 @@ extension ClientConnection {
             clientWaits: clientWaits)
     }
 
-    private func perform(_ request: Request, hasContent: Bool) {
+    private func perform(_ request: Request, hasContent: Bool, options: ExchangeOptions) {
         guard let bound = self.bound else { return }
         let number = self.state.exchangeNumber
         let client = ClientExchange(connection: bound, number: number)
@@ -71,7 +70,7 @@ extension ClientConnection {
             }
         }
         let handle = self.session.perform(
-            request, body: body, options: ExchangeOptions(), client: client)
+            request, body: body, options: options, client: client)
         if self.exchange?.number == number {
             self.exchange?.handle = handle
         } else if self.state.isClosed {

@@ -15,6 +15,9 @@ final class ClientConnection: ChannelInboundHandler {
     let loop: LoopState
     let session: any ExchangeSession
     let client: ClientAddress
+    let listener: ListenerOptions
+    /// The client may say how its requests use the cache.
+    let isTrusted: Bool
     let own: OwnAuthorities
 
     var context: ChannelHandlerContext?
@@ -45,8 +48,11 @@ final class ClientConnection: ChannelInboundHandler {
     var timer = ConnectionTimer()
 
     init(
-        loop: LoopState, session: any ExchangeSession, client: ClientAddress, own: OwnAuthorities
+        loop: LoopState, session: any ExchangeSession, client: ClientAddress, own: OwnAuthorities,
+        listener: ListenerOptions = ListenerOptions()
     ) {
+        self.listener = listener
+        self.isTrusted = listener.trusts(client)
         self.loop = loop
         self.session = session
         self.client = client

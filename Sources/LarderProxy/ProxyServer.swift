@@ -81,9 +81,10 @@ package final class ProxyServer: Sendable {
     ///
     /// - Returns: the address with the port that it got.
     package func listen(
-        on address: ListenAddress, session: any ExchangeSession
+        on address: ListenAddress, session: any ExchangeSession,
+        options: ListenerOptions = ListenerOptions()
     ) async throws(ListenError) -> ListenAddress {
-        let channel = try await self.bind(address, session: session)
+        let channel = try await self.bind(address, session: session, options: options)
         let bound = Self.bound(channel, address)
         let isLate = self.state.withLock { state -> Bool in
             if state.isDraining { return true }
@@ -108,9 +109,9 @@ package final class ProxyServer: Sendable {
     }
 
     private func bind(
-        _ address: ListenAddress, session: any ExchangeSession
+        _ address: ListenAddress, session: any ExchangeSession, options: ListenerOptions
     ) async throws(ListenError) -> any Channel {
-        let bootstrap = self.bootstrap(session: session)
+        let bootstrap = self.bootstrap(session: session, options: options)
         do {
             switch address {
             case .tcp(let host, let port):
@@ -141,7 +142,9 @@ package final class ProxyServer: Sendable {
         }
     }
 
-    private func bootstrap(session: any ExchangeSession) -> ServerBootstrap {
+    private func bootstrap(
+        session: any ExchangeSession, options: ListenerOptions
+    ) -> ServerBootstrap {
         let count = self.count
         return ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4_096)
@@ -159,14 +162,14 @@ package final class ProxyServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        try self.connection(for: channel, session: session))
+                        try self.connection(for: channel, session: session, options: options))
                 }
             }
     }
 
     /// On the channel's own loop.
     private func connection(
-        for channel: any Channel, session: any ExchangeSession
+        for channel: any Channel, session: any ExchangeSession, options: ListenerOptions
     ) throws -> ClientConnection {
         guard let loop = self.loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
             throw ChannelError.unknownLocalAddress
@@ -177,8 +180,8 @@ package final class ProxyServer: Sendable {
             listeners: endpoints, local: OwnAuthorities.Endpoint(channel.localAddress),
             names: self.configuration.hostNames)
         return ClientConnection(
-            loop: loop.value, session: session, client: Self.client(channel.remoteAddress), own: own
-        )
+            loop: loop.value, session: session, client: Self.client(channel.remoteAddress),
+            own: own, listener: options)
     }
 
     private static func client(_ address: SocketAddress?) -> ClientAddress {

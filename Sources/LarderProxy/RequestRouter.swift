@@ -153,6 +153,7 @@ package struct RequestRouter: Sendable {
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
+                && line.known != .larderCachePolicy
         }
         if case .forward(let remaining) = forwards {
             fields.set("Max-Forwards", String(remaining))

@@ -74,15 +74,15 @@ package final class Session: ExchangeSession {
         self.offlineMisses.withLock { $0.note(request, at: now) }
     }
 
-    /// What was asked for and missing while the origin must not be asked, and how many URLs more
-    /// than the list takes.
-    package func missedOffline() -> (entries: [OfflineMisses.Entry], unlisted: UInt64) {
-        let misses = self.offlineMisses.withLock { $0 }
-        return (misses.all, misses.unlisted)
-    }
-
-    package func forgetOfflineMisses() {
-        self.offlineMisses.withLock { $0.clear() }
+    /// What was asked for and missing while the origin must not be asked.
+    ///
+    /// - Parameter clears: begin a new list.
+    package func missedOffline(clears: Bool = false) -> OfflineMisses {
+        self.offlineMisses.withLock { misses in
+            let all = misses
+            if clears { misses.clear() }
+            return all
+        }
     }
 
     /// A fetch under way that others may join.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LarderConfig
 import LarderControl
+import LarderDaemon
 
 /// The verb `larder cache …`.
 struct Cache: AsyncParsableCommand {
@@ -11,7 +12,9 @@ struct Cache: AsyncParsableCommand {
             Reads the cache's file itself, whether a proxy runs or not; what only the running proxy \
             knows it asks through the control socket.
             """,
-        subcommands: [CacheList.self, CacheShow.self, CacheStats.self, CachePurge.self])
+        subcommands: [
+            CacheList.self, CacheShow.self, CacheStats.self, CacheMissing.self, CachePurge.self,
+        ])
 }
 
 /// A session's cache, as a command has it.
@@ -27,7 +30,8 @@ struct CacheView {
         self.loaded = loaded
         self.session = settings
         self.disk = try loaded.cacheDirectory(of: settings).flatMap {
-            try DiskCache(directory: $0, session: settings)
+            try DiskCache(
+                directory: $0, session: settings, policy: loaded.policy(of: settings))
         }
     }
 

@@ -26,7 +26,8 @@ struct ConfigurationOptions: ParsableArguments {
     var environment: LarderConfig.Environment {
         var variables = ProcessEnvironment.variables
         if self.system { variables["LARDER_SYSTEM"] = "1" }
-        return LarderConfig.Environment(variables, home: ProcessEnvironment.home)
+        return LarderConfig.Environment(
+            variables, home: ProcessEnvironment.home, executable: ProcessEnvironment.executable)
     }
 
     static var currentDirectory: String {
@@ -49,6 +50,17 @@ enum ProcessEnvironment {
             unsafe next += 1
         }
         return variables
+    }
+
+    /// The path of this program's file, links resolved; nil where the kernel does not say.
+    static var executable: String? {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return -1 }
+            return unsafe readlink("/proc/self/exe", start, buffer.count)
+        }
+        guard count > 0, count < bytes.count else { return nil }
+        return String(validating: bytes[..<count], as: UTF8.self)
     }
 
     /// The home directory that the user database has.

@@ -18,7 +18,12 @@ final class DiskCache: CacheReading {
     private let policy: PolicyConfiguration
 
     /// Opens the cache for looking; nil where there is none yet.
-    init?(directory: String, session: SessionSettings) throws(CommandFailure) {
+    ///
+    /// - Parameter policy: what freshness is reckoned by; that of the session without cache rules
+    ///   where nil.
+    init?(
+        directory: String, session: SessionSettings, policy: PolicyConfiguration? = nil
+    ) throws(CommandFailure) {
         do throws(StoreError) {
             _ = try DiskInspector(directory: directory)
         } catch {
@@ -27,14 +32,14 @@ final class DiskCache: CacheReading {
         }
         self.directory = directory
         self.session = session
-        self.policy = session.policy
+        self.policy = policy ?? session.policy
     }
 
     func forEach(_ body: (CacheRow) throws -> Bool) throws {
         let now = Timestamp(microseconds: wallClockMicroseconds())
         try self.translating {
             try self.inspector.forEachObject { object in
-                let freshness = self.freshness(of: object.head, at: now)
+                let freshness = self.freshness(of: object.head, object.key, at: now)
                 let (partition, method, uri) = object.key.parts
                 return try body(
                     CacheRow(
@@ -116,7 +121,8 @@ extension DiskCache {
             responseTimeMicroseconds: head.responseTime.microseconds,
             storedTimeMicroseconds: head.storedTime.microseconds,
             lastUsedMicroseconds: object.lastUsed.microseconds,
-            freshness: self.freshness(of: head, at: now), isInvalidated: head.isInvalidated,
+            freshness: self.freshness(of: head, object.key, at: now),
+            isInvalidated: head.isInvalidated,
             bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
     }
 
@@ -130,8 +136,11 @@ extension DiskCache {
         }
     }
 
-    private func freshness(of head: StoredHead, at now: Timestamp) -> CacheObject.Freshness {
-        let freshness = Freshness.of(head, at: now, configuration: self.policy)
+    private func freshness(
+        of head: StoredHead, _ key: CacheKey, at now: Timestamp
+    ) -> CacheObject.Freshness {
+        let freshness = Freshness.of(
+            head, at: now, configuration: self.policy.resolved(forKey: key))
         return CacheObject.Freshness(
             lifetimeMilliseconds: freshness.lifetime.inMicroseconds / 1000,
             source: freshness.source.rawValue,

@@ -175,6 +175,11 @@ struct ConfigurationTests {
             #expect(setting.accept(setting.show(session), &session).isEmpty, "\(setting.path)")
         }
         #expect(session == SessionSettings(name: .default))
+        var rule = CacheRuleSettings()
+        for setting in SettingsTable.cacheRule {
+            #expect(setting.accept(setting.show(rule), &rule).isEmpty, "\(setting.path)")
+        }
+        #expect(rule == CacheRuleSettings())
     }
 
     @Test(

@@ -5,7 +5,8 @@ import Testing
 struct ControlCodecTests {
     static let requests: [ControlRequest] = [
         .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
-        .listExchanges, .purge(session: nil, .all), .purge(session: "a", .url("http://h/\n\u{0}é")),
+        .listExchanges, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
+        .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
     ]
 
@@ -23,6 +24,10 @@ struct ControlCodecTests {
             OpenExchange(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
                 bytesSent: 4, state: "serving")),
+        .missing(
+            MissingURL(
+                session: "a", method: "GET", url: "http://h/\n", count: .max,
+                firstMicroseconds: .min, lastMicroseconds: 0)), .unlistedMissing(.max),
         .purged(PurgeOutcome(session: "a", removed: 3)),
         .reloaded(ReloadOutcome(needingRestart: ["workers"])), .progress(9),
         .failed(ControlFailure(.invalid, "line\nline")), .end,

@@ -1,6 +1,7 @@
 import LarderConfig
 import LarderEngine
 import LarderHTTP
+import LarderPolicy
 import LarderProxy
 import LarderSession
 import LarderStore
@@ -51,5 +52,98 @@ struct SettingsMappingTests {
         let loaded = try self.loaded("name: pantry")
         #expect(loaded.proxyConfiguration.pseudonym.hasPrefix("pantry-"))
         #expect(loaded.proxyConfiguration.pseudonym != loaded.proxyConfiguration.pseudonym)
+    }
+}
+
+@Suite("Settings of caching reach policy")
+struct PolicyMappingTests {
+    private func policy(_ text: String) throws -> PolicyConfiguration {
+        let loaded = try Configuration.parse(
+            text, file: "f", environment: Environment(["HOME": "/h"]))
+        let session = try #require(loaded.settings.session(named: .default))
+        return loaded.policy(of: session)
+    }
+
+    @Test("the defaults are those of policy itself")
+    func defaults() throws {
+        #expect(try self.policy("") == PolicyConfiguration())
+    }
+
+    @Test("each setting has its place")
+    func settings() throws {
+        let policy = try self.policy(
+            """
+            sessions:
+              default:
+                cache:
+                  shared: false
+                  variants: 3
+                  semantic-vary: false
+                  store-set-cookie: false
+                  store-post: true
+                freshness:
+                  heuristic-fraction: 0.5
+                  heuristic-maximum: 1 h
+                  stale-if-error: 2 h
+                  stale-while-revalidate: false
+                  negative: {404: 30 s, 5xx: 5 s}
+                  targeted-fields: [Larder-Cache-Control, CDN-Cache-Control]
+                  ftp: 3 h
+            """)
+        var expected = PolicyConfiguration(
+            kind: .private, heuristicFraction: 0.5, heuristicMaximum: .seconds(3600),
+            semanticVary: false, maximumVariants: 3, staleIfErrorGrace: .seconds(7200),
+            honoursStaleWhileRevalidate: false,
+            targetedFields: ["Larder-Cache-Control", "CDN-Cache-Control"],
+            storesSetCookie: false, storesPost: true, ftpLifetime: .seconds(10_800))
+        expected.negative = [
+            NegativeLifetime(404...404, .seconds(30)), NegativeLifetime(500...599, .seconds(5)),
+        ]
+        #expect(policy == expected)
+    }
+
+    @Test("each part of a cache rule has its place, and rules of other sessions stay away")
+    func rules() throws {
+        let policy = try self.policy(
+            """
+            sessions: { other: }
+            cache-rules:
+              - { name: elsewhere, sessions: [other] }
+              - name: all
+                sessions: [default]
+                hosts: [.a.example, "b.example:81"]
+                paths: ["/x/*"]
+                minimum: 1 min
+                maximum: 2 min
+                lifetime: 90 s
+                ignore: [no-store, private, no-cache, must-revalidate, max-age, s-maxage, expires,
+                  vary, reload, set-cookie, authorization]
+                negative: {410: 1 s}
+                stale-if-error: 3 min
+                store: never
+            """)
+        var ignored: CacheRule.Ignored = []
+        for (_, bit) in CacheRule.Ignored.words { ignored.insert(bit) }
+        let expected = CacheRule(
+            name: "all", place: "f:4",
+            hosts: [
+                LarderPolicy.HostPattern(".a.example"),
+                LarderPolicy.HostPattern("b.example", ports: 81...81),
+            ], paths: [Wildcard("/x/*")], minimum: .seconds(60), maximum: .seconds(120),
+            lifetime: .seconds(90), ignored: ignored,
+            negative: [NegativeLifetime(410...410, .seconds(1))],
+            staleIfErrorGrace: .seconds(180), forbidsStoring: true)
+        #expect(policy.rules == [expected])
+    }
+
+    @Test("every word of ignore sets its own bit", arguments: CacheRuleSettings.Ignored.allCases)
+    func ignored(_ word: CacheRuleSettings.Ignored) {
+        #expect(CacheRule.Ignored(word).names == [word.rawValue])
+    }
+
+    @Test("every request cache policy has its word", arguments: RequestCachePolicy.allCases)
+    func cachePolicy(_ policy: RequestCachePolicy) throws {
+        let word = try #require(CachePolicyWord(rawValue: policy.rawValue))
+        #expect(RequestCachePolicy(word) == policy)
     }
 }
