@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LarderProcess
+
 @Suite("Request cache policies through a whole proxy", .timeLimit(.minutes(2)))
 struct CachePolicyTests {
     @Test("Offline answers what is stored, refuses and remembers the rest, and asks no origin")

@@ -2,6 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LarderProcess
+
 @Suite("Cache rules, presets and negative caching through a whole proxy", .timeLimit(.minutes(2)))
 struct CacheRuleTests {
     private static let pinned = """
