@@ -70,7 +70,7 @@ package struct PurgeFilter: Sendable {
 
     package func matches(_ key: CacheKey) -> Bool {
         switch self.test {
-        case .uri(let uri): key.parts.uri == uri.description
+        case .uri(let uri): key.parts.uri == CacheKey(method: .get, uri: uri).parts.uri
         case .host(let host): Self.host(of: key.parts.uri) == host[...]
         case .pattern(let glob): glob.matches(key.parts.uri)
         case .all: true

@@ -35,8 +35,41 @@ package struct CacheKey: Hashable, Sendable {
             bytes.append(ASCII.colon)
             bytes.append(contentsOf: String(uri.port).utf8)
         }
-        bytes.append(contentsOf: uri.pathAndQuery.utf8)
+        Self.append(uri.pathAndQuery, to: &bytes)
         self.bytes = bytes
+    }
+
+    /// Path and query in the one spelling that RFC 3986 §6.2.2 and RFC 9110 §4.2.3 give all that are
+    /// equivalent: `%7e` and `%7E` are `~`, and `%2b` is `%2B`.
+    ///
+    /// An encoded dot stays one: bare, it could make a segment that means another path. What is not
+    /// encoded as it should be is left alone.
+    private static func append(_ pathAndQuery: String, to bytes: inout [UInt8]) {
+        let raw = pathAndQuery.utf8
+        guard raw.contains(UInt8(ascii: "%")) else { return bytes.append(contentsOf: raw) }
+        let start = bytes.count
+        var rest = Array(raw)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let high = ASCII.hexDigit(rest[rest.startIndex]),
+                let low = ASCII.hexDigit(rest[rest.startIndex + 1])
+            else {
+                bytes.removeSubrange(start...)
+                return bytes.append(contentsOf: raw)
+            }
+            let meant = high << 4 | low
+            let isLetter = ASCII.lowercased(meant) &- UInt8(ascii: "a") < 26
+            if isLetter || ASCII.isDigit(meant) || "-_~".utf8.contains(meant) {
+                bytes.append(meant)
+            } else {
+                let digits = Array("0123456789ABCDEF".utf8)
+                bytes += [byte, digits[Int(high)], digits[Int(low)]]
+            }
+            rest = rest.dropFirst(2)
+        }
     }
 
     /// Partition, method and URI as text, for people; an ftp password is left out.

@@ -7,7 +7,7 @@ extension Session {
     ///
     /// Walks through all that is remembered: for people who ask.
     package func recentExchanges(for uri: TargetURI, limit: Int) -> [RecentExchange] {
-        let wanted = uri.withoutUserInfo.description
+        let wanted = CacheKey(method: .get, uri: uri).parts.uri
         return self.recent.last(limit) { $0.key.parts.uri == wanted }
     }
 
