@@ -101,7 +101,10 @@ struct Judge {
         }
         // Where a part is asked for, the case says which.
         let isSaid = self.step.expectations.contains {
-            if case .content = $0 { true } else { false }
+            switch $0 {
+            case .content, .containing: true
+            default: false
+            }
         }
         if isSaid || self.got.isCut { return nil }
         let answer = self.steps[number - 1].answer
