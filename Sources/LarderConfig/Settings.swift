@@ -77,6 +77,7 @@ extension SessionSettings {
         session.cache.semanticVary = newer.cache.semanticVary
         session.cache.storesSetCookie = newer.cache.storesSetCookie
         session.cache.storesPost = newer.cache.storesPost
+        session.cache.noVarySearch = newer.cache.noVarySearch
         return session
     }
 }
@@ -94,7 +95,10 @@ package struct CacheSettings: Sendable, Equatable {
     package var variants = 64
     package var semanticVary = true
     package var storesSetCookie = true
-    package var storesPost = false
+    package var storesPost = true
+    package var remember = 2048
+    package var showKey = false
+    package var noVarySearch = true
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.

@@ -15,6 +15,29 @@ extension SettingsReader {
         }
     }
 
+    /// Reads the cache rules of one preset.
+    static func readPreset(
+        _ text: String, file: String, name: String
+    ) throws(ConfigurationError) -> [LocatedRule] {
+        var reader = SettingsReader(file: file)
+        if let root = try reader.compose(text) {
+            if let mapping = root.mapping {
+                for (key, value) in mapping {
+                    if key.plain == "cache-rules" {
+                        reader.readCacheRules(value)
+                    } else {
+                        reader.report(key, "\(key.plain): a preset has only \"cache-rules:\"")
+                    }
+                }
+            } else {
+                reader.report(root, "a preset must hold \"cache-rules:\"")
+            }
+        }
+        reader.checkCacheRules()
+        try reader.throwProblems()
+        return reader.locatedRules(calling: name)
+    }
+
     /// What no row of its own can check.
     mutating func checkCacheRules() {
         for (index, rule) in self.settings.cacheRules.enumerated() {

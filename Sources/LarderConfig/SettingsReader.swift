@@ -17,7 +17,7 @@ struct SettingsReader {
 
     private static let groups = ["listeners", "sessions", "access", "cache-rules"]
 
-    private init(file: String) {
+    init(file: String) {
         self.file = file
     }
 
@@ -45,31 +45,8 @@ struct SettingsReader {
         return Result(settings: reader.settings, origins: reader.origins, cacheRules: rules)
     }
 
-    /// Reads the cache rules of one preset.
-    static func readPreset(
-        _ text: String, file: String, name: String
-    ) throws(ConfigurationError) -> [LocatedRule] {
-        var reader = SettingsReader(file: file)
-        if let root = try reader.compose(text) {
-            if let mapping = root.mapping {
-                for (key, value) in mapping {
-                    if key.plain == "cache-rules" {
-                        reader.readCacheRules(value)
-                    } else {
-                        reader.report(key, "\(key.plain): a preset has only \"cache-rules:\"")
-                    }
-                }
-            } else {
-                reader.report(root, "a preset must hold \"cache-rules:\"")
-            }
-        }
-        reader.checkCacheRules()
-        try reader.throwProblems()
-        return reader.locatedRules(calling: name)
-    }
-
     /// The one document of a text; nil where it is empty.
-    private func compose(_ text: String) throws(ConfigurationError) -> Node? {
+    func compose(_ text: String) throws(ConfigurationError) -> Node? {
         do {
             let root = try Yams.compose(yaml: text)
             return root.flatMap { $0.isEmptyScalar ? nil : $0 }
@@ -78,7 +55,7 @@ struct SettingsReader {
         }
     }
 
-    private func throwProblems() throws(ConfigurationError) {
+    func throwProblems() throws(ConfigurationError) {
         guard !self.problems.isEmpty else { return }
         throw ConfigurationError(
             problems: self.problems.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
@@ -316,60 +293,6 @@ extension SettingsReader {
                     + "\"\(twin.name.text)\" already")
         }
     }
-
-    private mutating func reportUnknown(
-        _ key: Node, path: String, prefix: String, label: String, paths: [String]
-    ) {
-        let siblings = paths.filter { $0.hasPrefix(prefix) }
-            .compactMap { $0.dropFirst(prefix.count).split(separator: ".").first.map(String.init) }
-        var message = "\(label)\(path): there is no such setting"
-        let last = key.plain
-        if let nearest = NearestName.of(last, among: siblings) {
-            message += "; did you mean \"\(nearest)\"?"
-        } else if let elsewhere = paths.first(where: {
-            $0.hasSuffix(".\(last)") || $0.split(separator: ".").last.map(String.init) == last
-        }) {
-            message += "; did you mean \"\(label)\(elsewhere)\"?"
-        } else {
-            message += "; \"larder config settings\" lists all"
-        }
-        self.report(key, message)
-    }
-
-    mutating func report(_ node: Node, _ message: String) {
-        self.report(at: node.mark, message)
-    }
-
-    mutating func report(at mark: Mark?, _ message: String) {
-        self.problems.append(
-            ConfigurationProblem(
-                file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
-                message: message))
-    }
-
-    /// What the YAML parser says, as problems.
-    private func problems(of error: any Error) -> [ConfigurationProblem] {
-        func at(_ mark: Mark?, _ message: String) -> [ConfigurationProblem] {
-            [
-                ConfigurationProblem(
-                    file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
-                    message: message)
-            ]
-        }
-        switch error as? YamlError {
-        case .duplicatedKeysInMapping(let keys, let context):
-            return keys.sorted().flatMap {
-                at(context.mark, "\"\($0)\" is given more than once in one place; keep one of them")
-            }
-        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-            .composer(_, let problem, let mark, _):
-            return at(mark, "not YAML: \(problem)")
-        case .reader(let problem, _, _, _):
-            return at(nil, "not YAML: \(problem)")
-        default:
-            return at(nil, "not YAML")
-        }
-    }
 }
 
 extension ListenAddress {
@@ -378,17 +301,5 @@ extension ListenAddress {
         case .ip(_, let port), .everywhere(let port), .localhost(let port): port == 0
         case .unix: false
         }
-    }
-}
-
-extension Node {
-    /// The key as it is written; a key that is no scalar is no name either.
-    fileprivate var plain: String { self.scalar?.string ?? "" }
-
-    /// A value that was left out: `cache:` and nothing after it.
-    fileprivate var isEmptyScalar: Bool {
-        guard let scalar = self.scalar else { return false }
-        let isQuoted = scalar.style == .singleQuoted || scalar.style == .doubleQuoted
-        return !isQuoted && (scalar.string.isEmpty || scalar.string == "~")
     }
 }

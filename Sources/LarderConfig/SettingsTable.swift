@@ -100,6 +100,25 @@ package enum SettingsTable {
             freshness and a Content-Location that is the URL itself (RFC 9110 §9.3.3).
             """),
         .one(
+            "cache.remember", \.cache.remember, 0...1_000_000,
+            """
+            How many of the last requests are remembered in memory, for "larder explain": when they \
+            came, and how and why they were answered so. No field of a request is remembered. 0 \
+            remembers nothing.
+            """),
+        .one(
+            "cache.show-key", \.cache.showKey,
+            """
+            Whether Cache-Status tells clients the key under which a response is stored (RFC 9211 \
+            §2.7).
+            """),
+        .one(
+            "cache.no-vary-search", \.cache.noVarySearch, live: true,
+            """
+            Whether a response with No-Vary-Search also answers requests whose query differs only as \
+            that field allows.
+            """),
+        .one(
             "freshness.heuristic-fraction", \.freshness.heuristicFraction,
             Fraction(0)...Fraction(1), live: true,
             """

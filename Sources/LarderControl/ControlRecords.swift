@@ -1,3 +1,15 @@
+/// What is stored of a response that is not all there.
+package struct PartialObject: Codable, Sendable, Equatable {
+    /// The first and the last byte of each part.
+    package var ranges: [ClosedRange<UInt64>]
+    package var completeLength: UInt64?
+
+    package init(ranges: [ClosedRange<UInt64>], completeLength: UInt64?) {
+        self.ranges = ranges
+        self.completeLength = completeLength
+    }
+}
+
 /// A response in the memory tier.
 package struct MemoryObject: Codable, Sendable, Equatable {
     /// Names it among the objects of its session.
@@ -13,11 +25,13 @@ package struct MemoryObject: Codable, Sendable, Equatable {
     package var hits: UInt64
     /// Whether the disk tier has it, too.
     package var isOnDisk: Bool
+    /// nil where the response is complete.
+    package var partial: PartialObject?
 
     package init(
         id: UInt64, partition: String = "", method: String = "GET", url: String, status: Int,
         bytes: UInt64, ageMilliseconds: Int64, freshForMilliseconds: Int64, hits: UInt64,
-        isOnDisk: Bool
+        isOnDisk: Bool, partial: PartialObject? = nil
     ) {
         self.id = id
         self.partition = partition
@@ -29,6 +43,7 @@ package struct MemoryObject: Codable, Sendable, Equatable {
         self.freshForMilliseconds = freshForMilliseconds
         self.hits = hits
         self.isOnDisk = isOnDisk
+        self.partial = partial
     }
 }
 

@@ -15,6 +15,8 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case purge(session: String?, PurgeSelection)
     /// Reads the configuration again: `.reloaded`.
     case reload
+    /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
+    case explain(ExplainQuestion)
 }
 
 /// Which stored responses to remove.
@@ -41,6 +43,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case unlistedMissing(UInt64)
     case purged(PurgeOutcome)
     case reloaded(ReloadOutcome)
+    case explanation(ExplanationRecord)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
     case failed(ControlFailure)
@@ -50,7 +53,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
         switch self {
         case .end, .failed: true
         case .status, .statistics, .object, .exchange, .missing, .unlistedMissing, .purged,
-            .reloaded, .progress:
+            .reloaded, .explanation, .progress:
             false
         }
     }
@@ -124,6 +127,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var failures: UInt64 = 0
     package var storeFailures: UInt64 = 0
     package var damaged: UInt64 = 0
+    /// How often each rule decided, by the token of its reason; nil from a proxy of an older release.
+    package var reasons: [String: UInt64]?
 
     package init(session: String, kind: String, memory: Tier = Tier(), disk: Tier? = nil) {
         self.session = session

@@ -67,7 +67,10 @@ package enum NetscapeCookieFile {
         guard columns.count >= 6 else { throw LineError(fault: .columns) }
         var domain = columns[0]
         if domain.first == UInt8(ascii: ".") { domain = domain.dropFirst() }
-        guard !domain.isEmpty, domain.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        // A second dot would be taken for the mark of a domain when the file is written and read.
+        guard let first = domain.first, first != UInt8(ascii: "."),
+            domain.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
             throw LineError(fault: .domain)
         }
         guard let withSubdomains = self.flag(columns[1]), let isSecure = self.flag(columns[3])

@@ -51,6 +51,8 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var session: String
     /// The `Cache-Status` member (RFC 9211).
     package var cacheStatus: String
+    /// The token of the rule that decided, where a session answered.
+    package var reason: String?
     /// The proxy error type (RFC 9209 §2.3), where there was one.
     package var error: String?
     /// The exchange ended before its answer did: the client left, or the answer broke off.

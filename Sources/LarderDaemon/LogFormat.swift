@@ -88,6 +88,7 @@ package struct AccessLogFormatter: Sendable {
         object.add("durationMicroseconds", number: entry.duration.inMicroseconds)
         object.add("outcome", entry.outcome.word)
         object.add("cacheStatus", entry.cacheStatus)
+        object.add("reason", entry.reason)
         object.add("origin", entry.origin)
         object.add("type", entry.contentType)
         object.add("referer", entry.referer)

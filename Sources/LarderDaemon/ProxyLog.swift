@@ -1,5 +1,6 @@
 import LarderConfig
 import LarderHTTP
+import LarderPolicy
 import LarderProxy
 import Logging
 import Synchronization
@@ -94,6 +95,9 @@ extension AccessLogEntry {
         self.userAgent = entry.userAgent
         self.id = String(entry.exchange, radix: 36)
         self.cacheStatus = entry.cacheStatus?.member(named: name) ?? ""
+        self.reason = entry.cacheStatus.flatMap { status in
+            status.detail ?? (status.hit ? PolicyReason.fresh.rawValue : nil)
+        }
         self.contentType = entry.contentType
         self.error = entry.failure
         // A failure that was told in an answer is no answer cut short.

@@ -51,6 +51,10 @@ extension RunningProxy: ControlResponder {
             } catch let error as ConfigurationError {
                 throw ControlRefusal(failure: ControlFailure(.invalid, "\(error)"))
             }
+        case .explain(let question):
+            for member in try self.members(named: question.session) {
+                try await reply(.explanation(await Self.explain(question, by: member)))
+            }
         }
     }
 
@@ -63,6 +67,25 @@ extension RunningProxy: ControlResponder {
                 failure: ControlFailure(.noSuchSession, "no session \(name); there are: \(names)"))
         }
         return found
+    }
+
+    /// How many of the last exchanges about a URI are told.
+    private static let historyLimit = 16
+
+    private static func explain(
+        _ question: ExplainQuestion, by member: Member
+    ) async throws -> ExplanationRecord {
+        let request = try question.request()
+        let session = member.session
+        let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
+        return await withCheckedContinuation { continuation in
+            session.explain(request) { explanation, bodyLengths in
+                continuation.resume(
+                    returning: ExplanationRecord(
+                        explanation, of: request, session: question.session,
+                        bodyLengths: bodyLengths, history: history))
+            }
+        }
     }
 
     private func status() -> DaemonStatus {
@@ -90,6 +113,8 @@ extension RunningProxy: ControlResponder {
         sum.failures = counters.failed
         sum.storeFailures = store.storeFailures
         sum.damaged = store.damaged
+        sum.reasons = Dictionary(
+            uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
         return sum
     }
 
@@ -120,7 +145,12 @@ extension MemoryObject {
             url: parts.uri, status: Int(object.head.status.rawValue), bytes: object.bodyLength,
             ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
             freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,
-            isOnDisk: resident.lowerID != nil)
+            isOnDisk: resident.lowerID != nil,
+            partial: object.head.extent.map { extent in
+                PartialObject(
+                    ranges: extent.ranges.map { $0.lowerBound...$0.upperBound - 1 },
+                    completeLength: extent.completeLength)
+            })
     }
 }
 

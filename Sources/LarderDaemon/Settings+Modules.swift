@@ -60,7 +60,8 @@ extension LoadedSettings {
             name: session.name.text, cacheName: self.settings.name.text,
             policy: self.policy(of: session),
             cachePolicy: RequestCachePolicy(session.cachePolicy),
-            finishAfterClientLeft: ByteCount(session.cache.finishFetch))
+            finishAfterClientLeft: ByteCount(session.cache.finishFetch),
+            showsCacheKey: session.cache.showKey, remembersExchanges: session.cache.remember)
     }
 
     private func transferConfiguration(_ session: SessionSettings) -> TransferConfiguration {

@@ -4,8 +4,13 @@ import LarderStore
 /// XXH3 over what lies on the disk: finds damage and places, keeps no secret.
 enum Checksum {
     /// Of a segment's payload, bound to its place: a sound segment in a wrong place fails, too.
-    static func segment(_ payload: Span<UInt8>, id: ObjectID, index: UInt32) -> UInt32 {
-        let seed = (id.rawValue &* 0x9E37_79B9_7F4A_7C15) ^ UInt64(index)
+    ///
+    /// - Parameter start: where in its cell the payload begins.
+    static func segment(
+        _ payload: Span<UInt8>, id: ObjectID, index: UInt32, start: UInt16 = 0
+    ) -> UInt32 {
+        let seed =
+            (id.rawValue &* 0x9E37_79B9_7F4A_7C15) ^ UInt64(index) ^ UInt64(start) << 32
         return UInt32(truncatingIfNeeded: Self.hash(payload, seed: seed))
     }
 

@@ -3,19 +3,25 @@ import LarderPolicy
 import LarderStore
 import NIOCore
 
-/// A body that lies in the segments of a cache file.
+/// A body, or parts of one, that lies in the segments of a cache file.
 struct DiskBody: StoredBody {
     let core: DiskCore
     let id: ObjectID
     let key: CacheKey
     let bodyLength: UInt64
+    /// What of it was stored when it was looked up; nil where that was all of it.
+    let extent: StoredExtent?
     let trailers: Fields
     /// Set where it was read, and found sound, together with the head.
     let resident: ByteBuffer?
 
     func reader(range: Range<UInt64>) -> any BodySource {
-        DiskReader(
-            core: self.core, id: self.id, key: self.key, bodyLength: self.bodyLength,
-            range: range.clamped(to: 0..<self.bodyLength), trailers: self.trailers)
+        if let extent, !extent.contains(range) {
+            return FailedSource(.store("range outside of what is stored"))
+        }
+        return DiskReader(
+            core: self.core, id: self.id, key: self.key,
+            range: range.clamped(to: 0..<self.bodyLength),
+            trailers: self.extent == nil ? self.trailers : Fields())
     }
 }

@@ -11,6 +11,14 @@ enum SegmentReadFailure: Error, Sendable {
     case gone
     case damaged(String)
     case failed(LMDBError)
+
+    var description: String {
+        switch self {
+        case .gone: "the stored body was removed while it was read"
+        case .damaged(let reason): reason
+        case .failed(let error): error.description
+        }
+    }
 }
 
 // All of this waits for the disk: it runs on the reader threads.
@@ -61,7 +69,7 @@ extension DiskCore {
             lastUsed: max(record.lastUsed, use?.last ?? record.lastUsed),
             body: DiskBody(
                 core: self, id: id, key: record.key, bodyLength: record.bodyLength,
-                trailers: record.trailers, resident: resident))
+                extent: record.head.extent, trailers: record.trailers, resident: resident))
     }
 
     /// A body of one small segment, read along with its head; nil where it is not one, or not
@@ -69,19 +77,19 @@ extension DiskCore {
     private func smallBody(
         _ id: ObjectID, _ record: ObjectRecord, _ transaction: borrowing ReadTransaction
     ) throws(LMDBError) -> ByteBuffer? {
+        if record.head.extent != nil { return nil }
         if record.bodyLength == 0 { return ByteBuffer() }
         guard record.bodyLength <= self.configuration.bodyWithHead.bytes,
             record.segmentCount == 1
         else { return nil }
-        let read = try self.readSegment(
-            id, 0, bodyLength: record.bodyLength, range: 0..<record.bodyLength, transaction)
+        let read = try self.readSegment(id, 0, range: 0..<record.bodyLength, transaction)
         guard case .success(let buffer) = read else { return nil }
         return buffer
     }
 
-    /// The bytes in `range`, cut at the borders of segments.
+    /// The bytes in `range`, all of which must be stored, cut at the borders of segments.
     func readSegments(
-        of id: ObjectID, key: CacheKey, bodyLength: UInt64, range: Range<UInt64>
+        of id: ObjectID, key: CacheKey, range: Range<UInt64>
     ) -> Result<[ByteBuffer], SegmentReadFailure> {
         guard !range.isEmpty else { return .success([]) }
         defer { self.residency.touched(bytes: Int(clamping: range.upperBound - range.lowerBound)) }
@@ -90,8 +98,7 @@ extension DiskCore {
                 var pieces: [ByteBuffer] = []
                 let last = Segment.index(of: range.upperBound - 1)
                 for index in Segment.index(of: range.lowerBound)...last {
-                    let read = try self.readSegment(
-                        id, index, bodyLength: bodyLength, range: range, transaction)
+                    let read = try self.readSegment(id, index, range: range, transaction)
                     switch read {
                     case .success(let piece): pieces.append(piece)
                     case .failure(.gone):
@@ -113,21 +120,18 @@ extension DiskCore {
 
     /// What of segment `index` lies in `range`, verified, then copied out of the map.
     private func readSegment(
-        _ id: ObjectID, _ index: UInt32, bodyLength: UInt64, range: Range<UInt64>,
+        _ id: ObjectID, _ index: UInt32, range: Range<UInt64>,
         _ transaction: borrowing ReadTransaction
     ) throws(LMDBError) -> Result<ByteBuffer, SegmentReadFailure> {
         let key = SegmentKey(id: id, index: index).bytes
-        let length = Segment.payloadLength(of: index, bodyLength: bodyLength)
-        let start = Segment.offset(of: index)
-        let wanted = range.clamped(to: start..<start + UInt64(length))
+        let wanted = Segment.cell(index, of: range)
         let read: Result<ByteBuffer, SegmentReadFailure>? = try transaction.get(
             self.schema.segments, key.span
         ) { value in
-            if let damage = Segment.damage(in: value, id: id, index: index, length: length) {
-                return .failure(.damaged(damage))
+            switch Segment.place(of: wanted, in: value, id: id, index: index) {
+            case .success(let place): return .success(value.buffer(place))
+            case .failure(let failure): return .failure(failure)
             }
-            let from = Segment.headerSize + Int(wanted.lowerBound - start)
-            return .success(value.buffer(from..<from + wanted.count))
         }
         return read ?? .failure(.gone)
     }

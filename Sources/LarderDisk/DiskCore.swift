@@ -12,7 +12,9 @@ final class DiskCore: Sendable {
     private struct Tables {
         /// How many readers each body has: none of its segments is deleted before they are gone.
         var readers: [ObjectID: Int] = [:]
-        var sinks: [ObjectID: SinkState] = [:]
+        var sinks: [ObjectIdentifier: SinkState] = [:]
+        /// Which bytes of partial responses are on their way.
+        var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
         /// Entries that are gone for lookups, though the disk could not be told yet.
         var hidden: Set<ObjectID> = []
     }
@@ -112,11 +114,42 @@ final class DiskCore: Sendable {
     }
 
     func sinkBegan(_ sink: SinkState) {
-        self.tables.withLock { $0.sinks[sink.id] = sink }
+        self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = sink }
     }
 
-    func sinkEnded(_ id: ObjectID) {
-        self.tables.withLock { _ = $0.sinks.removeValue(forKey: id) }
+    /// The same for a sink that adds bytes to a response; false, and nothing is done, where another
+    /// one is just about to add some of them.
+    ///
+    /// Segments are written before it is certain that they are wanted. So no two sinks may write
+    /// the same bytes, of which the file could have those of the one that came to nothing. Once a
+    /// sink has posted its last command, what others post comes behind it, and finds what has
+    /// become of it.
+    func additionBegan(_ sink: SinkState, claiming range: Range<UInt64>) -> Bool {
+        self.tables.withLock { tables in
+            let others = tables.claims[sink.id] ?? [:]
+            if others.values.contains(where: { $0.overlaps(range) }) { return false }
+            tables.claims[sink.id, default: [:]][ObjectIdentifier(sink)] = range
+            tables.sinks[ObjectIdentifier(sink)] = sink
+            return true
+        }
+    }
+
+    func sinkEnded(_ sink: SinkState) {
+        self.tables.withLock { tables in
+            tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
+            Self.release(sink, &tables)
+        }
+    }
+
+    /// Lets other sinks add the bytes that this one would have added, or has.
+    func releaseClaim(of sink: SinkState) {
+        self.tables.withLock { Self.release(sink, &$0) }
+    }
+
+    private static func release(_ sink: SinkState, _ tables: inout Tables) {
+        guard var claims = tables.claims[sink.id] else { return }
+        claims.removeValue(forKey: ObjectIdentifier(sink))
+        tables.claims[sink.id] = claims.isEmpty ? nil : claims
     }
 
     /// Takes out all sinks that have not ended.

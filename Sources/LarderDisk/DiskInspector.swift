@@ -13,6 +13,8 @@ package struct InspectedObject: Sendable, Equatable {
     package var bodyLength: UInt64
     /// Pieces of the body on the disk.
     package var segments: UInt32
+    /// Bytes of the body that are there: fewer than its length where the response is partial.
+    package var storedBytes: UInt64
     package var hits: UInt64
     package var lastUsed: Timestamp
 
@@ -23,6 +25,7 @@ package struct InspectedObject: Sendable, Equatable {
         self.trailers = record.trailers
         self.bodyLength = record.bodyLength
         self.segments = record.segmentCount
+        self.storedBytes = record.storedBytes
         self.hits = record.hits
         self.lastUsed = record.lastUsed
     }
@@ -214,16 +217,21 @@ package final class DiskInspector {
 
     // MARK: Bodies
 
-    /// Calls `piece` with the parts of a body in order, each verified before.
+    /// Calls `piece` with the parts of a complete body in order, each verified before.
     ///
-    /// Throws `StoreError` where a part is damaged or was removed meanwhile, and whatever `piece`
-    /// throws. No transaction is open while `piece` runs.
+    /// Throws `StoreError` where a part is damaged or was removed meanwhile, and where the response
+    /// is partial, before the first call; and whatever `piece` throws. No transaction is open while `piece` runs.
     package func readBody(
         of object: InspectedObject, _ piece: (Span<UInt8>) throws -> Void
     ) throws {
+        guard object.head.extent == nil else {
+            throw StoreError(
+                .incomplete, path: self.files.data, cause: "only a part of the body is stored",
+                remedy: "fetch all of it once through the proxy")
+        }
         var index: UInt32 = 0
         while index < object.segments {
-            let end = min(object.segments, index &+ Self.segmentsPerStep)
+            let end = index + min(object.segments - index, Self.segmentsPerStep)
             for part in try self.segments(index..<end, of: object) { try piece(part.span) }
             self.residency.touched(values: Int(clamping: end &- index), bytes: 0)
             index = end
@@ -240,9 +248,14 @@ package final class DiskInspector {
                 let key = SegmentKey(id: object.id, index: index).bytes
                 let length = Segment.payloadLength(of: index, bodyLength: object.bodyLength)
                 let part: [UInt8]?? = try transaction.get(self.schema.segments, key.span) { value in
-                    problem = Segment.damage(
-                        in: value, id: object.id, index: index, length: length)
-                    return problem == nil ? value.array(Segment.headerSize, length) : nil
+                    switch Segment.place(
+                        of: 0..<length, in: value, id: object.id, index: index)
+                    {
+                    case .success(let place): return value.array(place.lowerBound, place.count)
+                    case .failure(let failure):
+                        problem = failure.description
+                        return nil
+                    }
                 }
                 if part == nil { problem = "segment \(index) is not there any more" }
                 guard let part, let part else { break }

@@ -29,20 +29,17 @@ final class DiskReader: BodySource {
     private let core: DiskCore
     private let id: ObjectID
     private let key: CacheKey
-    private let bodyLength: UInt64
     private let end: UInt64
     private let trailers: Fields
     private let state: Mutex<State>
 
-    /// - Parameter bodyLength: of the whole body, or of what of it is written.
+    /// - Parameter range: all of it must be stored, or written by a sink.
     init(
-        core: DiskCore, id: ObjectID, key: CacheKey, bodyLength: UInt64, range: Range<UInt64>,
-        trailers: Fields
+        core: DiskCore, id: ObjectID, key: CacheKey, range: Range<UInt64>, trailers: Fields
     ) {
         self.core = core
         self.id = id
         self.key = key
-        self.bodyLength = bodyLength
         self.end = range.upperBound
         self.trailers = trailers
         self.state = Mutex(State(offset: range.lowerBound))
@@ -110,8 +107,7 @@ final class DiskReader: BodySource {
         let offset = self.state.withLock { $0.isDone ? nil : $0.offset }
         guard let offset else { return }
         let result = self.core.readSegments(
-            of: self.id, key: self.key, bodyLength: self.bodyLength,
-            range: offset..<min(self.end, Self.stepEnd(from: offset)))
+            of: self.id, key: self.key, range: offset..<min(self.end, Self.stepEnd(from: offset)))
         switch result {
         case .success(let pieces):
             self.finishStep(pieces, failure: nil)
@@ -125,8 +121,11 @@ final class DiskReader: BodySource {
         }
     }
 
-    private static func stepEnd(from offset: UInt64) -> UInt64 {
-        Segment.offset(of: Segment.index(of: offset) &+ Self.segmentsPerStep)
+    /// Where a step that begins at `offset` ends, always beyond it.
+    static func stepEnd(from offset: UInt64) -> UInt64 {
+        let (next, overflow) = Segment.index(of: offset).addingReportingOverflow(
+            Self.segmentsPerStep)
+        return overflow ? .max : Segment.offset(of: next)
     }
 
     private func finishStep(_ pieces: [ByteBuffer], failure: BodyFailure?) {

@@ -23,6 +23,7 @@ final class DiskSink: ObjectSink {
 
     func write(_ piece: ByteBuffer) { self.state.write(piece) }
     func commit(trailers: Fields) { self.state.commit(trailers: trailers) }
+    func keep(completeLength: UInt64?) { self.state.keep(completeLength: completeLength) }
     func abandon() { self.state.abandon(.byWriter) }
 
     func reader(from offset: UInt64) -> (any BodySource)? {
@@ -37,9 +38,17 @@ final class DiskSink: ObjectSink {
 ///   └──abandon, refusal, failure─▶ leaving ─▶ ended(.abandoned)
 /// ```
 ///
-/// It cuts the stream into segments. The observer is called by the writer's thread, or by whoever
+/// It cuts the stream into segments, which do not depend on where it begins. The observer is called by the writer's thread, or by whoever
 /// calls the sink when the writer is gone.
 final class SinkState: Sendable {
+    /// What its bytes become.
+    enum Role: Sendable {
+        /// A new response, or a part of one where its head has an extent.
+        case new(StoredHead, replacing: [ObjectID])
+        /// More of a partial response.
+        case addition(completeLength: UInt64?)
+    }
+
     private enum Phase { case open, committing, leaving, ended }
 
     private struct State {
@@ -48,7 +57,9 @@ final class SinkState: Sendable {
         /// Pieces of the segment that is not full yet.
         var pieces: [ByteBuffer] = []
         var length = 0
-        var nextIndex: UInt32 = 0
+        var nextIndex: UInt32
+        /// Where in its cell that segment begins.
+        var cellStart: Int
         /// All bytes that were handed in.
         var received: UInt64 = 0
         /// Bytes in segments that are committed.
@@ -57,30 +68,54 @@ final class SinkState: Sendable {
 
     let id: ObjectID
     let key: CacheKey
-    let head: StoredHead
-    let replacing: [ObjectID]
+    let role: Role
+    /// Where its bytes begin in the representation.
+    let start: UInt64
     private let expected: UInt64?
     let core: DiskCore
     private let state: Mutex<State>
 
+    /// - Parameters:
+    ///   - start: at most the bound of what an object may take.
+    ///   - expected: how many bytes will come, where that is known.
     init(
-        id: ObjectID, key: CacheKey, head: StoredHead, expected: UInt64?, replacing: [ObjectID],
+        id: ObjectID, key: CacheKey, role: Role, start: UInt64 = 0, expected: UInt64?,
         observer: any ObjectSinkObserver, core: DiskCore
     ) {
         self.id = id
         self.key = key
-        self.head = head
+        self.role = role
+        self.start = start
         self.expected = expected
-        self.replacing = replacing
         self.core = core
-        self.state = Mutex(State(observer: observer))
+        let index = Segment.index(of: start)
+        self.state = Mutex(
+            State(
+                observer: observer, nextIndex: index,
+                cellStart: Int(start - Segment.offset(of: index))))
     }
+
+    var isAddition: Bool {
+        if case .addition = self.role { true } else { false }
+    }
+
+    /// Whether its bytes are not all of a representation.
+    private var isPart: Bool {
+        switch self.role {
+        case .new(let head, _): head.extent != nil
+        case .addition: true
+        }
+    }
+
+    /// The segment that it writes first.
+    var firstIndex: UInt32 { Segment.index(of: self.start) }
 
     // MARK: The producer's side
 
     func write(_ piece: ByteBuffer) {
         guard piece.readableBytes > 0 else { return }
-        let limit = min(self.core.configuration.objectLimit, self.expected ?? .max)
+        let room = self.core.configuration.objectLimit
+        let limit = min(room - min(room, self.start), self.expected ?? .max)
         let full: [SegmentDraft]? = self.state.withLock { state in
             guard state.phase == .open else { return [] }
             state.received += UInt64(piece.readableBytes)
@@ -99,11 +134,12 @@ final class SinkState: Sendable {
         var full: [SegmentDraft] = []
         var rest = piece
         while rest.readableBytes > 0 {
-            let count = min(rest.readableBytes, Segment.payloadSize - state.length)
+            let room = Segment.payloadSize - state.cellStart - state.length
+            let count = min(rest.readableBytes, room)
             guard let part = rest.readSlice(length: count) else { break }
             Self.append(part, to: &state.pieces)
             state.length += count
-            if state.length == Segment.payloadSize {
+            if count == room {
                 full.append(Self.takeSegment(&state))
             }
         }
@@ -127,28 +163,52 @@ final class SinkState: Sendable {
 
     private static func takeSegment(_ state: inout State) -> SegmentDraft {
         let draft = SegmentDraft(
-            index: state.nextIndex, pieces: state.pieces, length: state.length)
+            index: state.nextIndex, start: state.cellStart, pieces: state.pieces,
+            length: state.length)
         state.nextIndex &+= 1
+        state.cellStart = 0
         state.pieces = []
         state.length = 0
         return draft
     }
 
     func commit(trailers: Fields) {
-        let draft: ObjectDraft?? = self.state.withLock { state in
-            guard state.phase == .open else { return .some(nil) }
-            if let expected = self.expected, expected != state.received { return nil }
+        // A part may be shorter than it was said to be: what came of it stays.
+        if self.isPart { return self.keep(completeLength: nil) }
+        let isShort = self.state.withLock { state in
+            self.expected.map { $0 != state.received } ?? false
+        }
+        // Never store a body as whole that is shorter than it was said to be.
+        if isShort { return self.abandon(.byWriter) }
+        self.finish(trailers: trailers, isWhole: true, completeLength: nil)
+    }
+
+    func keep(completeLength: UInt64?) {
+        let isEmpty = self.state.withLock { $0.received == 0 }
+        switch self.role {
+        case .addition(let known):
+            self.finish(isWhole: false, completeLength: completeLength ?? known)
+        case .new where isEmpty:
+            self.abandon(.byWriter)
+        case .new(let head, _):
+            let known = head.extent == nil ? self.expected : head.extent?.completeLength
+            self.finish(isWhole: false, completeLength: completeLength ?? known)
+        }
+    }
+
+    private func finish(trailers: Fields = Fields(), isWhole: Bool, completeLength: UInt64?) {
+        let draft: ObjectDraft? = self.state.withLock { state in
+            guard state.phase == .open else { return nil }
             state.phase = .committing
-            let last = state.length > 0 ? Self.takeSegment(&state) : nil
             return ObjectDraft(
-                trailers: trailers, bodyLength: state.received, segmentCount: state.nextIndex,
-                last: last)
+                trailers: trailers, received: state.received, isWhole: isWhole,
+                completeLength: completeLength,
+                last: state.length > 0 ? Self.takeSegment(&state) : nil)
         }
-        guard let draft else {
-            // Never store a body that is shorter than it was said to be.
-            return self.abandon(.byWriter)
+        if let draft {
+            self.post(.commit(self, draft))
+            self.core.releaseClaim(of: self)
         }
-        if let draft { self.post(.commit(self, draft)) }
     }
 
     func abandon(_ reason: SinkAbandonment) {
@@ -158,7 +218,10 @@ final class SinkState: Sendable {
             state.pieces = []
             return true
         }
-        if isFirst { self.post(.abandon(self, reason)) }
+        if isFirst {
+            self.post(.abandon(self, reason))
+            self.core.releaseClaim(of: self)
+        }
     }
 
     private func post(_ command: WriteCommand) {
@@ -180,8 +243,8 @@ final class SinkState: Sendable {
         let written = self.state.withLock { $0.written }
         guard offset <= written else { return nil }
         return DiskReader(
-            core: self.core, id: self.id, key: self.key, bodyLength: written,
-            range: offset..<written, trailers: Fields())
+            core: self.core, id: self.id, key: self.key,
+            range: self.start + offset..<self.start + written, trailers: Fields())
     }
 
     // MARK: The writer's side
@@ -191,7 +254,7 @@ final class SinkState: Sendable {
         self.state.withLock { $0.phase == .open || $0.phase == .committing }
     }
 
-    /// Segments up to `offset` are committed.
+    /// Segments up to `offset`, counted from where it began, are committed.
     func wrote(upTo offset: UInt64) {
         let observer = self.state.withLock { state -> (any ObjectSinkObserver)? in
             guard state.phase != .ended else { return nil }
@@ -209,7 +272,7 @@ final class SinkState: Sendable {
             state.pieces = []
             return state.observer.take()
         }
-        self.core.sinkEnded(self.id)
+        self.core.sinkEnded(self)
         observer?.sinkEnded(outcome)
     }
 }

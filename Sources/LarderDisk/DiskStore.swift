@@ -105,15 +105,47 @@ package final class DiskStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        guard length ?? 0 <= self.core.configuration.objectLimit,
+        guard (head.extent?.bodyLength ?? length ?? 0) <= self.core.configuration.objectLimit,
             key.bytes.count + head.fields.bytes.count + head.varyingFields.bytes.count
-                < Self.recordLimit,
-            self.core.isHealthy(at: self.core.clock()), !self.core.mailbox.look().isClosed
+                + (head.pathAndQuery?.utf8.count ?? 0) < Self.recordLimit,
+            self.mayStore
         else { return nil }
+        var range = 0..<(length ?? 0)
+        if let extent = head.extent {
+            guard extent.ranges.count == 1, let only = extent.ranges.first,
+                length == nil || length == only.upperBound - only.lowerBound
+            else { return nil }
+            range = only
+        }
         let state = SinkState(
-            id: self.core.newID(), key: key, head: head, expected: length, replacing: replacing,
+            id: self.core.newID(), key: key, role: .new(head, replacing: replacing),
+            start: range.lowerBound,
+            expected: head.extent == nil ? length : range.upperBound - range.lowerBound,
             observer: observer, core: self.core)
         self.core.sinkBegan(state)
+        return DiskSink(state: state)
+    }
+
+    private var mayStore: Bool {
+        self.core.isHealthy(at: self.core.clock()) && !self.core.mailbox.look().isClosed
+    }
+
+    /// Whether the response is there and takes the bytes, only the disk knows: the sink ends with
+    /// `.abandoned` where it does not.
+    package func extend(
+        _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
+        completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        let limit = self.core.configuration.objectLimit
+        guard offset <= limit, length ?? 0 <= limit - offset,
+            offset + (length ?? 0) <= completeLength ?? limit, completeLength ?? 0 <= limit,
+            self.mayStore, !self.core.isHidden(id)
+        else { return nil }
+        let state = SinkState(
+            id: id, key: key, role: .addition(completeLength: completeLength), start: offset,
+            expected: length, observer: observer, core: self.core)
+        let claim = offset..<(length.map { offset + $0 } ?? .max)
+        guard self.core.additionBegan(state, claiming: claim) else { return nil }
         return DiskSink(state: state)
     }
 

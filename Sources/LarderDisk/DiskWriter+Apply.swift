@@ -11,24 +11,35 @@ extension DiskWriter {
         attempt.cost += command.bytes + 512
         switch command {
         case .segment(let sink, let draft):
-            guard sink.isWanted else { return }
-            if draft.index == 0 {
-                try transaction.put(
-                    self.core.schema.pending, NumberKey.bytes(sink.id.rawValue).span, Span())
+            guard attempt.isWanted(sink) else { return }
+            if sink.isAddition {
+                guard try self.add(draft, of: sink, &attempt, transaction) != nil else { return }
+            } else {
+                if draft.index == sink.firstIndex {
+                    try transaction.put(
+                        self.core.schema.pending, NumberKey.bytes(sink.id.rawValue).span, Span())
+                }
+                try self.put(draft, of: sink.id, transaction)
             }
-            try self.put(draft, of: sink.id, transaction)
             attempt.hasStored = true
-            attempt.effects.append(.written(sink, Segment.offset(of: draft.index &+ 1)))
+            attempt.effects.append(.written(sink, draft.end - sink.start))
         case .commit(let sink, let draft):
-            guard sink.isWanted else { return }
-            try self.commit(sink, draft, &attempt, transaction)
+            guard attempt.isWanted(sink) else { return }
+            switch sink.role {
+            case .new(let head, let replacing):
+                try self.commit(sink, head, replacing, draft, &attempt, transaction)
+            case .addition:
+                try self.extend(sink, draft, &attempt, transaction)
+            }
             attempt.hasStored = true
         case .abandon(let sink, let reason):
             try self.discardPending(sink.id, &attempt, transaction)
             attempt.effects.append(.ended(sink, .abandoned(reason)))
         case .update(let key, let head):
             guard var record = try self.record(key, transaction) else { return }
+            let extent = record.head.extent
             record.head = head
+            record.head.extent = extent
             try transaction.put(self.core.schema.objects, key.bytes.span, record.encoded().span)
         case .remove(let key, let ids, let completion):
             let keys = try self.objectKeys(of: key, ids, transaction)
@@ -55,34 +66,43 @@ extension DiskWriter {
         try transaction.put(self.core.schema.objects, use.key.bytes.span, record.encoded().span)
     }
 
-    private func put(
+    func put(
         _ draft: SegmentDraft, of id: ObjectID, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         try transaction.put(
             self.core.schema.segments, SegmentKey(id: id, index: draft.index).bytes.span,
             reserving: Segment.headerSize + draft.length
         ) { value in
-            Segment.write(draft.pieces, id: id, index: draft.index, into: &value)
+            Segment.write(
+                draft.pieces, id: id, index: draft.index, start: draft.start, into: &value)
         }
     }
 
     private func commit(
-        _ sink: SinkState, _ draft: ObjectDraft, _ attempt: inout Attempt,
-        _ transaction: borrowing WriteTransaction
+        _ sink: SinkState, _ head: StoredHead, _ replacing: [ObjectID], _ draft: ObjectDraft,
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         let schema = self.core.schema
+        let extent: StoredExtent
+        do throws(SinkAbandonment) {
+            extent = try self.extent(of: sink, draft)
+        } catch {
+            try self.discardPending(sink.id, &attempt, transaction)
+            return attempt.leave(sink, error)
+        }
         if let last = draft.last { try self.put(last, of: sink.id, transaction) }
         try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
-        for id in sink.replacing {
+        for id in replacing {
             try self.remove(self.core.objectKey(id, of: sink.key), &attempt, transaction)
         }
         let key = self.core.objectKey(sink.id, of: sink.key)
-        let record = ObjectRecord(
-            key: sink.key, head: sink.head, trailers: draft.trailers,
-            bodyLength: draft.bodyLength, segmentCount: draft.segmentCount, hits: 0,
-            lastUsed: sink.head.storedTime, sequence: attempt.meta.nextSequence, wasUsed: false)
+        var record = ObjectRecord(
+            key: sink.key, head: head, trailers: draft.trailers, bodyLength: draft.received,
+            segmentCount: 0, hits: 0, lastUsed: head.storedTime,
+            sequence: attempt.meta.nextSequence, wasUsed: false)
+        record.take(extent)
         attempt.meta.nextSequence &+= 1
-        attempt.meta.bodyBytes &+= draft.bodyLength
+        attempt.meta.bodyBytes &+= record.storedBytes
         try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
         try transaction.put(
             schema.queue, NumberKey.bytes(record.sequence).span, key.bytes.span)

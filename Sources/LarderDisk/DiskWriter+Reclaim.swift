@@ -175,7 +175,7 @@ extension DiskWriter {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             return true
         }
-        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.bodyLength)
+        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
         try transaction.delete(schema.queue, NumberKey.bytes(record.sequence).span)
         // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
         // itself: so no transaction frees very many.
@@ -185,9 +185,11 @@ extension DiskWriter {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
         } else if record.segmentCount > 0 {
-            let (count, _) = try self.deleteSegments(
+            let (count, isEnd) = try self.deleteSegments(
                 of: key.id, limit: Self.stepSize, transaction)
             attempt.deletedSegments += count
+            // Additions that came to nothing may have left more than the record knows of.
+            if !isEnd { try transaction.put(schema.garbage, garbageKey.span, Span()) }
         }
         return true
     }
@@ -211,7 +213,7 @@ extension DiskWriter {
                 continue
             }
             let candidate = EvictionCandidate(
-                bodyLength: record.bodyLength, hits: record.hits,
+                bodyLength: record.storedBytes, hits: record.hits,
                 wasUsed: record.wasUsed || self.core.uses.use(of: key.id) != nil,
                 isBeingRead: self.core.isBeingRead(key.id))
             switch policy.judge(candidate, isUrgent: isUrgent) {

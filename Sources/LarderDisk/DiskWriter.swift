@@ -36,6 +36,8 @@ struct DiskWriter {
         var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
         var effects: [Effect] = []
+        /// Sinks that this ends without success.
+        var left: Set<ObjectIdentifier> = []
         /// Invalidations of groups that were written.
         var groups = GroupTable.Unwritten()
     }
@@ -44,6 +46,8 @@ struct DiskWriter {
     enum Effect {
         case written(SinkState, UInt64)
         case ended(SinkState, SinkOutcome)
+        /// What is stored of the response that a sink adds to is not what was written.
+        case damaged(SinkState, String)
         case removed(Int, @Sendable (Int) -> Void)
         case reached(@Sendable () -> Void)
     }
@@ -221,6 +225,8 @@ struct DiskWriter {
             switch effect {
             case .written(let sink, let offset): sink.wrote(upTo: offset)
             case .ended(let sink, let outcome): sink.end(outcome)
+            case .damaged(let sink, let reason):
+                self.core.dropDamaged(sink.id, key: sink.key, reason: reason)
             case .removed(let count, let completion): completion(count)
             case .reached(let completion): completion()
             }

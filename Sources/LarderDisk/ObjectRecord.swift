@@ -9,6 +9,7 @@ enum RecordDamage: String, Error, Sendable, Equatable {
     case checksum = "record has a wrong checksum"
     case lengths = "record's lengths do not add up"
     case fields = "record's fields are malformed"
+    case tail = "record's extent or path is malformed"
 }
 
 /// A stored response without its body, as it lies in `objects`.
@@ -16,8 +17,8 @@ enum RecordDamage: String, Error, Sendable, Equatable {
 /// ```
 ///  0 'L' version flags:2      64 status:2 method:2 reason:2 0:2
 ///  4 checksum:4 (of 8…)       72 key:4 fields:4 varying:4 trailers:4   lengths
-///  8 hits  16 last used       88 segments:4 0:4
-/// 24 place in the queue       96 key, method, reason, fields, varying fields, trailers
+///  8 hits  16 last used       88 segments:4 tail:4
+/// 24 place in the queue       96 key, method, reason, fields, varying fields, trailers, tail
 /// 32 body length
 /// 40 request  48 response  56 stored time
 /// ```
@@ -28,7 +29,9 @@ struct ObjectRecord: Sendable, Equatable {
     var key: CacheKey
     var head: StoredHead
     var trailers: Fields
+    /// Of the whole; for partial content of unknown length, where its last stored byte ends.
     var bodyLength: UInt64
+    /// Cells of the body in which something is stored.
     var segmentCount: UInt32
     var hits: UInt64
     var lastUsed: Timestamp
@@ -55,11 +58,13 @@ struct ObjectRecord: Sendable, Equatable {
         let varyingLength = sections.count - fieldsLength
         FieldsCoding.append(self.trailers, to: &sections)
         let trailersLength = sections.count - fieldsLength - varyingLength
+        let tail = RecordTail(self.head).encoded()
         let method = Array(self.head.method.rawValue.utf8.prefix(Int(UInt16.max)))
         let reason = Array(self.head.reason.utf8.prefix(Int(UInt16.max)))
 
         var out: [UInt8] = []
-        out.reserveCapacity(Self.fixedSize + self.key.bytes.count + sections.count + 64)
+        out.reserveCapacity(
+            Self.fixedSize + self.key.bytes.count + sections.count + tail.count + 64)
         out.append(Self.mark)
         out.append(Self.version)
         out.append(littleEndian: self.flags.rawValue)
@@ -80,11 +85,12 @@ struct ObjectRecord: Sendable, Equatable {
         out.append(littleEndian: UInt32(clamping: varyingLength))
         out.append(littleEndian: UInt32(clamping: trailersLength))
         out.append(littleEndian: self.segmentCount)
-        out.append(littleEndian: UInt32(0))
+        out.append(littleEndian: UInt32(clamping: tail.count))
         out.append(contentsOf: self.key.bytes)
         out.append(contentsOf: method)
         out.append(contentsOf: reason)
         out.append(contentsOf: sections)
+        out.append(contentsOf: tail)
         out.replace(littleEndian: Self.checksum(of: out.span, self.flags.rawValue), at: 4)
         return out
     }
@@ -109,8 +115,11 @@ struct ObjectRecord: Sendable, Equatable {
             let rawFlags: UInt16 = bytes.littleEndian(2),
             let segments: UInt32 = bytes.littleEndian(88)
         else { throw .tooShort }
-        guard Segment.count(of: bodyLength) == segments else { throw .lengths }
         let (head, trailers) = try Self.decodeHead(bytes, keyLength: key.bytes.count)
+        let extent = head.extent
+        guard bodyLength == extent?.bodyLength ?? bodyLength,
+            Self.segmentCount(of: extent, bodyLength: bodyLength) == segments
+        else { throw .lengths }
         return ObjectRecord(
             key: key, head: head, trailers: trailers, bodyLength: bodyLength,
             segmentCount: segments, hits: hits, lastUsed: Timestamp(microseconds: used),
@@ -147,7 +156,10 @@ struct ObjectRecord: Sendable, Equatable {
         let fields = try Self.decodeFields(bytes, &offset, lengthAt: 76)
         let varying = try Self.decodeFields(bytes, &offset, lengthAt: 80)
         let trailers = try Self.decodeFields(bytes, &offset, lengthAt: 84)
-        guard offset == bytes.count else { throw .lengths }
+        guard let tailLength: UInt32 = bytes.littleEndian(92),
+            Int(tailLength) == bytes.count - offset
+        else { throw .lengths }
+        let tail = try RecordTail(bytes.extracting(offset...))
         let head = StoredHead(
             method: Method(rawValue: String(decoding: method, as: UTF8.self)),
             status: StatusCode(status), reason: String(decoding: reason, as: UTF8.self),
@@ -155,7 +167,8 @@ struct ObjectRecord: Sendable, Equatable {
             requestTime: Timestamp(microseconds: request),
             responseTime: Timestamp(microseconds: response),
             storedTime: Timestamp(microseconds: stored),
-            isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated))
+            isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated),
+            extent: tail.extent, pathAndQuery: tail.pathAndQuery)
         return (head, trailers)
     }
 

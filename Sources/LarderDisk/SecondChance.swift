@@ -1,5 +1,6 @@
 /// What is known of a stored response when its turn in the queue has come.
 struct EvictionCandidate: Sendable, Equatable {
+    /// What of its body is stored.
     var bodyLength: UInt64
     var hits: UInt64
     /// Whether it was used since it came to its place in the queue.

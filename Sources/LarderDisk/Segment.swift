@@ -4,13 +4,17 @@ import NIOCore
 /// A piece of a body as it lies in `segments`.
 ///
 /// ```
-/// 0        4        8                                65,520
-/// checksum │ length │ payload ………………………………………………………………│
+/// 0        4        6       8                                65,520
+/// checksum │ length │ start │ payload ………………………………………………………│
 /// ```
+///
+/// A body is cut at fixed places: segment `index` holds what lies in its *cell* of `payloadSize` bytes,
+/// or a part of that which begins at `start` in the cell, where a response is partial. Bytes between
+/// the parts of one cell have no meaning: the record says what is stored.
 ///
 /// LMDB puts a value of this size on pages of its own behind a header of 16 bytes: exactly sixteen
 /// pages, so that the run that one segment leaves is the run that the next one takes, and the file
-/// does not grow under churn. Only the last segment of a body is shorter.
+/// does not grow under churn. Only the last segment of a complete body is shorter.
 enum Segment {
     static let valueSize = 65_520
     static let headerSize = 8
@@ -36,10 +40,21 @@ enum Segment {
         return start >= length ? 0 : Int(min(UInt64(Self.payloadSize), length - start))
     }
 
+    /// What of `range` lies in cell `index`, counted from the beginning of the cell.
+    static func cell(_ index: UInt32, of range: Range<UInt64>) -> Range<Int> {
+        let start = Self.offset(of: index)
+        let part = range.clamped(to: start..<start + UInt64(Self.payloadSize))
+        return Int(part.lowerBound - start)..<Int(part.upperBound - start)
+    }
+
     /// Writes header and payload into `value`, which has exactly the room for both.
+    ///
+    /// - Parameter start: where in the cell the payload begins.
     static func write(
-        _ pieces: [ByteBuffer], id: ObjectID, index: UInt32, into value: inout MutableSpan<UInt8>
+        _ pieces: [ByteBuffer], id: ObjectID, index: UInt32, start: Int = 0,
+        into value: inout MutableSpan<UInt8>
     ) {
+        let start = UInt16(clamping: start)
         let length = value.count - Self.headerSize
         unsafe value.withUnsafeMutableBytes { bytes in
             var offset = Self.headerSize
@@ -59,9 +74,9 @@ enum Segment {
             }
         }
         let sum = Checksum.segment(
-            value.span.extracting(Self.headerSize...), id: id, index: index)
+            value.span.extracting(Self.headerSize...), id: id, index: index, start: start)
         Self.write(sum, at: 0, into: &value)
-        Self.write(UInt32(clamping: length), at: 4, into: &value)
+        Self.write(UInt32(UInt16(clamping: length)) | UInt32(start) << 16, at: 4, into: &value)
     }
 
     private static func write(
@@ -70,20 +85,38 @@ enum Segment {
         for i in 0..<4 { value[offset + i] = UInt8(truncatingIfNeeded: number >> (8 * UInt32(i))) }
     }
 
-    /// Whether `value` is the segment that was written under this key, with a payload of
-    /// `length` bytes; nil means that it is.
-    static func damage(
-        in value: Span<UInt8>, id: ObjectID, index: UInt32, length: Int
-    ) -> String? {
-        guard let sum: UInt32 = value.littleEndian(0), let said: UInt32 = value.littleEndian(4)
-        else {
-            return "segment \(index) is too short"
-        }
-        guard value.count == Self.headerSize + length, Int(said) == length else {
-            return "segment \(index) has a wrong length"
+    /// What a value in `segments` turned out to be.
+    enum Verdict: Sendable, Equatable {
+        /// What was written under this key: that part of its cell.
+        case sound(Range<Int>)
+        case damaged(String)
+    }
+
+    static func verify(_ value: Span<UInt8>, id: ObjectID, index: UInt32) -> Verdict {
+        guard let sum: UInt32 = value.littleEndian(0), let length: UInt16 = value.littleEndian(4),
+            let start: UInt16 = value.littleEndian(6)
+        else { return .damaged("segment \(index) is too short") }
+        let end = Int(start) + Int(length)
+        guard value.count == Self.headerSize + Int(length), end <= Self.payloadSize else {
+            return .damaged("segment \(index) has a wrong length")
         }
         let payload = value.extracting(Self.headerSize...)
-        return Checksum.segment(payload, id: id, index: index) == sum
-            ? nil : "segment \(index) has a wrong checksum"
+        return Checksum.segment(payload, id: id, index: index, start: start) == sum
+            ? .sound(Int(start)..<end) : .damaged("segment \(index) has a wrong checksum")
+    }
+
+    /// Where in `value` the bytes of `wanted`, a part of the cell, lie, once it is found sound.
+    static func place(
+        of wanted: Range<Int>, in value: Span<UInt8>, id: ObjectID, index: UInt32
+    ) -> Result<Range<Int>, SegmentReadFailure> {
+        switch Self.verify(value, id: id, index: index) {
+        case .damaged(let reason): return .failure(.damaged(reason))
+        case .sound(let held):
+            guard held.lowerBound <= wanted.lowerBound, wanted.upperBound <= held.upperBound else {
+                return .failure(.damaged("segment \(index) has a wrong length"))
+            }
+            let from = Self.headerSize + wanted.lowerBound - held.lowerBound
+            return .success(from..<from + wanted.count)
+        }
     }
 }

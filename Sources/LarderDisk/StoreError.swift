@@ -13,6 +13,8 @@ package struct StoreError: Error, Sendable, Equatable {
         case noSpace
         /// The file is damaged, or of a format that this version does not know.
         case damaged
+        /// Only a part of a response is stored.
+        case incomplete
         case invalidConfiguration
         case closed
         case failed

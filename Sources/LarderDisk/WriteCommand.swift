@@ -6,15 +6,24 @@ import NIOCore
 /// A part of a body on its way to the disk: one segment's payload.
 struct SegmentDraft: Sendable {
     var index: UInt32
+    /// Where in its cell it begins.
+    var start: Int
     var pieces: [ByteBuffer]
     var length: Int
+
+    /// Where in the representation it ends.
+    var end: UInt64 { Segment.offset(of: self.index) + UInt64(self.start) + UInt64(self.length) }
 }
 
-/// A stored response that is about to become visible.
+/// A stored response, or what is added to one, that is about to become visible.
 struct ObjectDraft: Sendable {
     var trailers: Fields
-    var bodyLength: UInt64
-    var segmentCount: UInt32
+    /// All bytes that came.
+    var received: UInt64
+    /// Whether they are all of the representation; else the extent says what they are.
+    var isWhole: Bool
+    /// The length of the representation, where it is known of a part.
+    var completeLength: UInt64?
     /// The last segment, where it was not written before.
     var last: SegmentDraft?
 }

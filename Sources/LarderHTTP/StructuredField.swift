@@ -58,6 +58,9 @@ struct StructuredFieldParser {
 
     mutating func dictionary() -> [(key: String, value: StructuredField.Member)]? {
         var members: [(key: String, value: StructuredField.Member)] = []
+        // Where each key stands: a field may hold thousands, and a search for each among all took
+        // the better part of a second.
+        var places: [String: Int] = [:]
         let ok = self.members { parser in
             guard let key = parser.key() else { return false }
             var value = StructuredField.Member.item(.boolean(true))
@@ -67,8 +70,12 @@ struct StructuredFieldParser {
             } else if !parser.parameters() {
                 return false
             }
-            members.removeAll { $0.key == key }
-            members.append((key, value))
+            if let place = places[key] {
+                members[place].value = value
+            } else {
+                places[key] = members.count
+                members.append((key, value))
+            }
             return true
         }
         return ok ? members : nil

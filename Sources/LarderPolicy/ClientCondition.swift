@@ -10,6 +10,8 @@ package enum ClientOutcome: Sendable, Equatable {
     case preconditionFailed
     /// 206 with these bytes.
     case partial(Range<UInt64>)
+    /// 206 with several parts, as `multipart/byteranges` in this order.
+    case parts([Range<UInt64>])
     /// 416: the content has none of the bytes asked for.
     case rangeNotSatisfiable
 }
@@ -26,16 +28,20 @@ package enum ClientCondition {
     package static func evaluate(
         _ request: Request, against head: StoredHead, bodyLength: UInt64
     ) -> ClientOutcome {
+        if self.isUnchanged(request, head) { return .notModified }
+        return self.range(request, head, bodyLength)
+    }
+
+    /// Whether the client's condition says that it has what is stored: 304.
+    static func isUnchanged(_ request: Request, _ head: StoredHead) -> Bool {
         // §13.2.1: preconditions count only where the response would be a success without them.
         guard head.status.isSuccessful, request.method == .get || request.method == .head else {
-            return .full
+            return false
         }
         if let condition = EntityTagCondition(request.fields, name: FieldName(.ifNoneMatch)) {
-            if condition.matchesWeakly(EntityTag(of: head.fields)) { return .notModified }
-        } else if self.isUnmodified(request, head) {
-            return .notModified
+            return condition.matchesWeakly(EntityTag(of: head.fields))
         }
-        return self.range(request, head, bodyLength)
+        return self.isUnmodified(request, head)
     }
 
     /// `If-Modified-Since` (RFC 9110 §13.1.3): a single valid date, not before the modification.
@@ -58,23 +64,26 @@ package enum ClientCondition {
 
     /// RFC 9110 §14.2: `Range` counts for GET only, and where the answer would be 200.
     ///
-    /// A set of several ranges gets the whole, as the RFC always allows.
+    /// A set that costs more than it saves gets the whole, as the RFC always allows.
     private static func range(
         _ request: Request, _ head: StoredHead, _ bodyLength: UInt64
     ) -> ClientOutcome {
         guard request.method == .get, head.status == .ok, let set = RangeSet(of: request.fields),
             self.ifRangeHolds(request, head)
         else { return .full }
-        guard let ranges = set.resolve(length: bodyLength) else { return .rangeNotSatisfiable }
-        guard set.ranges.count == 1, let only = ranges.first, !only.isEmpty else { return .full }
-        return .partial(only)
+        guard let parts = set.parts(length: bodyLength) else { return .full }
+        switch parts.count {
+        case 0: return .rangeNotSatisfiable
+        case 1: return .partial(parts[0])
+        default: return .parts(parts)
+        }
     }
 
     /// `If-Range` (RFC 9110 §13.1.5): strong comparison with the tag, or exactly the
     /// `Last-Modified` where that is a strong validator.
     ///
     /// Absent, it holds.
-    private static func ifRangeHolds(_ request: Request, _ head: StoredHead) -> Bool {
+    static func ifRangeHolds(_ request: Request, _ head: StoredHead) -> Bool {
         let values = request.fields.values(FieldName(.ifRange))
         guard let value = values.first else { return true }
         guard values.count == 1 else { return false }

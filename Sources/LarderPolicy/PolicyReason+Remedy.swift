@@ -12,6 +12,8 @@ extension PolicyReason {
         case .nothingStored: "an answer to the same GET before, one that may be stored"
         case .noMatchingVariant:
             "the same values as before in the fields that Vary names, or an answer without that Vary"
+        case .bytesMissing:
+            "the missing bytes asked for before; under a strong ETag only those are fetched"
         case .conditionForOrigin: "a request without If-Match and If-Unmodified-Since"
         case .onlyIfCached:
             "a stored response that may be used; without only-if-cached the origin would be asked"
@@ -65,7 +67,10 @@ extension PolicyReason {
 
         // What would let the response be stored, and so the next request be answered from it.
         case .interimResponse: "a final response: 1xx are only passed on"
-        case .partialResponse: "a request without Range, whose whole answer is stored"
+        case .partialResponse:
+            "a request without Range or If-Range, whose whole answer is stored, or an ETag that tells "
+                + "what the part belongs to"
+        case .multipartResponse: "a request for one range, or for the whole"
         case .notModifiedResponse:
             "a request without conditions of its own, whose whole answer is stored"
         case .answersCondition: "a request without the condition or range that failed"

@@ -13,6 +13,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case nothingStored = "nothing-stored"
     /// Something is stored, but for other values of the fields that `Vary` names (RFC 9111 §4.1).
     case noMatchingVariant = "no-matching-variant"
+    /// Only a part of the response is stored, and not all that is asked for (RFC 9111 §3.3).
+    case bytesMissing = "bytes-missing"
     /// `If-Match` and `If-Unmodified-Since` are for the origin to judge (RFC 9111 §4.3.2).
     case conditionForOrigin = "condition-for-origin"
     /// The request says `only-if-cached`, and nothing stored may be used (RFC 9111 §5.2.1.7).
@@ -104,8 +106,11 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
 
     /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
     case interimResponse = "interim-response"
-    /// A 206 is not stored yet (RFC 9111 §3.3 leaves it to the cache).
+    /// A 206 that is of no use here: it may lack fields of the whole, or nobody can tell whether it
+    /// belongs to the whole that is stored (RFC 9111 §3.3, §3.4).
     case partialResponse = "partial-response"
+    /// A 206 with several parts (RFC 9110 §15.3.7.2).
+    case multipartResponse = "multipart-byteranges"
     /// A 304 to the client's own condition belongs to nothing stored here (RFC 9111 §4.3.4).
     case notModifiedResponse = "not-modified-response"
     /// A 412 or 416 answers the request's condition or range, which the key does not hold
@@ -176,7 +181,8 @@ extension PolicyReason {
         case .staleIfError: "RFC 5861 §4"
         case .graceOnError: "RFC 9111 §4.2.4"
         case .interimResponse, .statusNeedsExplicit: "RFC 9111 §3"
-        case .partialResponse: "RFC 9111 §3.3"
+        case .bytesMissing, .partialResponse: "RFC 9111 §3.3"
+        case .multipartResponse: "RFC 9110 §15.3.7.2"
         case .notModifiedResponse: "RFC 9111 §4.3.4"
         case .answersCondition: "RFC 9110 §15.5.13, §15.5.17"
         case .responseNoStore: "RFC 9111 §5.2.2.5"

@@ -65,10 +65,10 @@ extension StatusCode {
     }
 
     /// A status whose requirements for caching are implemented here: the final ones of RFC 9110 §15,
-    /// but for 206 and 304, which are not stored.
+    /// but for 304, which is not stored.
     package var isUnderstood: Bool {
         switch self.rawValue {
-        case 200...205, 300...303, 305, 307, 308, 400...411, 413...415, 417, 421, 422, 426,
+        case 200...206, 300...303, 305, 307, 308, 400...411, 413...415, 417, 421, 422, 426,
             500...505:
             true
         default: false

@@ -39,7 +39,7 @@ extension Reuse {
     ) -> ReuseVerdict {
         switch told {
         case .serve, .validate: .fetch(forward: .bypass, because: reason)
-        case .fetch(.uriMiss, _), .fetch(.varyMiss, _), .fetch(.miss, _):
+        case .fetch(.uriMiss, _), .fetch(.varyMiss, _), .fetch(.miss, _), .fetch(.partial, _):
             .fetch(forward: .bypass, because: reason)
         case .fetch, .refuse: told
         }
@@ -51,11 +51,15 @@ extension Reuse {
     }
 
     /// What is stored is used where HTTP would ask the origin first.
-    private static func returning(
+    ///
+    /// What is not there cannot be used: a range that is stored in part only.
+    static func returning(
         _ told: ReuseVerdict, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration, because reason: PolicyReason
     ) -> ReuseVerdict {
         switch told {
+        // What is not there cannot be returned.
+        case .validate(_, .partial, _): return told
         case .validate(let index, _, _):
             guard candidates.indices.contains(index) else { return told }
             let freshness = Freshness.of(

@@ -54,7 +54,7 @@ package enum Reuse {
         if let (forward, reason) = self.outside(request, asked) {
             return .fetch(forward: forward, because: reason)
         }
-        // A 206 would answer only some ranges, and a HEAD has no content: neither is stored today.
+        // A HEAD has no content. A part is stored as one of a 200, never as a 206.
         let usable = candidates.indices.filter {
             candidates[$0].status != .partialContent && candidates[$0].method != .head
         }
@@ -67,7 +67,21 @@ package enum Reuse {
         else {
             return .fetch(forward: .varyMiss, because: .noMatchingVariant)
         }
-        return self.judge(candidates[index], index, asked, now, configuration)
+        let verdict = self.judge(candidates[index], index, asked, now, configuration)
+        return self.covered(verdict, request, candidates[index], index)
+    }
+
+    /// A partial response serves and is validated only for what it has; what it lacks has to be
+    /// asked for, and the answer validates it at the same time.
+    private static func covered(
+        _ verdict: ReuseVerdict, _ request: Request, _ head: StoredHead, _ index: Int
+    ) -> ReuseVerdict {
+        guard head.extent != nil else { return verdict }
+        switch AnswerPlan.make(request, from: head, bodyLength: 0) {
+        case .stored: return verdict
+        case .splice: return .validate(index: index, forward: .partial, because: .bytesMissing)
+        case .uncovered: return .fetch(forward: .partial, because: .bytesMissing)
+        }
     }
 
     /// Why a request is not one that a cache answers at all.

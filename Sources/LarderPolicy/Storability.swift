@@ -23,6 +23,7 @@ package enum Storability {
         let reason =
             self.forbiddenByRequest(request, response, directives, configuration)
             ?? self.forbiddenByStatus(response, directives.control)
+            ?? self.forbiddenByPart(request, response, bodyLength)
             ?? self.forbiddenByDirectives(request, response, directives, configuration)
             ?? self.contradiction(response, bodyLength)
             ?? self.uselessness(request, response, directives, now, configuration)
@@ -73,13 +74,25 @@ package enum Storability {
     ) -> PolicyReason? {
         switch response.status.rawValue {
         case ..<200: return .interimResponse
-        case 206: return .partialResponse
         case 304: return .notModifiedResponse
         case 412, 416: return .answersCondition
         case 428, 429, 431, 511: return .statusNeverStored
         default: break
         }
         return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil
+    }
+
+    /// A 206 is stored where it is one part that says which (§3.3).
+    private static func forbiddenByPart(
+        _ request: Request, _ response: ResponseHead, _ bodyLength: BodyLength
+    ) -> PolicyReason? {
+        guard response.status == .partialContent else { return nil }
+        // The answer to a POST is stored for later GETs, of which it would have to be a part.
+        guard request.method == .get else { return .partialResponse }
+        switch PartialContent.read(response, bodyLength: bodyLength, to: request) {
+        case .part: return nil
+        case .notStorable(let reason): return reason
+        }
     }
 
     private static func forbiddenByDirectives(

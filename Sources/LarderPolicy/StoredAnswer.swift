@@ -2,8 +2,11 @@ package import LarderHTTP
 
 /// The head with which a stored response goes to a client (RFC 9111 §4, §5.1).
 package enum StoredAnswer {
-    /// The head to send: `Age` as it is now, `Date` as the origin gave it, `Content-Range` for a
-    /// part, and no `Content-Length`, which belongs to the framing.
+    /// The head to send.
+    ///
+    /// `Age` is as it is now and `Date` as the origin gave it; a part has its `Content-Range`, and
+    /// `Content-Length` is left to the framing. An answer of several parts lacks its `Content-Type`,
+    /// which names the boundary.
     ///
     /// - Parameters:
     ///   - bodyLength: the length of the whole stored content.
@@ -23,7 +26,14 @@ package enum StoredAnswer {
             var fields = self.fields(of: stored, age, now, isValidated, configuration) {
                 $0 != .contentRange
             }
-            fields.append("Content-Range", ContentRange.bytes(range, of: bodyLength).value)
+            let length = stored.completeLength(bodyLength: bodyLength)
+            fields.append("Content-Range", ContentRange.bytes(range, of: length).value)
+            return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
+        case .parts:
+            // RFC 9110 §15.3.7.2: the content's own type stands in each part, its range too.
+            let fields = self.fields(of: stored, age, now, isValidated, configuration) {
+                $0 != .contentRange && $0 != .contentType
+            }
             return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
         case .notModified:
             let hasTag = EntityTag(of: stored.fields) != nil

@@ -8,12 +8,18 @@ package enum Variance {
         case field(FieldName)
     }
 
+    /// More members than this count as `*`: each is looked for in each request, and no request has
+    /// so many fields.
+    static let memberLimit = 128
+
     /// All members of all `Vary` lines.
     ///
     /// What is no field name counts as `*`: nobody can say what it was meant to vary by.
     static func varies(_ fields: Fields) -> [Member] {
         guard fields.has(.vary) else { return [] }
-        return fields.members(FieldName(.vary)).map { member in
+        let members = fields.members(FieldName(.vary))
+        guard members.count <= self.memberLimit else { return [.any] }
+        return members.map { member in
             guard member.isToken, !member.elementsEqual([UInt8(ascii: "*")]) else { return .any }
             return .field(FieldName(String(decoding: member, as: UTF8.self)))
         }

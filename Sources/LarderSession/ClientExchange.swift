@@ -20,11 +20,11 @@ final class ClientExchange: Exchange {
 
     let session: Session
     let request: Request
-    private let body: (any BodySource)?
+    let body: (any BodySource)?
     private let client: any ExchangeClient
     /// What the session was told when the exchange began, for its URI.
     let configuration: SessionConfiguration
-    private let cachePolicy: RequestCachePolicy
+    let cachePolicy: RequestCachePolicy
     let key: CacheKey
     /// The table of fillings, as it was before the store was asked.
     private let era: UInt64
@@ -81,7 +81,7 @@ final class ClientExchange: Exchange {
         }
     }
 
-    private var policy: PolicyConfiguration { self.configuration.policy }
+    var policy: PolicyConfiguration { self.configuration.policy }
 
     // MARK: Deciding
 
@@ -98,6 +98,9 @@ final class ClientExchange: Exchange {
         case .serve(let index, let freshness, let stale, let revalidates):
             guard objects.indices.contains(index) else {
                 return self.fetch(objects, nil, .miss, because: nil)
+            }
+            guard self.covers(objects[index]) else {
+                return self.fetch(objects, index, .partial, because: .bytesMissing)
             }
             let spoke =
                 stale
@@ -159,7 +162,8 @@ final class ClientExchange: Exchange {
             state.reason = reason
             state.stored = objects
         }
-        guard self.isCollapsible(forward) else {
+        // What is missing for one client need not be what is missing for another.
+        guard self.isCollapsible(forward), self.splicing(objects, validating) == nil else {
             return self.lead(objects, validating, isEntered: false)
         }
         let mine = Filling(key: self.key, window: self.configuration.window)
@@ -181,13 +185,19 @@ final class ClientExchange: Exchange {
         // A filling that others may have joined is fetched for, whoever has left.
         guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
+        let splicing = self.splicing(objects, validating)
+        // A part that lacks what is asked for and cannot be completed is not worth validating.
+        let covers =
+            validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
         Fetch(
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
-                neighbours: self.state.withLock { $0.neighbours }, validating: validating,
-                client: self.client, isEntered: isEntered,
-                asksForVariants: self.asksForVariants(validating), cachePolicy: self.cachePolicy),
+                neighbours: self.state.withLock { $0.neighbours },
+                validating: splicing == nil && covers ? validating : nil, client: self.client,
+                isEntered: isEntered, cachePolicy: self.cachePolicy,
+                asksForVariants: splicing == nil && self.asksForVariants(validating),
+                splicing: splicing),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.
@@ -248,16 +258,18 @@ final class ClientExchange: Exchange {
     ) {
         var status = status
         status.key = self.shownKey
-        let stored = StoredExchangeAnswer.make(
-            object, for: self.request, now: now, status: status, isValidated: isValidated,
-            configuration: self.configuration)
+        guard
+            let stored = StoredExchangeAnswer.make(
+                object, for: self.request, now: now, status: status, isValidated: isValidated,
+                configuration: self.configuration)
+        else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
         self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.note(stored.answer, at: now, because: reason, storage: nil)
         self.answer(stored.answer)
     }
 
-    private func answer(_ answer: Answer) {
+    func answer(_ answer: Answer) {
         var source: (any BodySource)?
         if case .source(let body) = answer.body { source = body }
         guard self.state.withLock({ $0.machine.answer(with: source) }) else {
@@ -277,7 +289,7 @@ final class ClientExchange: Exchange {
 
 extension ClientExchange {
     /// The key as `Cache-Status` shows it; nil where it is not to be shown.
-    private var shownKey: String? {
+    var shownKey: String? {
         guard self.configuration.showsCacheKey else { return nil }
         let parts = self.key.parts
         return "\(parts.method) \(parts.uri)"
@@ -300,8 +312,19 @@ extension ClientExchange: FillingWaiter {
             }
             self.relay(
                 response, reader: reader, leads: leads, forward: forward, because: asked)
+        case .spliced(let spliced):
+            guard leads, let reader else {
+                reader?.cancel()
+                return self.fetchAlone()
+            }
+            self.splice(spliced, reader: reader, forward: forward, because: asked)
         case .stored(let object, let validated, let status, let reason):
             guard leads || self.isServed(by: object.head) else { return self.fetchAlone() }
+            guard self.covers(object) else {
+                // Another one than was asked about: as if nothing were stored.
+                let objects = self.state.withLock { $0.stored }
+                return self.lead(objects, nil, isEntered: false)
+            }
             let now = self.session.clock.now()
             let freshness = Freshness.of(object.head, at: now, configuration: self.policy)
             if validated {

@@ -15,6 +15,7 @@ extension Fetch {
         }
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
+            self.covers(object),
             let reason = StaleOnError.permits(
                 object.head, request: self.order.request, now: now, configuration: self.policy,
                 policy: self.order.cachePolicy)
@@ -77,7 +78,12 @@ extension Fetch {
             configuration: self.policy)
         var shared: StoredHead?
         var reason: PolicyReason?
+        var sink: (any ObjectSink)?
+        self.expect(bodyLength, of: head.status)
+        self.noteResumption(head, bodyLength)
         switch verdict {
+        case .storable where head.status == .partialContent:
+            (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
             let stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
@@ -86,13 +92,13 @@ extension Fetch {
                 reason = .keepsStored
             } else {
                 reason = self.policy.ruleEffects(on: stored, request: request).first?.reason
+                let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
                 shared = stored
+                sink = self.beginStoring(stored, length: known, among: self.order.stored)
             }
         case .notStorable(let because): reason = because
         }
         if let reason { self.session.live.reasons.add(reason) }
-        self.expect(bodyLength, of: head.status)
-        let sink = shared.flatMap { self.beginStoring($0, length: bodyLength) }
         self.filling.settle(
             .response(
                 Filling.Response(
@@ -100,10 +106,32 @@ extension Fetch {
                     announcedLength: ForwardedHead.announcedLength(head, bodyLength),
                     shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
             sink: sink)
-        // It may have ended before the filling had it.
-        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         self.noteSharing(shared != nil, now: now)
+        self.afterSettling()
+    }
+
+    /// What may have happened before the filling had what it was settled with.
+    func afterSettling() {
+        if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         if self.filling.bytesSinceDeserted != nil { self.deserted() }
+    }
+
+    /// How the body would be gone on with where it breaks off, and whether what came of it stays.
+    private func noteResumption(_ head: ResponseHead, _ bodyLength: BodyLength) {
+        let resumption = Resumption(head, bodyLength: bodyLength, to: self.order.request)
+        var isKept = false
+        if head.status == .ok || head.status == .partialContent,
+            let validator = StrongValidator(of: head.fields)
+        {
+            // The beginning of what is stored whole already must not take its place.
+            isKept = !self.order.stored.contains {
+                $0.head.extent == nil && validator.matches($0.head.fields)
+            }
+        }
+        self.state.withLock { state in
+            state.resumption = resumption
+            state.isKept = isKept
+        }
     }
 
     /// A failure that only the settings would keep must not take the place of what is stored: stale as
@@ -115,7 +143,7 @@ extension Fetch {
         ).source == .negative
     }
 
-    private func expect(_ length: BodyLength, of status: StatusCode) {
+    func expect(_ length: BodyLength, of status: StatusCode) {
         let isBodyless =
             self.order.request.method == .head || status.forbidsContent || length == .none
             || length == .known(0)
@@ -131,8 +159,13 @@ extension Fetch {
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy) {
             var object = object
+            // Of a part whose length nobody knows the HEAD's own word cannot be wrong.
+            let told = head.fields.first(FieldName(.contentLength)).flatMap {
+                UInt64(exactDigits: $0)
+            }
+            let length = object.head.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
-                ofHead: head, on: object.head, bodyLength: object.bodyLength)
+                ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength)
             {
             case .freshens:
                 object.head = Validation.freshen(

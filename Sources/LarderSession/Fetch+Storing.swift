@@ -50,19 +50,29 @@ extension Fetch {
     }
 
     /// Begins to store a response whose head has just come.
-    func beginStoring(_ head: StoredHead, length: BodyLength) -> (any ObjectSink)? {
-        let known: UInt64? = if case .known(let bytes) = length { bytes } else { nil }
+    ///
+    /// - Parameter stored: what lies under the request's key by now.
+    func beginStoring(
+        _ head: StoredHead, length: UInt64?, among stored: [StoredObject]
+    ) -> (any ObjectSink)? {
         let (key, head) = Storability.place(
             head, for: self.order.request, partition: self.session.partition,
             configuration: self.policy)
-        let ids = self.replaced(by: head, under: key)
-        let removals = self.state.withLock { state in
+        let ids = self.replaced(by: head, under: key, among: stored)
+        let removals = self.state.withLock { $0.removals }
+        return self.storing {
+            self.session.store.store(
+                head, for: key, length: length, replacing: ids, begun: removals, observer: self)
+        }
+    }
+
+    /// Begins the store's part; it may end before it is known to have begun.
+    func storing(_ begin: () -> (any ObjectSink)?) -> (any ObjectSink)? {
+        self.state.withLock { state in
             state.sinkIsOver = false
             state.isRelayingStored = true
-            return state.removals
         }
-        let sink = self.session.store.store(
-            head, for: key, length: known, replacing: ids, begun: removals, observer: self)
+        let sink = begin()
         if sink == nil {
             self.state.withLock { state in
                 state.sinkIsOver = true
@@ -74,8 +84,10 @@ extension Fetch {
 
     /// Whose place a new response takes: those that its request would have selected, and where
     /// responses to several queries lie, the oldest beyond the bound.
-    private func replaced(by head: StoredHead, under key: CacheKey) -> [ObjectID] {
-        let stored = self.order.stored.filter { $0.key == key }
+    private func replaced(
+        by head: StoredHead, under key: CacheKey, among stored: [StoredObject]
+    ) -> [ObjectID] {
+        let stored = stored.filter { $0.key == key }
         var ids = Variance.replaced(
             by: head, among: stored.map(\.head), configuration: self.policy
         ).map { stored[$0].id }

@@ -27,11 +27,21 @@ final class Fetch: Sendable {
         var isEntered: Bool
         /// Made for the store, not for a client: nobody's leaving ends it.
         var isBackground = false
+        /// Of the client.
+        var cachePolicy = RequestCachePolicy.useProtocol
         /// Nothing stored is selected by the request: the origin is asked whether another variant
         /// would do (RFC 9111 §4.1).
         var asksForVariants = false
-        /// Of the client.
-        var cachePolicy = RequestCachePolicy.useProtocol
+        /// The answer is to be put together from what is stored and what this fetch brings.
+        var splicing: Splicing?
+    }
+
+    /// What is missing from a stored response.
+    struct Splicing: Sendable {
+        var splice: Splice
+        var object: StoredObject
+        /// The client has a part of the answer already.
+        var hasBegun = false
     }
 
     struct State: ~Copyable {
@@ -53,17 +63,31 @@ final class Fetch: Sendable {
         var isRelayingStored = false
         var announced: BodyLength = .unknown
         var patience: (any TimerToken)?
+        /// The request under way is the one for missing bytes.
+        var asksForGap = false
+        /// The bytes go to a client between others.
+        var isSpliced = false
+        /// How much content there must be, where only the content itself can show that.
+        var counted: UInt64?
+        /// A body that breaks off stays in the store as the part that it is.
+        var isKept = false
+        /// How the rest of the body could be asked for.
+        var resumption: Resumption?
+        var resumptions = 0
+        /// The request for the rest.
+        var asked: Request?
+        var brokenOff: UpstreamFailure?
     }
 
     let session: Session
     let order: Order
     let filling: Filling
+    /// What the session was told when the fetch began, for its URI.
+    let policy: PolicyConfiguration
     /// The indices of what is stored that the request selects by `Vary`.
     let matching: [Int]
     /// The request with conditions of the cache's own; nil: it goes as it came.
     let conditional: Request?
-    /// What the session was told when the fetch began, for its URI.
-    let policy: PolicyConfiguration
     let state: Mutex<State>
 
     init(session: Session, order: Order, filling: Filling) {
@@ -80,6 +104,7 @@ final class Fetch: Sendable {
         self.conditional =
             order.validating != nil || order.asksForVariants
             ? Validation.conditionalRequest(order.request, validating: heads, matching: matching)
+                .map { Validation.keepingRange($0, of: order.request) }
             : nil
         self.state = Mutex(State(machine: FetchMachine(validating: self.conditional != nil)))
     }
@@ -89,7 +114,12 @@ final class Fetch: Sendable {
     func start() {
         self.session.live.openFetches.add()
         self.filling.begin(control: self)
-        self.send(self.conditional ?? self.order.request)
+        var request = self.conditional ?? self.order.request
+        if let splicing = self.order.splicing {
+            request = splicing.splice.request(request)
+            self.state.withLock { $0.asksForGap = true }
+        }
+        self.send(request)
     }
 
     func send(_ request: Request) {
@@ -116,16 +146,16 @@ final class Fetch: Sendable {
         }
     }
 
-    /// Stops the fetch where it is, unless a client has come meanwhile; what was stored of it is
-    /// dropped.
+    /// Stops the fetch where it is, unless a client has come meanwhile; what came of it stays in the
+    /// store as a part, or is dropped.
     ///
     /// - Returns: whether it did.
     @discardableResult
     private func cancel() -> Bool {
         guard let ended = self.filling.endDeserted() else { return false }
-        _ = self.state.withLock { $0.machine.failed(staleAllowed: false) }
+        self.state.withLock { $0.machine.cancel() }
         self.cancelUpstream()
-        ended.sink?.abandon()
+        self.keepOrAbandon(ended.sink, received: self.filling.bytesReceived)
         self.upstreamEnded()
         return true
     }
@@ -176,10 +206,12 @@ extension Fetch: UpstreamReceiver {
         let isForClient =
             isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
         let standIn = StaleOnError.isFailure(head.status) ? self.standIn(at: now) : nil
+        let fit = self.fit(head, bodyLength)
+        let continues = self.continues(head, bodyLength)
         let action = self.state.withLock { state in
             state.machine.headReceived(
                 head.status, selects: !selected.isEmpty, isForClient: isForClient,
-                staleAllowed: standIn != nil)
+                staleAllowed: standIn != nil, fit: fit, continues: continues)
         }
         switch action {
         case .freshen: self.freshen(with: head, indices: selected, now: now)
@@ -189,7 +221,15 @@ extension Fetch: UpstreamReceiver {
             }
         case .repeatUnconditionally:
             self.state.withLock { $0.upstream.take() }?.cancel()
-            self.send(Validation.unconditional(self.order.request))
+            let request = self.order.request
+            self.send(Validation.keepingRange(Validation.unconditional(request), of: request))
+        case .repeatAsAsked: self.repeatAsAsked()
+        case .splice:
+            self.splice(
+                head, bodyLength: bodyLength, origin: connection.remoteAddress, now: now)
+        case .breakSplice: self.breakSplice()
+        case .continueBody: self.continueBody()
+        case .breakOff: self.abandonRest()
         case .relay:
             self.relay(
                 head, bodyLength: bodyLength, origin: connection.remoteAddress, now: now)
@@ -200,6 +240,7 @@ extension Fetch: UpstreamReceiver {
 
     func upstream(piece: ByteBuffer) -> UpstreamDemand {
         guard self.state.withLock({ $0.machine.isRelaying }) else { return .more }
+        guard self.isWithinLength(piece) else { return .pause }
         self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
         let demand = self.filling.received(piece)
         if !self.order.isBackground, let extra = self.filling.bytesSinceDeserted,
@@ -211,16 +252,29 @@ extension Fetch: UpstreamReceiver {
     }
 
     func upstream(finished trailers: Fields) {
+        let isCounted = self.isCounted
+        if !isCounted, self.state.withLock({ $0.isSpliced || $0.resumptions > 0 }) {
+            return self.upstream(
+                failed: UpstreamFailure(
+                    .httpResponseIncomplete, detail: "less content than Content-Range says"))
+        }
         guard self.state.withLock({ $0.machine.finished() }) else { return }
         // Into the store first: a client that hears of the end may ask again at once.
-        self.filling.writingSink?.commit(trailers: trailers)
+        if isCounted {
+            self.filling.writingSink?.commit(trailers: trailers)
+        } else {
+            self.filling.writingSink?.abandon()
+        }
         _ = self.filling.finished(.complete(trailers))
         self.upstreamEnded()
     }
 
     func upstream(failed failure: UpstreamFailure) {
         let standIn = failure.party == .client ? nil : self.standIn(at: self.session.clock.now())
-        let action = self.state.withLock { $0.machine.failed(staleAllowed: standIn != nil) }
+        let mayResume = self.mayResume(after: failure)
+        let action = self.state.withLock {
+            $0.machine.failed(staleAllowed: standIn != nil, mayResume: mayResume)
+        }
         switch action {
         case .serveStale:
             if let (object, reason) = standIn {
@@ -231,9 +285,8 @@ extension Fetch: UpstreamReceiver {
             self.filling.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))
             self.upstreamEnded()
-        case .breakOff:
-            self.filling.finished(.failed(.upstream(failure)))?.abandon()
-            self.upstreamEnded()
+        case .resume: self.resumeBody(after: failure)
+        case .breakOff: self.breakOff(.upstream(failure))
         case .nothing: break
         }
     }

@@ -29,10 +29,24 @@ final class Filling: Sendable {
         var origin: String
     }
 
+    /// An answer from a stored response and from bytes that are on their way in.
+    struct Spliced: Sendable {
+        /// The stored response, its head combined with the new one.
+        var object: StoredObject
+        var answer: Splice.Answer
+        /// Of the response that brings the missing bytes.
+        var status: StatusCode
+        /// What arrives goes into the store.
+        var isStored: Bool
+        var origin: String
+    }
+
     /// What a fetch has come to, as far as those who wait for a head are concerned.
     enum Outcome: Sendable {
         /// The origin's own answer; the body is in the filling.
         case response(Response)
+        /// A stored response, and what the fetch brings of the bytes that it lacks.
+        case spliced(Spliced)
         /// A stored response: validated, or stale and allowed because the origin failed.
         case stored(StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?)
         case failed(ExchangeFailure)
@@ -112,7 +126,7 @@ final class Filling: Sendable {
                 state.desertedAt = nil
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
-            case .stored?, .failed?:
+            case .spliced?, .stored?, .failed?:
                 return .tooLate
             }
         }
@@ -167,10 +181,15 @@ final class Filling: Sendable {
             if let sink { state.body.begin(sink: sink, readsBack: readsBack) }
             let waiters = state.waiters
             state.waiters = []
-            guard case .response(let response) = outcome else { return waiters.map { ($0, nil) } }
-            if response.shared == nil { state.body.becomesUnshared() }
+            let isShared: Bool
+            switch outcome {
+            case .response(let response): isShared = response.shared != nil
+            case .spliced: isShared = false
+            case .stored, .failed: return waiters.map { ($0, nil) }
+            }
+            if !isShared { state.body.becomesUnshared() }
             return waiters.map { waiter in
-                guard response.shared != nil || waiter.leads else { return (waiter, nil) }
+                guard isShared || waiter.leads else { return (waiter, nil) }
                 return (waiter, FillingReader(filling: self, id: state.body.addReader()))
             }
         }

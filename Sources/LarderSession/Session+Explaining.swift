@@ -13,9 +13,10 @@ extension Session {
 
     /// Explains what would happen to a request now; asks no origin, and uses nothing up.
     ///
-    /// - Parameter completion: called once, here or on a thread of the store's; must not block.
+    /// - Parameter completion: gets the explanation, and the lengths of the contents that are stored;
+    ///   called once, here or on a thread of the store's; must not block.
     package func explain(
-        _ request: Request, _ completion: @escaping @Sendable (Explanation) -> Void
+        _ request: Request, _ completion: @escaping @Sendable (Explanation, [UInt64]) -> Void
     ) {
         let now = self.clock.now()
         let configuration = self.configuration
@@ -23,11 +24,11 @@ extension Session {
         let cachePolicy = configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
         let explain = { @Sendable (objects: [StoredObject]) in
-            completion(
-                Explanation(
-                    request: request, candidates: objects.map(\.head),
-                    bodyLengths: objects.map(\.bodyLength), now: now, configuration: policy,
-                    policy: cachePolicy))
+            let lengths = objects.map(\.bodyLength)
+            let explanation = Explanation(
+                request: request, candidates: objects.map(\.head), bodyLengths: lengths, now: now,
+                configuration: policy, policy: cachePolicy)
+            completion(explanation, lengths)
         }
         self.find(key, for: request.uri) { exact in
             let verdict = Reuse.decide(

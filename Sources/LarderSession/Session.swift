@@ -132,7 +132,12 @@ package final class Session: ExchangeSession {
     func revalidate(
         _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int, era: UInt64
     ) {
-        var request = Validation.unconditional(request)
+        guard objects.indices.contains(index) else { return }
+        let whole = Validation.unconditional(request)
+        // Of what is stored in part no more is fetched than somebody asked for.
+        var request =
+            objects[index].head.extent == nil
+            ? whole : Validation.keepingRange(whole, of: request)
         request.method = .get
         let mine = Filling(key: key, window: self.configuration.window)
         let place = self.fillings.find(key, or: { mine }, at: self.clock.now(), era: era)

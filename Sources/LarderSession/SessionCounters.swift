@@ -24,6 +24,11 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     package var storesTooSlow: UInt64 = 0
     /// Fetches made in the background to refresh what was served stale.
     package var backgroundFetches: UInt64 = 0
+    /// Fetches of bytes that were missing from what is stored.
+    package var gapFetches: UInt64 = 0
+    /// Bodies that broke off and were gone on with, and those of which a part was kept.
+    package var bodiesResumed: UInt64 = 0
+    package var partsKept: UInt64 = 0
     /// Body bytes received from origins, and announced to clients from the store.
     package var bytesFromOrigins: UInt64 = 0
     package var bytesFromStore: UInt64 = 0
@@ -49,6 +54,9 @@ package struct SessionCounters: Sendable, Equatable, Codable {
         sum.storesAbandoned &+= b.storesAbandoned
         sum.storesTooSlow &+= b.storesTooSlow
         sum.backgroundFetches &+= b.backgroundFetches
+        sum.gapFetches &+= b.gapFetches
+        sum.bodiesResumed &+= b.bodiesResumed
+        sum.partsKept &+= b.partsKept
         sum.bytesFromOrigins &+= b.bytesFromOrigins
         sum.bytesFromStore &+= b.bytesFromStore
         sum.openExchanges &+= b.openExchanges
@@ -87,6 +95,9 @@ struct LiveCounters: ~Copyable, Sendable {
     let storesAbandoned = Counter()
     let storesTooSlow = Counter()
     let backgroundFetches = Counter()
+    let gapFetches = Counter()
+    let bodiesResumed = Counter()
+    let partsKept = Counter()
     let bytesFromOrigins = Counter()
     let bytesFromStore = Counter()
     let openExchanges = Counter()
@@ -107,6 +118,9 @@ struct LiveCounters: ~Copyable, Sendable {
         now.storesAbandoned = self.storesAbandoned.current
         now.storesTooSlow = self.storesTooSlow.current
         now.backgroundFetches = self.backgroundFetches.current
+        now.gapFetches = self.gapFetches.current
+        now.bodiesResumed = self.bodiesResumed.current
+        now.partsKept = self.partsKept.current
         now.bytesFromOrigins = self.bytesFromOrigins.current
         now.bytesFromStore = self.bytesFromStore.current
         now.openExchanges = self.openExchanges.current

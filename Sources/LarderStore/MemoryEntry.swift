@@ -51,9 +51,16 @@ enum MemoryCost {
     /// is for one evicted entry that is remembered for each one held.
     static let perEntry: UInt64 = 768
 
+    /// Of each part of a partial body: its place, its range, and the storage object of its bytes.
+    static let perPart: UInt64 = 128
+
     static func of(_ object: StoredObject) -> UInt64 {
         var bytes = Self.perEntry
-        bytes += object.body.resident.map { Self.of($0) } ?? 0
+        if let body = object.body.resident {
+            bytes += Self.of(body)
+        } else if let parts = object.body as? MemoryParts {
+            bytes += parts.buffers.reduce(0) { $0 + Self.of($1) + Self.perPart }
+        }
         bytes += UInt64(object.key.bytes.capacity)
         bytes += UInt64(object.head.reason.utf8.count)
         bytes += Self.of(object.head.fields)

@@ -130,18 +130,35 @@ struct MemoryShard: Sendable {
         return self.takeOut(slot)
     }
 
-    /// Replaces the head of an entry; what it was before.
+    /// Replaces the head of an entry, but for its extent; what it was before.
     mutating func update(_ id: ObjectID, of key: HashedKey, head: StoredHead) -> MemoryEntry? {
         guard let slot = self.slot(of: id, key), let old = self.entries[slot.index] else {
             return nil
         }
-        var entry = old
-        entry.object.head = head
-        self.entries[slot.index] = entry
-        self.order(key)
-        self.policy.resize(slot, to: MemoryCost.of(entry.object), victims: &self.victims)
-        self.settleVictims()
+        var object = old.object
+        object.head = head
+        object.head.extent = old.object.head.extent
+        self.put(object, slot, key)
         return old
+    }
+
+    /// Puts an object in the place of its former self; false where it has become larger than this
+    /// part, or is not there.
+    mutating func replace(
+        _ id: ObjectID, of key: HashedKey, with object: StoredObject
+    ) -> Bool {
+        guard let slot = self.slot(of: id, key),
+            MemoryCost.of(object) <= self.policy.capacity.bytes
+        else { return false }
+        self.put(object, slot, key)
+        return true
+    }
+
+    private mutating func put(_ object: StoredObject, _ slot: Slot, _ key: HashedKey) {
+        self.entries[slot.index]?.object = object
+        self.order(key)
+        self.policy.resize(slot, to: MemoryCost.of(object), victims: &self.victims)
+        self.settleVictims()
     }
 
     /// Notes a use; the entry as it is now.

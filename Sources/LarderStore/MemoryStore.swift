@@ -232,10 +232,15 @@ package final class MemoryStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
+        if let extent = head.extent {
+            return self.storePart(
+                head, extent, for: key, length: length, replacing: replacing, begun: begun,
+                observer: observer)
+        }
         guard self.mayTake(length) else { return nil }
         return MemorySink(
-            self, head, HashedKey(key), length: length, replacing: replacing, begun: begun,
-            observer)
+            self, .new(head, replacing: replacing), HashedKey(key), start: 0, length: length,
+            begun: begun, observer)
     }
 
     /// Whether a body of this length, or of unknown length, may be kept.

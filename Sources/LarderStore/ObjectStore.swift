@@ -105,7 +105,9 @@ package protocol ObjectStore: AnyObject, Sendable {
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
     /// Begins to store a response. nil: not here (too large, no room, store broken).
     ///
-    /// Where `head.extent` is set, it names one range, and the bytes written are those of that range.
+    /// Where `head.extent` is set, it names one range, and the bytes written are those of that
+    /// range; offsets that the sink tells and is asked for count from its beginning. Trailers of a
+    /// part are not kept.
     ///
     /// - Parameters:
     ///   - length: the body's length where it is known.
@@ -131,8 +133,9 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// gone, complete by now, or would become too large).
     ///
     /// What is added becomes visible when the sink commits or keeps: the extent grows by it, and is
-    /// dropped (nil) once nothing is missing. Bytes that are there already may be written again; they
-    /// must be the same.
+    /// dropped (nil) once nothing is missing. Bytes that are there already may be written again; where
+    /// they are not the same, the sink ends with `.abandoned(.contradictory)`. Offsets that it tells
+    /// and is asked for count from `offset`.
     ///
     /// - Parameters:
     ///   - length: how many bytes will come, where that is known.
@@ -219,7 +222,11 @@ package protocol ObjectSink: AnyObject, Sendable {
     func write(_ piece: ByteBuffer)
     /// The body is whole: make the response visible.
     func commit(trailers: Fields)
-    /// The body broke off: what came of it stays, as partial content.
+    /// The body broke off: what came of it stays, as partial content; as `abandon` where nothing
+    /// came of a new response.
+    ///
+    /// What came is complete where it makes `completeLength`. For a whole response that is the length
+    /// that `store` was given, where none is given here.
     ///
     /// - Parameter completeLength: the length of the whole representation, where it is known.
     func keep(completeLength: UInt64?)
@@ -241,7 +248,7 @@ package enum SinkOutcome: Sendable, Equatable {
 }
 
 /// Why a response that was being stored was not stored in the end.
-package enum SinkAbandonment: String, Sendable, Equatable, CaseIterable {
+package enum SinkAbandonment: String, Error, Sendable, Equatable, CaseIterable {
     case byWriter = "abandoned"
     case tooLarge = "too-large"
     case noSpace = "no-space"
@@ -250,6 +257,10 @@ package enum SinkAbandonment: String, Sendable, Equatable, CaseIterable {
     case closing = "store-closing"
     /// Its key was removed after the response had been asked for.
     case removed = "removed-meanwhile"
+    /// The bytes to be added, or the length they came with, do not fit what is stored.
+    case contradictory = "contradicts-stored"
+    /// It would have too many ranges.
+    case tooScattered = "too-many-ranges"
 }
 
 /// Hears how a sink gets on.

@@ -18,6 +18,8 @@ final class TieredSink: ObjectSink {
 
     func commit(trailers: Fields) { self.core.commit(trailers: trailers) }
 
+    func keep(completeLength: UInt64?) { self.core.keep(completeLength: completeLength) }
+
     func abandon() { self.core.abandon() }
 
     func reader(from offset: UInt64) -> (any BodySource)? { self.core.reader(from: offset) }

@@ -85,6 +85,29 @@ final class TieredSinkCore: ObjectSinkObserver {
         }
         guard isFirst else { return }
         let body = collects ? self.body?.finish() : nil
+        self.place(body, trailers: trailers, landing: hasLower) { $0.commit(trailers: trailers) }
+    }
+
+    /// The body broke off: the lower tier alone keeps partial content.
+    func keep(completeLength: UInt64?) {
+        let (isFirst, hasLower) = self.guarded.withLock { guarded in
+            let isFirst = guarded.state.isOpen
+            if isFirst { guarded.state.committed() }
+            return (isFirst, guarded.state.isLowerOpen)
+        }
+        guard isFirst else { return }
+        guard hasLower else { return self.abandon(because: .byWriter) }
+        self.place(nil, trailers: Fields(), landing: true) {
+            $0.keep(completeLength: completeLength)
+        }
+    }
+
+    /// Makes the response visible in memory where it has a body there, and hands it to the lower
+    /// tier, which `ends` with it.
+    private func place(
+        _ body: ByteBuffer?, trailers: Fields, landing hasLower: Bool,
+        _ ends: (any ObjectSink) -> Void
+    ) {
         let placing = self.store.place(
             self.response, body: body, trailers: trailers, landing: hasLower)
         switch placing {
@@ -102,7 +125,7 @@ final class TieredSinkCore: ObjectSinkObserver {
                 // It gave up between our two looks: it cannot have shown anything.
                 self.store.landed(placed.ticket, self.response, as: nil)
             } else {
-                lower?.commit(trailers: trailers)
+                if let lower { ends(lower) }
             }
             self.tell()
         }

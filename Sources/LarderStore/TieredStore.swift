@@ -25,6 +25,9 @@ import Synchronization
 /// become visible. One that is on its way from `commit` to the lower tier is removed there again
 /// when it arrives, and the removal ends no sooner.
 ///
+/// **Partial content** lies in the lower tier alone, where there is one: so a key of which it has some
+/// is never known to be all in memory. Memory takes a response up when it is complete.
+///
 /// The lower tier must take up its calls in the order in which they were made.
 package final class TieredStore: ObjectStore {
     let memory: MemoryStore
@@ -81,7 +84,7 @@ package final class TieredStore: ObjectStore {
             let below = Self.below(found, key, shard)
             let tellsAll = isUntainted && !shard.lower.landings.contains { $0.key == key }
             let lookup = LowerLookup(mark: mark, found: tellsAll ? found.map(\.id) : nil)
-            for object in below where object.bodyLength == 0 {
+            for object in below where object.bodyLength == 0 && object.head.extent == nil {
                 // No client reads an empty body: there is no other moment to take it up.
                 Self.takeUp(object, key, lookup, &shard)
             }
@@ -105,7 +108,11 @@ package final class TieredStore: ObjectStore {
             }
             if isKnown || !shard.lower.mayShow(object, of: key) { return nil }
             var object = object
-            object.head = shard.lower.heads[object.id] ?? object.head
+            if var head = shard.lower.heads[object.id] {
+                // How much is stored the lower tier knows.
+                head.extent = object.head.extent
+                object.head = head
+            }
             return object
         }
     }
@@ -114,9 +121,9 @@ package final class TieredStore: ObjectStore {
 
     /// The object with a body that comes up to memory when it has been read whole.
     private func promoting(_ object: StoredObject, _ lookup: LowerLookup) -> StoredObject {
-        guard self.memory.mayTake(object.bodyLength), object.body.resident == nil else {
-            return object
-        }
+        guard object.head.extent == nil, self.memory.mayTake(object.bodyLength),
+            object.body.resident == nil
+        else { return object }
         var object = object
         object.body = PromotingBody(object, store: self, lookup)
         return object
@@ -183,7 +190,7 @@ package final class TieredStore: ObjectStore {
             self,
             TieredSinkCore.Response(
                 head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
-            collecting: self.memory.mayTake(length)
+            collecting: head.extent == nil && self.memory.mayTake(length)
                 ? CollectedBody(
                     length: length, limit: self.memory.configuration.largestBody) : nil,
             observer)

@@ -64,11 +64,23 @@ private struct ObjectName: Hashable {
     }
 }
 
+extension CachePartial {
+    init(_ partial: PartialObject) {
+        self.init(
+            ranges: partial.ranges.map { CacheRange(first: $0.lowerBound, last: $0.upperBound) },
+            storedBytes: partial.ranges.reduce(0) { sum, range in
+                sum &+ (range.upperBound - range.lowerBound) &+ 1
+            },
+            completeLength: partial.completeLength)
+    }
+}
+
 extension CacheRow {
     init(_ object: MemoryObject) {
         self.init(
             partition: object.partition, method: object.method, url: object.url,
             status: object.status, bytes: object.bytes, ageMilliseconds: object.ageMilliseconds,
-            freshForMilliseconds: object.freshForMilliseconds, hits: object.hits, tier: .memory)
+            freshForMilliseconds: object.freshForMilliseconds, hits: object.hits, tier: .memory,
+            partial: object.partial.map { CachePartial($0) })
     }
 }

@@ -17,7 +17,8 @@ struct CacheListText {
             Printable.text(method + row.url), Human.size(row.bytes),
             Human.time(milliseconds: row.ageMilliseconds),
             row.isFresh ? Human.time(milliseconds: row.freshForMilliseconds) : "stale",
-            String(row.hits), row.tier.rawValue,
+            String(row.hits),
+            row.tier.rawValue + (row.partial.map { ", \($0.text)" } ?? ""),
         ])
     }
 

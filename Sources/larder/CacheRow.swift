@@ -1,8 +1,32 @@
+import LarderHTTP
+import LarderPolicy
+
 /// Where a stored response is.
 enum CacheTier: String, Encodable {
     case memory, disk
     /// In both.
     case both = "memory+disk"
+}
+
+/// The first and the last byte of a part.
+struct CacheRange: Encodable, Equatable {
+    var first: UInt64
+    var last: UInt64
+}
+
+/// What is stored of a response that is not all there (RFC 9111 §3.3).
+struct CachePartial: Encodable, Equatable {
+    var ranges: [CacheRange]
+    var storedBytes: UInt64
+    /// Of the whole, where it is known.
+    var completeLength: UInt64?
+
+    /// Reads as `partial, 3 ranges, 12 KiB of 4 MiB`.
+    var text: String {
+        let whole = self.completeLength.map(Human.size) ?? "unknown length"
+        let ranges = Human.count(UInt64(self.ranges.count), "range")
+        return "partial, \(ranges), \(Human.size(self.storedBytes)) of \(whole)"
+    }
 }
 
 /// A stored response in a listing.
@@ -18,6 +42,8 @@ struct CacheRow: Encodable, Equatable {
     var freshForMilliseconds: Int64
     var hits: UInt64
     var tier: CacheTier
+    /// nil where all of it is there.
+    var partial: CachePartial?
 
     var isFresh: Bool { self.freshForMilliseconds > 0 }
 }
@@ -63,9 +89,11 @@ struct CacheObject: Encodable, Equatable {
     /// It must be validated before it is used, whatever its freshness.
     var isInvalidated: Bool
     var bodyBytes: UInt64
+    /// nil where all of it is there.
+    var partial: CachePartial?
     var hits: UInt64
     var tier: CacheTier
-    /// In hexadecimal; nil where the body could not be read.
+    /// In hexadecimal; nil where the body could not be read, or is not all there.
     var sha256: String?
 }
 
@@ -83,6 +111,8 @@ struct CacheFigures: Encodable, Equatable {
 
 /// A session's cache on disk, looked into from outside the proxy.
 protocol CacheReading {
+    /// What is stored for GET on a URI, for an explanation.
+    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)]
     /// Calls `body` with every stored response, in no particular order, until it answers false.
     func forEach(_ body: (CacheRow) throws -> Bool) throws
     /// The stored responses to GET for a URL, the most recent first, without digests.

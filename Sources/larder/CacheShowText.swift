@@ -42,6 +42,10 @@ enum CacheShowText {
     }
 
     private static func body(_ object: CacheObject) -> String {
+        if let partial = object.partial {
+            let ranges = partial.ranges.map { "\($0.first)-\($0.last)" }
+            return "\(partial.text) (bytes \(ranges.joined(separator: ", ")))"
+        }
         let size =
             object.bodyBytes < 1024
             ? Human.size(object.bodyBytes)

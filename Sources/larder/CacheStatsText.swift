@@ -18,6 +18,7 @@ enum CacheStatsText {
         if let directory = report.directory { facts.append(("directory", directory)) }
         if let running = report.running {
             facts += Self.requests(running)
+            facts += Self.reasons(running)
             facts += Self.tier("memory", running.memory)
         } else {
             facts.append(("proxy", "not running"))
@@ -53,6 +54,16 @@ enum CacheStatsText {
                     + "(\(Human.share(running.bytesFromCache, of: running.bytesServed)))"
             ),
         ]
+    }
+
+    /// How often each rule decided, the most frequent one first.
+    private static func reasons(_ running: SessionStatistics) -> [(String, String)] {
+        let sorted = (running.reasons ?? [:]).sorted {
+            $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value
+        }
+        return sorted.enumerated().map { index, reason in
+            (index == 0 ? "reasons" : "", "\(reason.key) \(Human.count(reason.value))")
+        }
     }
 
     private static func tier(

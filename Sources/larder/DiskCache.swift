@@ -48,7 +48,7 @@ final class DiskCache: CacheReading {
                         ageMilliseconds: freshness.currentAgeMilliseconds,
                         freshForMilliseconds: object.head.isInvalidated
                             ? 0 : freshness.remainingMilliseconds,
-                        hits: object.hits, tier: .disk))
+                        hits: object.hits, tier: .disk, partial: CachePartial(object)))
             }
         }
     }
@@ -56,6 +56,14 @@ final class DiskCache: CacheReading {
     func objects(for url: String) throws -> [CacheObject] {
         let now = Timestamp(microseconds: wallClockMicroseconds())
         return try self.found(url).map { self.object($0, at: now) }
+    }
+
+    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)] {
+        try self.translating {
+            try self.inspector.objects(for: CacheKey(method: .get, uri: uri)).map {
+                ($0.head, $0.bodyLength)
+            }
+        }
     }
 
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
@@ -122,8 +130,8 @@ extension DiskCache {
             storedTimeMicroseconds: head.storedTime.microseconds,
             lastUsedMicroseconds: object.lastUsed.microseconds,
             freshness: self.freshness(of: head, object.key, at: now),
-            isInvalidated: head.isInvalidated,
-            bodyBytes: object.bodyLength, hits: object.hits, tier: .disk, sha256: nil)
+            isInvalidated: head.isInvalidated, bodyBytes: object.bodyLength,
+            partial: CachePartial(object), hits: object.hits, tier: .disk, sha256: nil)
     }
 
     /// Every field that `Vary` names, with what the request had in it.
@@ -157,6 +165,16 @@ extension DiskCache {
     }
 }
 
+extension CachePartial {
+    /// nil where the response is complete.
+    fileprivate init?(_ object: InspectedObject) {
+        guard let extent = object.head.extent else { return nil }
+        self.init(
+            ranges: extent.ranges.map { CacheRange(first: $0.lowerBound, last: $0.upperBound - 1) },
+            storedBytes: object.storedBytes, completeLength: extent.completeLength)
+    }
+}
+
 extension CommandFailure {
     fileprivate init(store error: StoreError) {
         let status: ExitStatus =
@@ -165,7 +183,7 @@ extension CommandFailure {
             case .missing: .nothingFound
             case .notWritable: .notPermitted
             case .noSpace: .cannotCreate
-            case .damaged: .data
+            case .damaged, .incomplete: .data
             case .invalidConfiguration: .configuration
             case .failed: .inputOutput
             }

@@ -17,7 +17,7 @@ struct Larder: AsyncParsableCommand {
             """,
         version: Release.line,
         subcommands: [
-            Serve.self, Run.self, Cache.self, Config.self, Version.self,
+            Serve.self, Run.self, Cache.self, Explain.self, Config.self, Version.self,
         ])
 }
 

@@ -25,6 +25,34 @@ struct CacheTextTests {
             ])
     }
 
+    static let partial = CachePartial(
+        ranges: [.init(first: 0, last: 99), .init(first: 200, last: 12_387)], storedBytes: 12_288,
+        completeLength: 4 << 20)
+
+    @Test("list and show, of a response that is not all there")
+    func partial() throws {
+        var row = Self.row
+        row.partial = Self.partial
+        var text = CacheListText(width: nil)
+        let lines = text.add(row) + text.finish()
+        #expect(lines.last?.hasSuffix("3  disk, partial, 2 ranges, 12 KiB of 4 MiB") == true)
+        var object = Self.object
+        object.partial = Self.partial
+        object.sha256 = nil
+        let shown = CacheShowText.lines(object, nowMicroseconds: 951_782_490_000_000)
+        #expect(
+            shown.contains(
+                "body       partial, 2 ranges, 12 KiB of 4 MiB (bytes 0-99, 200-12387)"))
+        let resident = CachePartial(
+            PartialObject(ranges: [0...99, 200...12_387], completeLength: 4 << 20))
+        #expect(resident == Self.partial)
+        object.partial?.completeLength = nil
+        #expect(object.partial?.text == "partial, 2 ranges, 12 KiB of unknown length")
+        #expect(
+            try JSONLine.of(row).contains(
+                "\"partial\":{\"completeLength\":4194304,\"ranges\":[{\"first\":0,\"last\":99},"))
+    }
+
     @Test("list, for programs")
     func json() throws {
         #expect(

@@ -133,7 +133,8 @@ struct CacheRuleSettingsTests {
               default:
                 cache-policy: return-cache-dont-load
                 freshness: { negative: {404: 1 s}, heuristic-fraction: 0.5, ftp: 1 h }
-                cache: { variants: 2, store-post: true, store-set-cookie: false, semantic-vary: no }
+                cache: { variants: 2, store-post: false, store-set-cookie: false, semantic-vary: no,
+                  no-vary-search: false }
             """
         ).settings
         #expect(SettingsTable.needingRestart(from: old, to: new).isEmpty)

@@ -8,6 +8,11 @@ struct ControlCodecTests {
         .listExchanges, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
         .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
+        .explain(
+            ExplainQuestion(
+                session: "default", method: "HEAD", url: "http://h/\"",
+                fields: [ControlField(name: "A", value: "b\n"), ControlField(name: "A", value: "")])
+        ),
     ]
 
     static let replies: [ControlReply] = [
@@ -20,6 +25,11 @@ struct ControlCodecTests {
             MemoryObject(
                 id: .max, url: "http://h/\"\\", status: 200, bytes: 5, ageMilliseconds: 1,
                 freshForMilliseconds: -1, hits: 0, isOnDisk: true)),
+        .object(
+            MemoryObject(
+                id: 1, url: "u", status: 200, bytes: 5, ageMilliseconds: 1,
+                freshForMilliseconds: 1, hits: 0, isOnDisk: false,
+                partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil))),
         .exchange(
             OpenExchange(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
@@ -30,8 +40,39 @@ struct ControlCodecTests {
                 firstMicroseconds: .min, lastMicroseconds: 0)), .unlistedMissing(.max),
         .purged(PurgeOutcome(session: "a", removed: 3)),
         .reloaded(ReloadOutcome(needingRestart: ["workers"])), .progress(9),
+        .explanation(Self.explanation),
         .failed(ControlFailure(.invalid, "line\nline")), .end,
     ]
+
+    static let explanation = ExplanationRecord(
+        session: "default", method: "GET", url: "http://h/", key: "GET http://h/",
+        verdict: .staleHit, isRevalidated: true, forward: nil,
+        reason: ReasonRecord(reason: "fresh", source: "RFC 9111 §4.2"), beneath: nil,
+        outcome: "partial 0-9",
+        requestRules: [
+            RuleRecord(speaker: "request", subject: "max-age=1", meaning: "m", source: "s")
+        ],
+        variants: [
+            VariantRecord(
+                status: 200, isSelected: true, isInvalidated: false, bodyBytes: .max,
+                storedRanges: ["0-9"],
+                varying: [
+                    .init(
+                        field: "cookie", result: "differs", stored: nil, presented: nil,
+                        isHidden: true)
+                ],
+                freshness: FreshnessRecord(
+                    lifetimeMilliseconds: 1, lifetimeSource: "é", lifetimeRule: "r",
+                    dateMicroseconds: nil, requestTimeMicroseconds: .min,
+                    responseTimeMicroseconds: .max, nowMicroseconds: 4, ageValueMilliseconds: 5,
+                    apparentAgeMilliseconds: 6, responseDelayMilliseconds: 7,
+                    correctedAgeValueMilliseconds: 8, correctedInitialAgeMilliseconds: 9,
+                    residentTimeMilliseconds: 10, currentAgeMilliseconds: 11,
+                    remainingMilliseconds: -12, isFresh: false),
+                rules: [], validators: ["ETag: \"a\""], overrides: ["o"])
+        ],
+        remedies: ["a", "b"],
+        history: [RecentRecord(timeMicroseconds: 1, method: "GET", status: 200, isHit: true)])
 
     @Test("are one line each, and come back as they were", arguments: Self.requests)
     func request(_ request: ControlRequest) throws {

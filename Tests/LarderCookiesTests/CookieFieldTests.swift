@@ -98,6 +98,7 @@ struct NetscapeCookieFileTests {
             ("a.test|FALSE|/|FALSE|99999999999999999999999|n|v", nil),
             ("a.test|FALSE|/|FALSE|0", .columns), ("a.test FALSE / FALSE 0 n v", .columns),
             ("|FALSE|/|FALSE|0|n|v", .domain), (".|FALSE|/|FALSE|0|n|v", .domain),
+            ("..a.test|FALSE|/|FALSE|0|n|v", .domain), ("...", .columns),
             ("ä.test|FALSE|/|FALSE|0|n|v", .domain), ("a.test|NO|/|FALSE|0|n|v", .flag),
             ("a.test|FALSE|/|1|0|n|v", .flag), ("a.test|FALSE||FALSE|0|n|v", .path),
             ("a.test|FALSE|x|FALSE|0|n|v", .path), ("a.test|FALSE|/|FALSE|-1|n|v", .expiry),

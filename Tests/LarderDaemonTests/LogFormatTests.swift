@@ -18,6 +18,7 @@ struct LogFormatTests {
         entry.contentType = "text/html; charset=utf-8"
         entry.userAgent = agent
         entry.cacheStatus = "larder; fwd=uri-miss"
+        entry.reason = "nothing-stored"
         return entry
     }
 
@@ -70,7 +71,7 @@ struct LogFormatTests {
                 == "{\"time\":\"2000-10-10T13:55:36.012345Z\",\"client\":\"192.0.2.1\",\"method\":\"GET\","
                 + "\"url\":\"http://h/a\",\"version\":\"HTTP/1.1\",\"status\":200,\"bytesSent\":1234,"
                 + "\"bytesReceived\":0,\"durationMicroseconds\":52000,\"outcome\":\"miss\","
-                + "\"cacheStatus\":\"larder; fwd=uri-miss\",\"origin\":\"198.51.100.7\","
+                + "\"cacheStatus\":\"larder; fwd=uri-miss\",\"reason\":\"nothing-stored\",\"origin\":\"198.51.100.7\","
                 + "\"type\":\"text/html; charset=utf-8\",\"userAgent\":\"curl/8\"}\n")
     }
 

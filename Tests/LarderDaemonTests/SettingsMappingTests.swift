@@ -47,6 +47,18 @@ struct SettingsMappingTests {
         #expect(loaded.blueprint(of: session).memory.maximumObject == .kibibytes(10))
     }
 
+    @Test("what a session remembers and shows for explanations")
+    func explanations() throws {
+        let text = "sessions: { default: { cache: { remember: 0, show-key: true } } }"
+        let loaded = try self.loaded(text)
+        let session = try #require(loaded.settings.session(named: .default))
+        let configuration = loaded.blueprint(of: session).session
+        #expect(configuration.remembersExchanges == 0)
+        #expect(configuration.showsCacheKey)
+        #expect(SessionConfiguration().remembersExchanges == Settings().sessions[0].cache.remember)
+        #expect(!SessionConfiguration().showsCacheKey)
+    }
+
     @Test("the name stands in Via, with a number that makes it this process's own")
     func name() throws {
         let loaded = try self.loaded("name: pantry")
@@ -80,7 +92,8 @@ struct PolicyMappingTests {
                   variants: 3
                   semantic-vary: false
                   store-set-cookie: false
-                  store-post: true
+                  store-post: false
+                  no-vary-search: false
                 freshness:
                   heuristic-fraction: 0.5
                   heuristic-maximum: 1 h
@@ -95,7 +108,8 @@ struct PolicyMappingTests {
             semanticVary: false, maximumVariants: 3, staleIfErrorGrace: .seconds(7200),
             honoursStaleWhileRevalidate: false,
             targetedFields: ["Larder-Cache-Control", "CDN-Cache-Control"],
-            storesSetCookie: false, storesPost: true, ftpLifetime: .seconds(10_800))
+            storesSetCookie: false, storesPost: false, ftpLifetime: .seconds(10_800))
+        expected.honoursNoVarySearch = false
         expected.negative = [
             NegativeLifetime(404...404, .seconds(30)), NegativeLifetime(500...599, .seconds(5)),
         ]

@@ -33,7 +33,7 @@ struct RecordTests {
             return fields
         }
         let length = generator.next() % 1_000_000
-        return ObjectRecord(
+        var record = ObjectRecord(
             key: CacheKey(bytes: pattern(Int(generator.next() % 300), seed: seed)),
             head: StoredHead(
                 method: generator.next() % 2 == 0 ? .get : .post,
@@ -47,6 +47,17 @@ struct RecordTests {
             segmentCount: Segment.count(of: length) ?? 0, hits: generator.next(),
             lastUsed: Timestamp(microseconds: Int64(bitPattern: generator.next())),
             sequence: generator.next(), wasUsed: generator.next() % 2 == 0)
+        if generator.next() % 3 == 0 { record.head.pathAndQuery = "/" + text(50) + "?é" }
+        if generator.next() % 2 == 0 {
+            var extent = StoredExtent(
+                completeLength: generator.next() % 2 == 0 ? 1_000_000 : nil)
+            for _ in 0...generator.next() % 30 {
+                let start = generator.next() % 999_000
+                extent.insert(start..<start + 1 + generator.next() % 1000)
+            }
+            record.take(extent)
+        }
+        return record
     }
 
     @Test("comes back as it was written", arguments: 0..<200 as Range<UInt64>)
@@ -82,7 +93,7 @@ struct RecordTests {
     @Test("is refused when its lengths lie, though its checksum is right")
     func forgedLengths() {
         let bytes = Self.record(5).encoded()
-        for place in [32, 66, 68, 72, 76, 80, 84, 88] {
+        for place in [32, 66, 68, 72, 76, 80, 84, 88, 92] {
             for value in [0, 1, 0xFFFF, 0xFFFF_FFFF] as [UInt32] {
                 var forged = bytes
                 if place == 66 || place == 68 {
@@ -176,6 +187,16 @@ struct SegmentTests {
         #expect(16 + Segment.valueSize == 16 * 4096)
     }
 
+    @Test(
+        "a step of reading leads on, also at the end of the longest body that a record may claim",
+        arguments: [
+            0, 65_511, 65_512, 1 << 40, UInt64(UInt32.max) * 65_512 - 1,
+            (UInt64(UInt32.max) + 1) * 65_512 - 1, .max - 1,
+        ] as [UInt64])
+    func step(offset: UInt64) {
+        #expect(DiskReader.stepEnd(from: offset) > offset)
+    }
+
     @Test("a segment is sound only whole, unchanged and in its place")
     func damage() {
         let id = ObjectID(rawValue: 77)
@@ -185,20 +206,49 @@ struct SegmentTests {
         Segment.write(
             [ByteBuffer(bytes: payload[..<300]), ByteBuffer(bytes: payload[300...])], id: id,
             index: 3, into: &span)
-        func damage(_ value: [UInt8], _ id: ObjectID, _ index: UInt32, _ length: Int) -> String? {
-            Segment.damage(in: value.span, id: id, index: index, length: length)
+        func place(
+            _ value: [UInt8], _ wanted: Range<Int>, _ id: ObjectID = ObjectID(rawValue: 77),
+            _ index: UInt32 = 3
+        ) -> Range<Int>? {
+            try? Segment.place(of: wanted, in: value.span, id: id, index: index).get()
         }
         #expect(Array(value[Segment.headerSize...]) == payload)
-        #expect(damage(value, id, 3, 1000) == nil)
-        #expect(damage(value, id, 4, 1000) != nil)
-        #expect(damage(value, ObjectID(rawValue: 78), 3, 1000) != nil)
-        #expect(damage(value, id, 3, 999) != nil)
-        #expect(damage(Array(value.dropLast()), id, 3, 1000) != nil)
-        #expect(damage([1, 2, 3], id, 3, 1000) != nil)
+        #expect(place(value, 0..<1000) == Segment.headerSize..<value.count)
+        #expect(place(value, 10..<20) == Segment.headerSize + 10..<Segment.headerSize + 20)
+        #expect(place(value, 0..<1000, id, 4) == nil)
+        #expect(place(value, 0..<1000, ObjectID(rawValue: 78)) == nil)
+        #expect(place(value, 0..<1001) == nil)
+        #expect(place(Array(value.dropLast()), 0..<1) == nil)
+        #expect(place([1, 2, 3], 0..<0) == nil)
         for i in value.indices {
             var changed = value
             changed[i] ^= 1
-            #expect(damage(changed, id, 3, 1000) != nil)
+            #expect(place(changed, 0..<0) == nil)
+        }
+    }
+
+    @Test("a segment that begins inside its cell is sound for just that part of it")
+    func insideCell() {
+        let id = ObjectID(rawValue: 77)
+        let payload = pattern(500)
+        var value = [UInt8](repeating: 0, count: Segment.headerSize + payload.count)
+        var span = value.mutableSpan
+        Segment.write(
+            [ByteBuffer(bytes: payload)], id: id, index: 3, start: 65_012, into: &span)
+        let verdict = Segment.verify(value.span, id: id, index: 3)
+        #expect(verdict == .sound(65_012..<65_512))
+        for (wanted, isThere) in [
+            (65_012..<65_512, true), (65_100..<65_101, true), (65_011..<65_013, false),
+            (0..<1, false), (65_511..<65_513, false),
+        ] {
+            let place = try? Segment.place(of: wanted, in: value.span, id: id, index: 3).get()
+            #expect((place != nil) == isThere)
+        }
+        for i in value.indices {
+            var changed = value
+            changed[i] ^= 1
+            let verdict = Segment.verify(changed.span, id: id, index: 3)
+            if case .sound = verdict { Issue.record("byte \(i) is not covered") }
         }
     }
 

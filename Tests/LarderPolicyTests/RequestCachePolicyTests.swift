@@ -1,6 +1,7 @@
 import LarderHTTP
-import LarderPolicy
 import Testing
+
+@testable import LarderPolicy
 
 @Suite("Request cache policies")
 struct RequestCachePolicyTests {
@@ -105,6 +106,14 @@ struct RequestCachePolicyTests {
             candidates: c.held.map { [stored($0, varying: "X-A: 1")] } ?? [],
             now: t0 + .seconds(c.age), configuration: .shared, policy: c.policy)
         #expect(Said(verdict) == c.said)
+    }
+
+    @Test("what is stored in part only is not returned as if it were there")
+    func partial() {
+        let told = ReuseVerdict.validate(index: 0, forward: .partial, because: .lifetimeOver)
+        let returned = Reuse.returning(
+            told, [stored(Self.ten)], t0, .shared, because: .returnCacheElseLoad)
+        #expect(returned == told)
     }
 
     @Test("a rule that stores nothing has nothing to return")

@@ -58,7 +58,7 @@ struct StorabilityTests {
         .map { Case(fresh, status: $0, nil) }
         + [100, 102, 103, 199].map { Case(fresh, status: $0, .interimResponse) }
         + [
-            Case(fresh, status: 206, .partialResponse),
+            Case(fresh, status: 206, .contradictory),
             Case(fresh, status: 304, .notModifiedResponse),
             Case(fresh, status: 412, .answersCondition),
             Case(fresh, status: 416, .answersCondition),

@@ -177,6 +177,15 @@ struct VarianceTests {
         #expect(Variance.replaced(by: head(c.new), among: c.old.map(head)) == c.replaced)
     }
 
+    @Test("by more fields than a request may have is like by everything", arguments: [128, 129])
+    func crowded(_ count: Int) {
+        let names = (0..<count).map { "F\($0)" }.joined(separator: ", ")
+        let verdict = Storability.judge(
+            request: request(), response: response("Cache-Control: max-age=9 | Vary: \(names)"),
+            bodyLength: .none, now: t0, configuration: .shared)
+        #expect(verdict == (count > 128 ? .notStorable(.varyAny) : .storable))
+    }
+
     @Test("keeps a bounded number of variants, the youngest")
     func bounded() {
         let old = (0..<5).map {

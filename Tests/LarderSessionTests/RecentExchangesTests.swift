@@ -115,7 +115,7 @@ struct RecentExchangesTests {
         bench.perform()
         bench.upstream.fetches[0].answer(200, bench.fresh, "hello")
         let told = Mutex<Explanation?>(nil)
-        bench.session.explain(Request(uri: Self.target)) { explanation in
+        bench.session.explain(Request(uri: Self.target)) { explanation, _ in
             told.withLock { $0 = explanation }
         }
         let explanation = try #require(told.withLock { $0 })

@@ -61,6 +61,12 @@ enum DiskRecordPromises {
                 try hold(Segment.payloadLength(of: count, bodyLength: number) == 0, "\(number)")
             }
         }
+        if let name = GroupCoding.name(bytes.span) {
+            try hold(GroupCoding.key(name) == bytes, "\(name)")
+        }
+        if let time = GroupCoding.time(bytes.span) {
+            try hold(GroupCoding.encode(time) == bytes, "\(time)")
+        }
         if let meta = StoreMeta(bytes.span) {
             let again = StoreMeta(meta.encoded().span)
             try hold(again == meta, "\(again as Any), first: \(meta)")
@@ -70,11 +76,32 @@ enum DiskRecordPromises {
 
     private static func checkSegment(_ bytes: [UInt8]) throws(Violation) {
         let id = ObjectID(rawValue: .max)
-        for length in [0, bytes.count, bytes.count - 8, Int.max - 8] where length >= 0 {
-            let damage = Segment.damage(in: bytes.span, id: id, index: .max, length: length)
+        var repaired = bytes
+        if let start: UInt16 = bytes.span.littleEndian(6) {
+            let payload = bytes.span.extracting(Segment.headerSize...)
+            let sum = Checksum.segment(payload, id: id, index: .max, start: start)
+            repaired.replace(littleEndian: sum, at: 0)
+        }
+        for value in [bytes, repaired] {
+            guard case .sound(let held) = Segment.verify(value.span, id: id, index: .max) else {
+                continue
+            }
             try hold(
-                damage != nil || length == bytes.count - 8,
-                "\(bytes.count) bytes pass for a segment of \(length)")
+                held.count == value.count - Segment.headerSize
+                    && held.upperBound <= Segment.payloadSize,
+                "\(value.count) bytes pass for \(held) of a cell")
+            for wanted in [held, 0..<1, 0..<Segment.payloadSize, 0..<held.upperBound + 1] {
+                let place = try? Segment.place(of: wanted, in: value.span, id: id, index: .max)
+                    .get()
+                let isHeld =
+                    held.lowerBound <= wanted.lowerBound && wanted.upperBound <= held.upperBound
+                try hold(
+                    (place != nil) == isHeld, "\(wanted) of \(held) is found at \(place as Any)")
+                guard let place else { continue }
+                try hold(
+                    place.count == wanted.count && place.upperBound <= value.count,
+                    "\(wanted) of \(held) is found at \(place)")
+            }
         }
     }
 }

@@ -139,9 +139,12 @@ enum DatePromises {
         let isBound = [.min, .max].contains(moment.microseconds)
         try hold(moment.microseconds % 1_000_000 == 0 || isBound, "a date with a fraction")
         // A two-digit year is counted from the clock, which here is anywhere.
+        // The leap second after the last of all days is the first moment that cannot be written.
         let writable = Timestamp(seconds: -62_167_219_200)...Timestamp(seconds: 253_402_300_799)
         guard writable.contains(moment) else {
-            return try hold(!writable.contains(now) || line.count > 29, "\(moment) at \(now)")
+            let isLast = moment == Timestamp(seconds: 253_402_300_800)
+            return try hold(
+                isLast || !writable.contains(now) || line.count > 29, "\(moment) at \(now)")
         }
         let text = HTTPDate.format(moment)
         try hold(text.utf8.count == 29, "written as \(text)")

@@ -63,8 +63,10 @@ enum PolicyPromises {
             let words = self.start.split(separator: " ").map(String.init)
             let uri = words.count > 1 ? TargetURI(text: words[1]) : nil
             let length = words.count > 2 ? UInt64(words[2]) : nil
+            // No parser takes anything but a token for a method.
+            let method = words.first.flatMap { $0.utf8.allSatisfy(ASCII.isToken) ? $0 : nil }
             return Request(
-                method: Method(rawValue: words.first ?? "GET"),
+                method: Method(rawValue: method ?? "GET"),
                 uri: uri ?? TargetURI(scheme: .http, host: "a.example", pathAndQuery: "/"),
                 fields: self.fields, bodyLength: length.map { .known($0) } ?? .none)
         }
@@ -107,6 +109,8 @@ enum PolicyPromises {
         try self.checkReuse(stored, scene)
         try self.checkValidation(stored, scene)
         try self.checkAnswer(stored, scene)
+        try self.checkExplained(stored, scene)
+        try self.checkSearch(stored, scene)
         try self.checkOthers(stored, scene)
     }
 
@@ -256,6 +260,54 @@ enum PolicyPromises {
                 try hold(value.allSatisfy(ASCII.isDigit), "an Age of \(Array(value).text)")
             }
         }
+    }
+
+    // MARK: Explaining
+
+    /// What is explained is what is done, whatever the client may ask of the cache.
+    private static func checkExplained(_ stored: StoredHead, _ scene: Scene) throws(Violation) {
+        for policy in RequestCachePolicy.allCases {
+            let verdict = Reuse.decide(
+                request: scene.later, candidates: [stored], now: scene.now,
+                configuration: scene.configuration, policy: policy)
+            let explanation = Explanation(
+                request: scene.later, candidates: [stored], bodyLengths: [scene.bodyLength],
+                now: scene.now, configuration: scene.configuration, policy: policy)
+            try hold(explanation.verdict == verdict, "\(explanation.verdict), but \(verdict)")
+            try hold(!explanation.reason.section.isEmpty, "no reason for \(verdict)")
+            if policy == .returnCacheDontLoad {
+                try hold(verdict.forward == nil, "the origin asked offline: \(verdict)")
+            }
+        }
+        let length = BodyLength.known(scene.bodyLength)
+        let judged = Storability.judge(
+            request: scene.first, response: scene.response, bodyLength: length, now: scene.now,
+            configuration: scene.configuration)
+        let explanation = StorageExplanation(
+            request: scene.first, response: scene.response, bodyLength: length, now: scene.now,
+            configuration: scene.configuration)
+        try hold(explanation.verdict == judged, "\(explanation.verdict), but \(judged)")
+    }
+
+    // MARK: Queries that do not count
+
+    /// The equality of `No-Vary-Search` is one, and its place is no request's own.
+    private static func checkSearch(_ stored: StoredHead, _ scene: Scene) throws(Violation) {
+        let search = NoVarySearch(stored.fields)
+        let a = scene.first.uri.pathAndQuery
+        let b = scene.later.uri.pathAndQuery
+        try hold(search.equates(a, a) && search.equates(b, b), "\(a) or \(b) is not itself")
+        try hold(search.equates(a, b) == search.equates(b, a), "\(a) and \(b) one way only")
+        if search == .standard { try hold(search.equates(a, b) == (a == b), "\(a), \(b)") }
+        let key = CacheKey(method: .get, uri: scene.first.uri)
+        try hold(
+            !key.leavesOutSearch && key.withoutSearch.leavesOutSearch
+                && key.withoutSearch.withoutSearch == key.withoutSearch, "\(key.parts)")
+        let place = Storability.place(
+            stored, for: scene.first, configuration: scene.configuration)
+        try hold(
+            !place.key.leavesOutSearch || place.head.answers(scene.first.uri),
+            "stored where its own request does not find it: \(place.key.parts)")
     }
 
     // MARK: Other resources

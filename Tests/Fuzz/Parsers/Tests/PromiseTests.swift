@@ -36,7 +36,7 @@ struct FuzzInputs: Sendable, CustomTestStringConvertible {
 
 @Suite("Parsers keep their promises")
 struct PromiseTests {
-    private static let rounds = 500
+    private static let rounds = 250
 
     @Test("for each seed, and for each input that ever broke one", arguments: FuzzInputs.all)
     func files(_ inputs: FuzzInputs) throws {

@@ -1,0 +1,59 @@
+package import LarderHTTP
+
+/// Putting a new part together with what is stored (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
+package enum Combination: Sendable, Equatable {
+    /// Both are bytes of the same representation.
+    case extends(index: Int)
+    /// The part belongs to a representation of its own; what is stored of another is outdated.
+    case begins
+    /// A whole response is stored, and nothing tells whether the part is one of it: it is not worth
+    /// losing the whole for.
+    case unrelated
+
+    /// What a part means for the stored responses that its request selects.
+    ///
+    /// - Parameters:
+    ///   - bodyLengths: of the stored contents, in the order of `stored`.
+    package static func of(
+        _ part: PartialContent.Part, _ response: ResponseHead, to request: Request,
+        with stored: [StoredHead], bodyLengths: [UInt64], configuration: PolicyConfiguration
+    ) -> Combination {
+        let selected = stored.indices.filter {
+            stored[$0].status == .ok && stored[$0].method != .head
+                && Variance.matches(stored[$0], request, configuration: configuration)
+        }
+        if let index = selected.first(where: { index in
+            bodyLengths.indices.contains(index)
+                && self.isSame(part, response, stored[index], bodyLengths[index])
+        }) {
+            return .extends(index: index)
+        }
+        let isAnonymous = !Validation.hasValidator(response.fields)
+        return isAnonymous && selected.contains { stored[$0].extent == nil } ? .unrelated : .begins
+    }
+
+    private static func isSame(
+        _ part: PartialContent.Part, _ response: ResponseHead, _ stored: StoredHead,
+        _ bodyLength: UInt64
+    ) -> Bool {
+        guard let validator = StrongValidator(of: stored.fields),
+            validator.matches(response.fields)
+        else { return false }
+        // The same validator with another length is an origin that contradicts itself.
+        if let known = stored.completeLength(bodyLength: bodyLength) {
+            return part.completeLength ?? known == known && part.range.upperBound <= known
+        }
+        return part.completeLength.map { stored.extent?.end ?? 0 <= $0 } ?? true
+    }
+
+    /// The stored head after a part of the same representation: the new response's fields take the
+    /// place of the stored ones of their names, but for `Content-Range` (§3.4).
+    package static func head(
+        _ stored: StoredHead, combinedWith response: ResponseHead, requestTime: Timestamp,
+        responseTime: Timestamp, configuration: PolicyConfiguration
+    ) -> StoredHead {
+        Validation.freshen(
+            stored, with: response, requestTime: requestTime, responseTime: responseTime,
+            configuration: configuration)
+    }
+}

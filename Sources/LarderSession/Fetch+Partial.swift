@@ -1,0 +1,154 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// Bytes that are missing from what is stored, and parts that are stored.
+extension Fetch {
+    /// What the head means for the gap that was asked for.
+    func fit(_ head: ResponseHead, _ bodyLength: BodyLength) -> FetchMachine.Fit {
+        guard let splicing = self.order.splicing, self.state.withLock({ $0.asksForGap }) else {
+            return .notAsked
+        }
+        if head.status == .partialContent,
+            splicing.splice.answer(head, bodyLength: bodyLength, to: self.order.request) != nil
+        {
+            return .fits
+        }
+        if splicing.hasBegun { return .tooLate }
+        let fields = self.order.request.fields
+        let hasCondition =
+            fields.contains(FieldName(.ifNoneMatch)) || fields.contains(FieldName(.ifModifiedSince))
+        switch head.status {
+        case .partialContent, .rangeNotSatisfiable: return .repeats
+        // To a condition that nobody sent.
+        case .notModified where !hasCondition: return .repeats
+        default: return .relays
+        }
+    }
+
+    /// Asks for what the client asked for, as nothing that came can be put together with what is
+    /// stored.
+    func repeatAsAsked() {
+        let upstream = self.state.withLock { state in
+            state.asksForGap = false
+            return state.upstream.take()
+        }
+        upstream?.cancel()
+        self.send(self.order.request)
+    }
+
+    /// The representation is not what the client has the beginning of.
+    func breakSplice() {
+        self.cancelUpstream()
+        self.filling.settle(
+            .failed(
+                ExchangeFailure(
+                    UpstreamFailure(
+                        .httpResponseIncomplete, detail: "the representation has changed"))),
+            sink: nil)
+        _ = self.filling.finished(.failed(.cancelled))
+        self.upstreamEnded()
+    }
+
+    /// Puts what arrives together with what is stored, and into the store.
+    func splice(_ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp) {
+        guard let splicing = self.order.splicing,
+            let (answer, part) = splicing.splice.answer(
+                head, bodyLength: bodyLength, to: self.order.request)
+        else { return }
+        self.session.live.gapFetches.add()
+        let asking = splicing.splice.request(self.order.request)
+        self.expect(.known(part.length), of: head.status)
+        self.state.withLock { state in
+            state.resumption = Resumption(
+                range: part.range, completeLength: answer.completeLength,
+                validator: splicing.splice.validator)
+            state.counted = part.length
+            state.isKept = true
+            state.isSpliced = true
+        }
+        var object = splicing.object
+        let verdict = Storability.judge(
+            request: asking, response: head, bodyLength: bodyLength, now: now,
+            configuration: self.policy)
+        let sink: (any ObjectSink)?
+        (object.head, sink) = self.combine(
+            object, head, part, isStored: verdict == .storable, now: now)
+        self.filling.settle(
+            .spliced(
+                Filling.Spliced(
+                    object: object, answer: answer, status: head.status, isStored: sink != nil,
+                    origin: origin)),
+            sink: sink)
+        self.afterSettling()
+    }
+
+    /// Takes the fields of a new part over, and begins to add its bytes to the stored ones.
+    private func combine(
+        _ object: StoredObject, _ response: ResponseHead, _ part: PartialContent.Part,
+        isStored: Bool, now: Timestamp
+    ) -> (StoredHead, (any ObjectSink)?) {
+        let (requestTime, removals) = self.state.withLock { ($0.requestTime, $0.removals) }
+        var head = Combination.head(
+            object.head, combinedWith: response, requestTime: requestTime, responseTime: now,
+            configuration: self.policy)
+        guard isStored else { return (head, nil) }
+        self.session.store.update(object.id, of: object.key, head: head)
+        if let length = part.completeLength { _ = head.extent?.learn(completeLength: length) }
+        guard let extent = object.head.extent, !extent.contains(part.range) else {
+            return (head, nil)
+        }
+        let sink = self.storing {
+            self.session.store.extend(
+                object.id, of: object.key, at: part.range.lowerBound, length: part.length,
+                completeLength: part.completeLength ?? extent.completeLength, begun: removals,
+                observer: self)
+        }
+        return (head, sink)
+    }
+
+    /// Begins to store the part that a 206 to the client's own range brings.
+    func beginStoringPart(
+        _ head: ResponseHead, _ bodyLength: BodyLength, now: Timestamp
+    ) -> (sink: (any ObjectSink)?, reason: PolicyReason?) {
+        let request = self.order.request
+        switch PartialContent.read(head, bodyLength: bodyLength, to: request) {
+        case .notStorable(let reason): return (nil, reason)
+        case .part(let part):
+            self.state.withLock { $0.counted = part.length }
+            // What another part brought while this one was on its way is there already.
+            let stored = self.session.store.lookupResident(self.order.key) ?? self.order.stored
+            switch Combination.of(
+                part, head, to: request, with: stored.map(\.head),
+                bodyLengths: stored.map(\.bodyLength), configuration: self.policy)
+            {
+            case .extends(let index):
+                let (_, sink) = self.combine(stored[index], head, part, isStored: true, now: now)
+                return (sink, nil)
+            case .begins where PartialContent.hasAllFields(head, to: request):
+                return (self.beginPart(head, part, stored, now: now), nil)
+            case .begins, .unrelated: return (nil, .partialResponse)
+            }
+        }
+    }
+
+    private func beginPart(
+        _ response: ResponseHead, _ part: PartialContent.Part, _ stored: [StoredObject],
+        now: Timestamp
+    ) -> (any ObjectSink)? {
+        let requestTime = self.state.withLock { $0.requestTime }
+        let head = StoredHead(
+            storing: response, part: part, to: self.order.request, requestTime: requestTime,
+            responseTime: now, configuration: self.policy)
+        return self.beginStoring(head, length: part.length, among: stored)
+    }
+
+    /// Whether a stored response has all that answers the request.
+    func covers(_ object: StoredObject) -> Bool {
+        let plan = AnswerPlan.make(
+            self.order.request, from: object.head, bodyLength: object.bodyLength)
+        if case .stored = plan { return true }
+        return false
+    }
+}

@@ -1,0 +1,116 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+import LarderDaemon
+import LarderHTTP
+import LarderPolicy
+
+/// The verb `larder explain …`.
+struct Explain: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Tell why a request is answered as it is, and what would make it a hit.",
+        discussion: """
+            Asks the running proxy what happened on the last requests for a URL and what would \
+            happen to the next one; without a proxy, tells the latter from what is on disk. Nothing \
+            is fetched, stored or changed.
+
+            With --response it judges the head of a response, as "curl -sI" writes it: whether it \
+            may be stored, for how long it would be fresh, and why.
+            """)
+
+    @Argument(help: "The URL.")
+    var url: String?
+
+    @Option(help: ArgumentHelp("The method of the request.", valueName: "method"))
+    var method = "GET"
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp(
+            "A field of the request, \"Name: value\"; may be given again.", valueName: "field"))
+    var headers: [String] = []
+
+    @Option(
+        name: .customLong("response"),
+        help: ArgumentHelp(
+            "Judge the response head in this file; - is standard input. Of several heads, as after "
+                + "redirects, the last.", valueName: "file"))
+    var responseFile: String?
+
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+
+    @Flag(help: "One JSON object.")
+    var json = false
+
+    func run() async throws {
+        if let file = self.responseFile { return try self.judge(file) }
+        guard let url = self.url else {
+            throw CommandFailure(
+                .usage, "nothing to explain is named", remedy: "give a URL, or --response FILE")
+        }
+        let question = try self.question(about: url)
+        // What is wrong with it is said before anybody is asked.
+        _ = try question.request()
+        let view = try CacheView(self.options, self.session)
+        var record: ExplanationRecord?
+        // A running proxy that has no listener for this session knows nothing of it.
+        do {
+            _ = try view.ask(.explain(question)) { reply in
+                if case .explanation(let explanation) = reply { record = explanation }
+                return true
+            }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        let told = try record ?? view.explain(question)
+        if self.json { return try Output.line(try JSONLine.of(told)) }
+        for line in ExplainText.lines(told) { try Output.line(line) }
+    }
+
+    private func question(about url: String) throws(CommandFailure) -> ExplainQuestion {
+        var fields: [ControlField] = []
+        for header in self.headers {
+            guard let colon = header.firstIndex(of: ":"), colon > header.startIndex else {
+                throw CommandFailure(
+                    .usage, "\"\(header)\" is no field", remedy: "write --header \"Name: value\"")
+            }
+            let value = header[header.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+            fields.append(
+                ControlField(name: String(header[..<colon]), value: String(value)))
+        }
+        return ExplainQuestion(
+            session: self.session.session, method: self.method, url: url, fields: fields)
+    }
+
+    /// Judges a response head from a file.
+    private func judge(_ file: String) throws {
+        // Where it came from matters little: the scheme, and what Content-Location is held against.
+        let question = try self.question(about: self.url ?? "http://response.invalid/")
+        let request = try question.request()
+        let loaded = try self.options.load()
+        let settings = try self.session.find(in: loaded)
+        let head = try ResponseFile.read(file)
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        let record = StorageRecord(
+            StorageExplanation(
+                request: request, response: head, bodyLength: ResponseFile.bodyLength(of: head),
+                now: now, configuration: settings.policy.resolved(for: request.uri)),
+            of: head, to: request, isNamed: self.url != nil)
+        if self.json { return try Output.line(try JSONLine.of(record)) }
+        for line in ExplainText.lines(record) { try Output.line(line) }
+    }
+}
+
+extension CacheView {
+    /// Explains from what is on disk, without a proxy and so without what it would remember.
+    fileprivate func explain(_ question: ExplainQuestion) throws -> ExplanationRecord {
+        let request = try question.request()
+        let stored = try self.disk?.heads(for: request.uri) ?? []
+        let lengths = stored.map(\.bodyLength)
+        return ExplanationRecord(
+            Explanation(
+                request: request, candidates: stored.map(\.head), bodyLengths: lengths,
+                now: Timestamp(microseconds: wallClockMicroseconds()),
+                configuration: self.session.policy.resolved(for: request.uri)),
+            of: request, session: self.session.name.text, bodyLengths: lengths, history: nil)
+    }
+}
