@@ -1,4 +1,4 @@
-extension ConformanceTests {
+extension Tables {
     /// How `Cache-Control` is read: lists, lines, case, quoting, and what is no number.
     static let cacheControlSyntax = Table.cases("9111 §5.2") { t in
         t.optimal(

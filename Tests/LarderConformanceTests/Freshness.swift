@@ -1,4 +1,4 @@
-extension ConformanceTests {
+extension Tables {
     /// How long a response is fresh, and how old it is.
     static let freshness = Table.cases("9111 §4.2.1") { t in
         t.note(

@@ -61,9 +61,12 @@ struct Judge {
         switch expectation {
         case .source(let source): self.judge(source)
         case .status, .cut: nil
-        case .field, .line, .lacks, .age, .trailer, .cacheStatus, .content, .interim:
+        case .field, .line, .containing, .lacks, .age, .trailer, .content, .interim:
             self.judgeAnswer(expectation)
-        case .asked, .askedWith, .askedWithout, .askedMethod: self.judgeAsked(expectation)
+        case .cacheStatus, .cacheStatusContaining, .cacheStatusWithout:
+            self.judgeCacheStatus(expectation)
+        case .asked, .askedWith, .askedWithout, .askedContaining, .askedMethod:
+            self.judgeAsked(expectation)
         }
     }
 
@@ -98,7 +101,10 @@ struct Judge {
         }
         // Where a part is asked for, the case says which.
         let isSaid = self.step.expectations.contains {
-            if case .content = $0 { true } else { false }
+            switch $0 {
+            case .content, .containing: true
+            default: false
+            }
         }
         if isSaid || self.got.isCut { return nil }
         let answer = self.steps[number - 1].answer
@@ -131,16 +137,40 @@ struct Judge {
         case .trailer(let line):
             let said = self.trial.words.said(line)
             return response.trailers.contains(said) ? nil : "trailers \(response.trailers)"
-        case .cacheStatus(let parameter):
-            let parameters = self.cacheStatus.components(of: ";")
-            return parameters.contains(parameter) ? nil : "Cache-Status: \(self.cacheStatus)"
+        case .containing(let text):
+            return self.judge(self.trial.words.said(text), in: response)
         case .content(let expected):
             return self.judgeContent(self.trial.words.said(expected))
         case .interim(let lines):
             let found = self.got.interims.flatMap { [$0.line] + $0.fields }
+                .filter { !$0.hasPrefix("Via:") }
             return found == lines ? nil : "interim responses \(found)"
         default: return nil
         }
+    }
+
+    /// - Parameter text: a field with a part of its value, or a part of the content.
+    private func judge(_ text: String, in message: Message) -> String? {
+        guard text.contains(":"), !message.text.contains(text) else {
+            return message.text.contains(text) ? nil : "content \(message.text.debugDescription)"
+        }
+        let (name, value) = self.trial.parts(text)
+        let list = message.list(name)
+        return list.contains(value) ? nil : "\(name): \(list), without \(value)"
+    }
+
+    private func judgeCacheStatus(_ expectation: Step.Expectation) -> String? {
+        let member = self.got.response.list("Cache-Status")
+        let parameters = member.components(of: ";")
+        let isMet =
+            switch expectation {
+            case .cacheStatus(let parameter): parameters.contains(parameter)
+            case .cacheStatusContaining(let text): member.contains(text)
+            case .cacheStatusWithout(let name):
+                !parameters.contains { $0 == name || $0.hasPrefix("\(name)=") }
+            default: true
+            }
+        return isMet ? nil : "Cache-Status: \(member)"
     }
 
     private func judgeAsked(_ expectation: Step.Expectation) -> String? {
@@ -155,6 +185,8 @@ struct Judge {
                 ? nil : "the origin was not asked with \(field): \(request.fields)"
         case .askedWithout(let name):
             return request.has(name) ? "the origin was asked with \(name)" : nil
+        case .askedContaining(let text):
+            return self.judge(self.trial.words.said(text), in: request)
         case .askedMethod(let method):
             return request.method == method ? nil : "the origin was asked to \(request.method)"
         default: return nil

@@ -50,7 +50,12 @@ actor Laboratory {
 
     private func play(_ played: Case) async throws -> [String] {
         let origin = try await self.beginOrigin()
-        let bench = try await self.bench(played.settings)
+        let bench: Bench
+        do {
+            bench = try await self.bench(played.settings)
+        } catch {
+            return ["the proxy does not start: \(error)"]
+        }
         let trial = self.trials.begin(played, authority: origin.authority)
         return await trial.play(through: bench.proxy)
     }
@@ -92,7 +97,8 @@ actor Laboratory {
     /// Ends all proxies, each of which must end well, and writes the report.
     fileprivate func end() async throws {
         for task in self.benches.values {
-            let bench = try await task.value
+            // One that did not begin has been reported by its cases.
+            guard let bench = try? await task.value else { continue }
             let end = try await bench.proxy.stop()
             if end.status != 0 { Issue.record("the proxy ended badly: \(end.errText)") }
         }

@@ -10,21 +10,27 @@ struct Step: Sendable {
         case field(String)
         /// A field line, byte for byte.
         case line(String)
+        /// The value, all lines as one list, holds this; without a colon, the content does.
+        case containing(String)
         case lacks(String)
         case age(ClosedRange<Int>)
         case content(String)
         case trailer(String)
-        /// Status lines and fields of the interim responses that came before, in order.
+        /// Status lines and fields, without Via, of the interim responses that came before.
         case interim([String])
         /// The answer broke off before its end.
         case cut
         /// The member of `Cache-Status` has this among its parameters.
         case cacheStatus(String)
+        case cacheStatusContaining(String)
+        /// It has no parameter of that name.
+        case cacheStatusWithout(String)
         /// The origin was asked so often by this step.
         case asked(times: Int)
         /// The origin got this field, in the step's first request to it.
         case askedWith(String)
         case askedWithout(String)
+        case askedContaining(String)
         case askedMethod(String)
     }
 
@@ -48,8 +54,9 @@ struct Step: Sendable {
     var content: String?
     var answer = Answer()
     var expectations: [Expectation] = []
-    /// The origin must have been asked so often in the whole case before the request is sent.
-    var waitsForRequests = 0
+    /// How often the origin must have been asked in the whole case when the step is over: until
+    /// then the request is sent again.
+    var leadsToRequests = 0
     /// Clients that send the request while its answer is on its way.
     var clients = 1
     /// The request is sent again until the step comes out as expected, for what happens behind a
@@ -139,21 +146,29 @@ extension Step {
 
     func status(_ code: Int) -> Step { self.expecting(.status(code)) }
     func gets(_ field: String) -> Step { self.expecting(.field(field)) }
+    func gets(containing text: String) -> Step { self.expecting(.containing(text)) }
     func gets(line: String) -> Step { self.expecting(.line(line)) }
     func gets(age: ClosedRange<Int>) -> Step { self.expecting(.age(age)) }
     func gets(content: String) -> Step { self.expecting(.content(content)) }
     func gets(trailer: String) -> Step { self.expecting(.trailer(trailer)) }
     func gets(interim lines: String...) -> Step { self.expecting(.interim(lines)) }
+    var getsNoInterim: Step { self.expecting(.interim([])) }
     func lacks(_ name: String) -> Step { self.expecting(.lacks(name)) }
     var isCut: Step { self.expecting(.cut) }
     func says(_ parameter: String) -> Step { self.expecting(.cacheStatus(parameter)) }
+    func says(containing text: String) -> Step {
+        self.expecting(.cacheStatusContaining(text))
+    }
+    func saysNo(_ name: String) -> Step { self.expecting(.cacheStatusWithout(name)) }
     func asks(times: Int) -> Step { self.expecting(.asked(times: times)) }
     func asks(_ field: String) -> Step { self.expecting(.askedWith(field)) }
     func asks(without name: String) -> Step { self.expecting(.askedWithout(name)) }
+    func asks(containing text: String) -> Step { self.expecting(.askedContaining(text)) }
     func asks(method: String) -> Step { self.expecting(.askedMethod(method)) }
 
-    /// Waits until the origin has been asked so often in the whole case.
-    func afterAsking(_ count: Int) -> Step { self.with { $0.waitsForRequests = count } }
+    /// Sends the request again, after its answer was judged, until the origin has been asked so often
+    /// in the whole case: what happens behind a client's back need not happen after one request.
+    func leadsTo(requests: Int) -> Step { self.with { $0.leadsToRequests = requests } }
 
     var eventually: Step { self.with { $0.isRepeated = true } }
 }
