@@ -42,14 +42,5 @@ extension Session {
                 completion(both.0, both.1)
             }
         }
-        self.find(key, for: request.uri) { exact in
-            let verdict = Reuse.decide(
-                request: request, candidates: exact.usable.map(\.head), now: now,
-                configuration: policy, policy: cachePolicy)
-            guard verdict.mayGainByMore, policy.honoursNoVarySearch else {
-                return explain(exact.usable)
-            }
-            self.find(key.withoutSearch, for: request.uri) { explain(exact.usable + $0.usable) }
-        }
     }
 }
