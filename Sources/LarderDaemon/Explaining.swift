@@ -104,8 +104,7 @@ extension ClientOutcome {
         case .notModified: "not-modified"
         case .preconditionFailed: "precondition-failed"
         case .partial(let range): "partial \(range.shown)"
-        case .parts(let ranges):
-            "parts " + ranges.map(\.shown).joined(separator: ", ")
+        case .parts(let ranges): "parts " + ranges.map(\.shown).joined(separator: ", ")
         case .rangeNotSatisfiable: "range-not-satisfiable"
         }
     }
@@ -199,7 +198,7 @@ extension StorageRecord {
         self.init(
             method: request.method.rawValue, url: isNamed ? request.uri.description : "",
             status: Int(response.status.rawValue), isStorable: explanation.verdict.refusal == nil,
-            reason: explanation.verdict.refusal.map { ReasonRecord($0) },
+            reason: ReasonRecord(explanation.reason),
             reuse: explanation.reuse.map { ReasonRecord($0) },
             requestRules: explanation.requestRules.map { RuleRecord($0) },
             responseRules: explanation.responseRules.map { RuleRecord($0) },

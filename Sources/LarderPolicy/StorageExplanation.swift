@@ -5,6 +5,8 @@ package import LarderHTTP
 /// The verdict is that of `Storability.judge`, asked with the same arguments.
 package struct StorageExplanation: Sendable, Equatable {
     package var verdict: StorageVerdict
+    /// The rule that forbids storing, or the one that allows it.
+    package var reason: PolicyReason
     package var requestRules: [ExplainedRule]
     package var responseRules: [ExplainedRule]
     package var validators: [String]
@@ -29,6 +31,10 @@ package struct StorageExplanation: Sendable, Equatable {
             storing: response, to: request, requestTime: now, responseTime: now,
             configuration: configuration)
         self.verdict = verdict
+        self.reason =
+            verdict.refusal
+            ?? Storability.grounds(
+                request: request, response: response, configuration: configuration)
         self.requestRules = RequestRules.of(request)
         self.responseRules = ResponseRules.of(
             response.fields, ResponseDirectives(response.fields, configuration: configuration),

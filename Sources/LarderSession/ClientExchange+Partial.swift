@@ -40,7 +40,7 @@ extension ClientExchange {
                 self.session, self.request, spliced.object),
             now: now, status: status, age: freshness.currentAge,
             configuration: self.configuration)
-        self.session.store.noteUse(spliced.object.id, of: self.key, at: now)
+        self.session.store.noteUse(spliced.object.id, of: spliced.object.key, at: now)
         self.session.live.forwarded.add()
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.note(stored.answer, at: now, because: reason, storage: nil)

@@ -95,6 +95,9 @@ extension Fetch {
                 let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
                 shared = stored
                 sink = self.beginStoring(stored, length: known, among: self.order.stored)
+                self.session.live.reasons.add(
+                    Storability.grounds(
+                        request: request, response: head, configuration: self.policy))
             }
         case .notStorable(let because): reason = because
         }

@@ -94,7 +94,9 @@ extension Fetch {
             object.head, combinedWith: response, requestTime: requestTime, responseTime: now,
             configuration: self.policy)
         guard isStored else { return (head, nil) }
-        self.session.store.update(object.id, of: object.key, head: head)
+        var kept = object
+        kept.head = head
+        self.keep(kept)
         if let length = part.completeLength { _ = head.extent?.learn(completeLength: length) }
         guard let extent = object.head.extent, !extent.contains(part.range) else {
             return (head, nil)
@@ -118,7 +120,12 @@ extension Fetch {
         case .part(let part):
             self.state.withLock { $0.counted = part.length }
             // What another part brought while this one was on its way is there already.
-            let stored = self.session.store.lookupResident(self.order.key) ?? self.order.stored
+            var stored = self.order.stored
+            if let resident = self.session.store.lookupResident(self.order.key),
+                !self.order.key.leavesOutSearch
+            {
+                stored = resident + stored.filter { $0.key != self.order.key }
+            }
             switch Combination.of(
                 part, head, to: request, with: stored.map(\.head),
                 bodyLengths: stored.map(\.bodyLength), configuration: self.policy)

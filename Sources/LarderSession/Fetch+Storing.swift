@@ -51,7 +51,7 @@ extension Fetch {
 
     /// Begins to store a response whose head has just come.
     ///
-    /// - Parameter stored: what lies under the request's key by now.
+    /// - Parameter stored: what it may take the place of.
     func beginStoring(
         _ head: StoredHead, length: UInt64?, among stored: [StoredObject]
     ) -> (any ObjectSink)? {

@@ -114,12 +114,11 @@ final class Fetch: Sendable {
     func start() {
         self.session.live.openFetches.add()
         self.filling.begin(control: self)
-        var request = self.conditional ?? self.order.request
         if let splicing = self.order.splicing {
-            request = splicing.splice.request(request)
             self.state.withLock { $0.asksForGap = true }
+            return self.send(splicing.splice.request(self.order.request))
         }
-        self.send(request)
+        self.send(self.conditional ?? self.order.request)
     }
 
     func send(_ request: Request) {

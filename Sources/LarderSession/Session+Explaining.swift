@@ -28,16 +28,19 @@ extension Session {
             let explanation = Explanation(
                 request: request, candidates: objects.map(\.head), bodyLengths: lengths, now: now,
                 configuration: policy, policy: cachePolicy)
-            completion(explanation, lengths)
+            return (explanation, lengths)
         }
-        self.find(key, for: request.uri) { exact in
-            let verdict = Reuse.decide(
-                request: request, candidates: exact.usable.map(\.head), now: now,
-                configuration: policy, policy: cachePolicy)
-            guard verdict.mayGainByMore, policy.honoursNoVarySearch else {
-                return explain(exact.usable)
+        // In the steps of an exchange: what is stored for several queries is looked at only where
+        // the target itself has nothing to serve.
+        self.find(key, for: request.uri) { found in
+            let first = explain(found.usable)
+            guard first.0.verdict.mayGainByMore, policy.honoursNoVarySearch else {
+                return completion(first.0, first.1)
             }
-            self.find(key.withoutSearch, for: request.uri) { explain(exact.usable + $0.usable) }
+            self.find(key.withoutSearch, for: request.uri) { more in
+                let both = explain(found.usable + more.usable)
+                completion(both.0, both.1)
+            }
         }
     }
 }

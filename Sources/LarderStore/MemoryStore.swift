@@ -148,7 +148,7 @@ package final class MemoryStore: ObjectStore {
                     let key = HashedKey(name.key)
                     guard let entry = shard.remove(name.id, of: key) else { return false }
                     shard.changes.note(key.hashed, at: mark)
-                    return entry.lowerID == nil
+                    return entry.lowerID == nil && !entry.isLanding
                 }
             }
             removal.add(removed)

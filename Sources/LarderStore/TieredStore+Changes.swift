@@ -93,8 +93,6 @@ extension TieredStore {
     }
 
     /// Removes the whole key.
-    ///
-    /// What was just landing and had been shown may be counted twice.
     private func removeAll(
         of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
     ) {
@@ -110,7 +108,8 @@ extension TieredStore {
             shard.lower.doom(for: removal) { $0.key == key }
             for object in shard.objects(of: key) {
                 let entry = shard.remove(object.id, of: key)
-                if entry?.lowerID == nil { removal.add(1) }
+                // What is landing is counted when it has landed.
+                if let entry, entry.lowerID == nil, !entry.isLanding { removal.add(1) }
             }
         }
         guard let disk = self.disk else { return removal.settle() }

@@ -64,6 +64,8 @@ extension TieredStore {
         var remove: [ObjectID] = []
         var newHead: StoredHead?
         var waiters: [PendingRemoval] = []
+        /// Lookups have found it while it was landing.
+        var wasShown = false
     }
 
     /// The lower tier shows a response as `lowerID`, or (nil) has given it up.
@@ -78,11 +80,13 @@ extension TieredStore {
             Self.settle(ticket, response, as: lowerID, &shard)
         }
         let waiters = after.waiters
+        let wasShown = after.wasShown
         if after.remove.isEmpty {
-            for waiter in waiters { waiter.settle() }
+            Self.settle(waiters, counting: wasShown)
         } else {
-            self.removeHidden(after.remove, of: key) { _ in
-                for waiter in waiters { waiter.settle() }
+            self.removeHidden(after.remove, of: key) { removed in
+                // Where a walk through the lower tier came first, it has counted the response.
+                Self.settle(waiters, counting: wasShown && (lowerID == nil || removed > 0))
             }
         }
         if let lowerID, let head = after.newHead {
@@ -91,13 +95,21 @@ extension TieredStore {
         return after.isKept
     }
 
+    /// The first of several removals is the one that counts.
+    private static func settle(_ waiters: [PendingRemoval], counting isCounted: Bool) {
+        for (index, waiter) in waiters.enumerated() {
+            waiter.settle(adding: index == 0 && isCounted ? 1 : 0)
+        }
+    }
+
     private static func settle(
         _ ticket: ObjectID, _ response: TieredSinkCore.Response, as lowerID: ObjectID?,
         _ shard: inout MemoryShard
     ) -> Aftermath {
         let key = response.key
         guard let landing = shard.lower.endLanding(ticket) else { return Aftermath() }
-        var after = Aftermath(isKept: !landing.isDoomed, waiters: landing.waiters)
+        var after = Aftermath(
+            isKept: !landing.isDoomed, waiters: landing.waiters, wasShown: landing.isInMemory)
         shard.lower.taint(key.hashed)
         guard let lowerID else {
             shard.landed(ticket, of: key, as: nil)

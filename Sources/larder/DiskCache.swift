@@ -60,9 +60,14 @@ final class DiskCache: CacheReading {
 
     func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)] {
         try self.translating {
-            try self.inspector.objects(for: CacheKey(method: .get, uri: uri)).map {
-                ($0.head, $0.bodyLength)
+            let key = CacheKey(method: .get, uri: uri)
+            let inspector = try self.inspector
+            let exact = try inspector.objects(for: key)
+            // What answers several queries lies where the query does not count.
+            let others = try inspector.objects(for: key.withoutSearch).filter {
+                $0.head.answers(uri)
             }
+            return (exact + others).map { ($0.head, $0.bodyLength) }
         }
     }
 

@@ -93,7 +93,7 @@ struct Explain: AsyncParsableCommand {
         let record = StorageRecord(
             StorageExplanation(
                 request: request, response: head, bodyLength: ResponseFile.bodyLength(of: head),
-                now: now, configuration: settings.policy.resolved(for: request.uri)),
+                now: now, configuration: loaded.policy(of: settings).resolved(for: request.uri)),
             of: head, to: request, isNamed: self.url != nil)
         if self.json { return try Output.line(try JSONLine.of(record)) }
         for line in ExplainText.lines(record) { try Output.line(line) }
@@ -110,7 +110,8 @@ extension CacheView {
             Explanation(
                 request: request, candidates: stored.map(\.head), bodyLengths: lengths,
                 now: Timestamp(microseconds: wallClockMicroseconds()),
-                configuration: self.session.policy.resolved(for: request.uri)),
+                configuration: self.loaded.policy(of: self.session).resolved(for: request.uri),
+                policy: RequestCachePolicy(self.session.cachePolicy)),
             of: request, session: self.session.name.text, bodyLengths: lengths, history: nil)
     }
 }

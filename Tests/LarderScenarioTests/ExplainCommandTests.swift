@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+@testable import LarderProcess
 
 @testable import LarderProcess
 
@@ -7,7 +8,12 @@ import Testing
 struct ExplainCommandTests {
     private struct Told: Decodable {
         struct Reason: Decodable { var reason: String; var source: String }
-        struct Variant: Decodable { var status: Int; var isSelected: Bool; var bodyBytes: Int }
+        struct Variant: Decodable {
+            var status: Int
+            var isSelected: Bool
+            var bodyBytes: Int
+            var overrides: [String]
+        }
         struct Recent: Decodable {
             var method: String
             var status: Int
@@ -133,6 +139,30 @@ struct ExplainCommandTests {
         let stats = try await home.cache("stats")
         #expect(stats.outText.contains("nothing-stored 1"))
         #expect(try await proxy.stop().status == 0)
+    }
+
+    @Test("names the cache rule that made it a hit, with a proxy and without")
+    func override() async throws {
+        let home = try Home()
+        try home.configure(
+            "sessions: {default: {cache: {memory: 0 B}}}\n"
+                + "cache-rules: [{name: pinned, paths: '/pinned/*', minimum: 1 h}]")
+        let origin = try await ScriptedOrigin.answering { _ in
+            response("200 OK", "ETag: \"e\"", body: "hello", cache: "max-age=0")
+        }
+        let proxy = try await home.serve()
+        let url = origin.url("/pinned/a")
+        _ = try await proxy.get(url)
+        _ = try await proxy.getStored(url)
+        let online = try await self.told(home, url)
+        #expect(try await proxy.stop().status == 0)
+        await origin.stop()
+        let offline = try await self.told(home, url)
+        for told in [online, offline] {
+            #expect(told.verdict == "hit")
+            let overrides = try #require(told.variants.first).overrides
+            #expect(overrides.contains { $0.contains("cache rule \"pinned\"") }, "\(overrides)")
+        }
     }
 
     @Test("judges a response head from a file, and stores nothing")
