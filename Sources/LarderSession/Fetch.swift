@@ -204,7 +204,8 @@ extension Fetch: UpstreamReceiver {
                 by: head, among: self.order.stored.map(\.head), matching: self.matching) : []
         let isForClient =
             isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
-        let standIn = StaleOnError.isFailure(head.status)
+        let standIn =
+            StaleOnError.isFailure(head.status)
             ? self.standIn(hasAnswered: true, at: now) : nil
         let fit = self.fit(head, bodyLength)
         let continues = self.continues(head, bodyLength)
@@ -270,7 +271,7 @@ extension Fetch: UpstreamReceiver {
     }
 
     func upstream(failed failure: UpstreamFailure) {
-        let standIn = 
+        let standIn =
             failure.party == .client
             ? nil : self.standIn(hasAnswered: false, at: self.session.clock.now())
         let mayResume = self.mayResume(after: failure)
