@@ -49,11 +49,11 @@ package enum Combination: Sendable, Equatable {
     /// The stored head after a part of the same representation: the new response's fields take the
     /// place of the stored ones of their names, but for `Content-Range` (§3.4).
     package static func head(
-        _ stored: StoredHead, combinedWith response: ResponseHead, requestTime: Timestamp,
-        responseTime: Timestamp, configuration: PolicyConfiguration
+        _ stored: StoredHead, combinedWith response: ResponseHead, for request: Request? = nil,
+        requestTime: Timestamp, responseTime: Timestamp, configuration: PolicyConfiguration
     ) -> StoredHead {
         Validation.freshen(
-            stored, with: response, requestTime: requestTime, responseTime: responseTime,
-            configuration: configuration)
+            stored, with: response, for: request, requestTime: requestTime,
+            responseTime: responseTime, configuration: configuration)
     }
 }

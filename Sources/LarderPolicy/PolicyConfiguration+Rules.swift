@@ -54,8 +54,13 @@ extension PolicyConfiguration {
     }
 
     /// The freshness lifetime of an error that gives none; nil where errors are not to be kept.
+    ///
+    /// 401 and 407 are about one client's credentials: kept for others they would refuse those who
+    /// have some.
     func negativeLifetime(of status: StatusCode) -> Duration? {
-        guard status.rawValue >= 400 else { return nil }
+        guard status.rawValue >= 400, status.rawValue != 401, status.rawValue != 407 else {
+            return nil
+        }
         let found =
             self.rule?.negative.first { $0.statuses.contains(status.rawValue) }
             ?? self.negative.first { $0.statuses.contains(status.rawValue) }

@@ -60,6 +60,8 @@ extension Reuse {
         switch told {
         // What is not there cannot be returned.
         case .validate(_, .partial, _): return told
+        // Not only old, but known to be wrong: better nothing else than it, but first the origin.
+        case .validate(_, _, .invalidated) where reason == .returnCacheElseLoad: return told
         case .validate(let index, _, _):
             guard candidates.indices.contains(index) else { return told }
             let freshness = Freshness.of(

@@ -31,6 +31,20 @@ extension Storability {
         return configuration.kind == .shared && control.isPrivate ? .responsePrivate : nil
     }
 
+    /// Whether the answer to a request may update what is stored for others: in a shared cache not
+    /// what one client got for its credentials, unless a directive allows that (RFC 9111 §3.5).
+    ///
+    /// - Parameter updated: the fields as they would be.
+    package static func mayUpdate(
+        _ request: Request, to updated: Fields, configuration: PolicyConfiguration
+    ) -> Bool {
+        guard configuration.kind == .shared, request.fields.has(.authorization),
+            !configuration.ignored.contains(.authorization)
+        else { return true }
+        return ResponseDirectives(updated, configuration: configuration).control
+            .allowsSharingWithCredentials
+    }
+
     /// Whether the fields that govern give a lifetime that counts in this cache (§4.2.1).
     static func hasExplicitFreshness(
         _ response: ResponseHead, _ directives: ResponseDirectives,

@@ -76,7 +76,8 @@ package enum Storability {
         case ..<200: return .interimResponse
         case 304: return .notModifiedResponse
         case 412, 416: return .answersCondition
-        case 428, 429, 431, 511: return .statusNeverStored
+        // 407 is about the way to a proxy, and its challenge goes no further (RFC 9110 §15.5.8).
+        case 407, 428, 429, 431, 511: return .statusNeverStored
         default: break
         }
         return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil
@@ -150,8 +151,8 @@ package enum Storability {
         }
     }
 
-    /// A whole response that says which part of itself it is, a length that is another one, or two
-    /// different values of what can have one.
+    /// A whole response that says which part of itself it is, a length that is another one, two
+    /// different values of what can have one, or that what governs its storage is not for caches.
     ///
     /// `Content-Range` has no meaning in a 200 (RFC 9110 §14.4), so one that is no range is kept like
     /// any unknown field; one that is, comes from an origin that meant 206.
@@ -177,8 +178,24 @@ package enum Storability {
         ] where fields.disagrees(on: name) {
             return .contradictory
         }
-        return nil
+        return self.hidesWhatGoverns(fields) ? .contradictory : nil
     }
+
+    /// Whether `Connection` or `private="…"` names a field without which the response would be
+    /// stored as something else: "Cache-Control is never appropriate as a connection option"
+    /// (RFC 9110 §7.6.1).
+    private static func hidesWhatGoverns(_ fields: Fields) -> Bool {
+        guard fields.has(.connection) || fields.has(.cacheControl) else { return false }
+        let named =
+            HopByHop.connectionOptions(fields).map { FieldName($0) }
+            + CacheControl(fields).privateFields
+        return named.contains { self.governing.contains($0.known) && fields.has($0.known) }
+    }
+
+    private static let governing: [KnownField] = [
+        .cacheControl, .cdnCacheControl, .expires, .date, .age, .vary, .etag, .lastModified,
+        .contentEncoding, .contentType, .contentRange, .noVarySearch, .cacheGroups,
+    ]
 
     /// Why the response, once stored, could never answer a request.
     private static func uselessness(

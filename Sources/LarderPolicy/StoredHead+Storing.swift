@@ -43,6 +43,17 @@ enum StoredFields {
         return kept
     }
 
+    /// Takes out what `private="…"` names, in a shared cache (RFC 9111 §5.2.2.7).
+    static func removePrivate(_ fields: inout Fields, configuration: PolicyConfiguration) {
+        guard configuration.kind == .shared else { return }
+        let control = ResponseDirectives(fields, configuration: configuration).control
+        guard !control.privateFields.isEmpty else { return }
+        fields.keep { section, line in
+            line.known == .vary || line.known == .cacheControl
+                || !control.privateFields.contains { section.matches(line, $0) }
+        }
+    }
+
     /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1);
     /// `Warning` is obsolete (RFC 9111 §5.5).
     static func isExcluded(_ line: Fields.Line, of fields: Fields) -> Bool {

@@ -17,7 +17,7 @@ package enum Validation {
     /// - Parameter matching: the indices of those that the request selects by `Vary`; nil: all. Of
     ///   the others only strong entity tags are sent (§4.1): a weak one, or a time, may be that of
     ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1). A part
-    ///   of one could not answer.
+    ///   of one could not answer, nor one that sets the cookies of another client.
     package static func conditionalRequest(
         _ request: Request, validating candidates: [StoredHead], matching: [Int]? = nil
     ) -> Request? {
@@ -28,7 +28,8 @@ package enum Validation {
         for index in matching + candidates.indices.filter({ !matching.contains($0) }) {
             let head = candidates[index]
             guard let tag = EntityTag(of: head.fields), !tags.contains(tag),
-                matching.contains(index) || (!tag.isWeak && head.extent == nil)
+                matching.contains(index)
+                    || (!tag.isWeak && head.extent == nil && !head.fields.has(.setCookie))
             else { continue }
             tags.append(tag)
         }
@@ -116,7 +117,7 @@ package enum Validation {
     /// - Parameters:
     ///   - candidates: the responses whose validators were sent.
     ///   - matching: the indices of those that the request selects by `Vary`; nil: all. Another one
-    ///     is selected by its strong entity tag alone.
+    ///     is selected by its strong entity tag alone, and not where it sets cookies.
     package static func selected(
         by notModified: ResponseHead, among candidates: [StoredHead], matching: [Int]? = nil
     ) -> [Int] {
@@ -125,12 +126,17 @@ package enum Validation {
         let modified = self.lastModified(notModified.fields)
         if let tag, !tag.isWeak {
             let same = candidates.indices.filter {
-                EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
+                (matching.contains($0) || !candidates[$0].fields.has(.setCookie))
+                    && EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
             }
             if !same.isEmpty { return same }
         }
         if let modified, ModificationTime.isStrong(notModified.fields) {
-            let same = matching.filter { self.lastModified(candidates[$0].fields) == modified }
+            // Two strong tags that differ are those of two representations, made in the same second.
+            let same = matching.filter {
+                self.lastModified(candidates[$0].fields) == modified
+                    && !self.contradicts(tag, EntityTag(of: candidates[$0].fields))
+            }
             if !same.isEmpty { return same }
         }
         // "If none of the initial set contains at least one of the same strong validators, then the
@@ -149,16 +155,28 @@ package enum Validation {
         return Variance.mostRecent(of: candidates, indices: same).map { [$0] } ?? []
     }
 
+    private static func contradicts(_ a: EntityTag?, _ b: EntityTag?) -> Bool {
+        guard let a, let b, !a.isWeak, !b.isWeak else { return false }
+        return !a.matchesStrongly(b)
+    }
+
     /// The stored head after a 304 (§3.2): each field of the 304 takes the place of the stored ones of
     /// its name.
     ///
-    /// Never updated are the fields that are not stored at all, and those that describe the stored
-    /// content: `Content-Length`, `Content-Encoding`, `Content-Range`. `Vary` is kept too, as the
-    /// request fields it chose are already noted. Where the 304 has no `Age` or `Date`, those of the
-    /// old response no longer count.
+    /// Never updated are the fields that are not stored at all, those that `private="…"` names in the
+    /// updated head, and those that describe the stored content: `Content-Length`, `Content-Encoding`,
+    /// `Content-Range`. Where the 304 has no `Age` or `Date`, those of the old response no longer
+    /// count.
+    ///
+    /// What `Vary` names is never less than before: many an origin leaves out of a 304 what it varies
+    /// by. What it names beside that is taken over, with the fields of the request that the 304
+    /// answers.
+    ///
+    /// - Parameter request: the one that the 304 answers; nil: `Vary` stays as it is.
     package static func freshen(
-        _ head: StoredHead, with notModified: ResponseHead, requestTime: Timestamp,
-        responseTime: Timestamp, configuration: PolicyConfiguration = PolicyConfiguration()
+        _ head: StoredHead, with notModified: ResponseHead, for request: Request? = nil,
+        requestTime: Timestamp, responseTime: Timestamp,
+        configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> StoredHead {
         let news = StoredFields.endToEnd(notModified.fields, configuration: configuration)
         var updates = Fields()
@@ -172,12 +190,50 @@ package enum Validation {
             fields.append(line, of: old)
         }
         fields.append(contentsOf: updates)
+        StoredFields.removePrivate(&fields, configuration: configuration)
         var freshened = head
         freshened.fields = fields
+        if let request { self.widenVary(of: &freshened, by: notModified, for: request) }
         freshened.requestTime = requestTime
         freshened.responseTime = responseTime
         freshened.isInvalidated = false
         return freshened
+    }
+
+    /// A freshened head with what `private="…"` withholds of the 304 in a shared cache: for the client
+    /// that it answers, and nobody else; nil where there is nothing of the kind.
+    package static func addingPrivate(
+        of notModified: ResponseHead, to freshened: StoredHead, configuration: PolicyConfiguration
+    ) -> StoredHead? {
+        guard configuration.kind == .shared else { return nil }
+        let names = ResponseDirectives(freshened.fields, configuration: configuration).control
+            .privateFields
+        var head = freshened
+        for line in notModified.fields.lines
+        where self.mayUpdate(line.known)
+            && !StoredFields.isExcluded(line, of: notModified.fields)
+            && names.contains(where: { notModified.fields.matches(line, $0) })
+        {
+            head.fields.append(line, of: notModified.fields)
+        }
+        return head == freshened ? nil : head
+    }
+
+    /// Takes over what the 304 varies by beyond what the stored response did.
+    private static func widenVary(
+        of head: inout StoredHead, by notModified: ResponseHead, for request: Request
+    ) {
+        let known = Variance.varies(head.fields)
+        let members = Variance.varies(notModified.fields)
+        // What matches nothing any more need not grow.
+        guard !known.contains(.any), members.contains(where: { !known.contains($0) }) else {
+            return
+        }
+        for line in notModified.fields.lines where line.known == .vary {
+            head.fields.append(line, of: notModified.fields)
+        }
+        // All of them: for the request of old nobody knows what the new ones would have chosen.
+        head.varyingFields = Variance.fields(selectedBy: head.fields, from: request)
     }
 
     private static func mayUpdate(_ name: KnownField) -> Bool {

@@ -111,10 +111,13 @@ package enum Variance {
     /// The stored responses whose place a new one takes.
     ///
     /// Those that its own request would have selected; those without `Vary` where the new one has
-    /// it, and the other way round, as the origin has changed its mind about the resource; and the
-    /// oldest ones beyond the number of variants that are kept.
+    /// it, as the origin has changed its mind about the resource; and the oldest ones beyond the
+    /// number of variants that are kept. A new one without `Vary` leaves the variants for other
+    /// requests alone: it may lack the field by mistake, and they are preferred to it (§4.1).
+    ///
+    /// - Parameter request: the one that led to the new response; nil: all variants count as its.
     package static func replaced(
-        by new: StoredHead, among stored: [StoredHead],
+        by new: StoredHead, to request: Request? = nil, among stored: [StoredHead],
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
         if configuration.ignored.contains(.vary) { return Array(stored.indices) }
@@ -122,8 +125,11 @@ package enum Variance {
         var replaced = Set<Int>()
         for (index, old) in stored.enumerated() {
             let oldNames = self.varies(old.fields)
-            if oldNames.isEmpty || names.isEmpty || oldNames.contains(.any) {
+            if oldNames.isEmpty || oldNames.contains(.any) {
                 replaced.insert(index)
+            } else if names.isEmpty {
+                let isItsOwn = request.map { self.matches(old, $0, configuration: configuration) }
+                if isItsOwn ?? true { replaced.insert(index) }
             } else if Set(oldNames).isSubset(of: Set(names)),
                 self.matches(
                     oldNames, old.varyingFields, new.varyingFields,

@@ -156,6 +156,9 @@ struct CacheRuleTests {
         Lifetime("Cache-Control: max-age=5", status: 404, rule(negative: [soon]), 5, .maxAge),
         Lifetime("Expires: 0", status: 404, rule(negative: [soon]), 0, .expires),
         Lifetime("X: y", status: 500, rule(negative: [soon]), 0, .none),
+        Lifetime("X: y", status: 403, rule(negative: [soon]), 30, .negative),
+        Lifetime("X: y", status: 401, rule(negative: [soon]), 0, .none),
+        Lifetime("X: y", status: 407, rule(negative: [soon]), 0, .none),
         Lifetime("X: y", status: 200, rule(negative: [soon]), 0, .none),
         Lifetime("X: y", status: 404, rule(maximum: 10, negative: [soon]), 10, .ruleMaximum),
     ]

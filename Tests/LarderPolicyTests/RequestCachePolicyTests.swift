@@ -11,17 +11,19 @@ struct RequestCachePolicyTests {
         let age: Int64
         let asked: String
         let method: Method
+        let isInvalidated: Bool
         let said: Said
 
         init(
             _ policy: RequestCachePolicy, held: String?, age: Int64 = 0, asked: String = "",
-            method: Method = .get, _ said: Said
+            method: Method = .get, invalidated: Bool = false, _ said: Said
         ) {
             self.policy = policy
             self.held = held
             self.age = age
             self.asked = asked
             self.method = method
+            self.isInvalidated = invalidated
             self.said = said
         }
     }
@@ -67,6 +69,11 @@ struct RequestCachePolicyTests {
             .fetch(.request, .conditionForOrigin)),
         Case(
             .returnCacheElseLoad, held: ten, method: .put, .fetch(.method, .methodNotCacheable)),
+        // But not what is known to be wrong, while there is an origin to ask.
+        Case(
+            .returnCacheElseLoad, held: ten, invalidated: true, .validate(.stale, .invalidated)),
+        Case(
+            .returnCacheDontLoad, held: ten, invalidated: true, .serveStale(.returnCacheDontLoad)),
         // And nothing else.
         Case(.returnCacheDontLoad, held: ten, .serve),
         Case(.returnCacheDontLoad, held: ten, age: 99, .serveStale(.returnCacheDontLoad)),
@@ -103,7 +110,9 @@ struct RequestCachePolicyTests {
     func decision(_ c: Case) {
         let verdict = Reuse.decide(
             request: request(c.asked, method: c.method),
-            candidates: c.held.map { [stored($0, varying: "X-A: 1")] } ?? [],
+            candidates: c.held.map {
+                [stored($0, varying: "X-A: 1", invalidated: c.isInvalidated)]
+            } ?? [],
             now: t0 + .seconds(c.age), configuration: .shared, policy: c.policy)
         #expect(Said(verdict) == c.said)
     }

@@ -62,6 +62,7 @@ struct StorabilityTests {
             Case(fresh, status: 304, .notModifiedResponse),
             Case(fresh, status: 412, .answersCondition),
             Case(fresh, status: 416, .answersCondition),
+            Case(fresh, status: 407, .statusNeverStored),
             // RFC 6585: "MUST NOT be stored by a cache".
             Case(fresh, status: 428, .statusNeverStored),
             Case(fresh, status: 429, .statusNeverStored),
@@ -180,6 +181,14 @@ struct StorabilityTests {
         Case(
             "Cache-Control: max-age=60 | Content-Location: /a | Content-Location: /b",
             .contradictory),
+        // What governs storage is not to be taken away before.
+        Case("Cache-Control: max-age=60 | Connection: cache-control", .contradictory),
+        Case("Cache-Control: max-age=60 | Connection: a, VARY | Vary: A", .contradictory),
+        Case("Cache-Control: max-age=60 | Connection: a, vary", nil),
+        Case("Cache-Control: max-age=60 | Connection: close, x-a | X-A: 1", nil),
+        Case("Cache-Control: max-age=60, private=\"x-a, vary\" | Vary: A", .contradictory),
+        Case("Cache-Control: max-age=60, private=\"cache-control\"", .contradictory),
+        Case("Cache-Control: max-age=60, private=\"x-a\" | X-A: 1", nil),
         // A list may have two lines.
         Case("Cache-Control: max-age=60 | Content-Language: de | Content-Language: en", nil),
         Case("Cache-Control: max-age=60 | ETag: \"a\" | ETag: \"b\"", .contradictory),

@@ -139,9 +139,12 @@ struct SelectionTests {
                 "Date: @-9 | Last-Modified: @-9", held: "Date: @-9 | Last-Modified: @-9",
                 "Date: @-8 | Last-Modified: @-9", selected: [1]),
             Case("Date: @0 | Last-Modified: @-8", held: "Last-Modified: @-9", selected: []),
-            // One strong validator is enough, the tag speaks first.
+            // One strong validator is enough, unless the other says that it is another response.
             Case(
                 "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
+                held: "ETag: \"a\" | Last-Modified: @-9", selected: []),
+            Case(
+                "Date: @0 | ETag: W/\"b\" | Last-Modified: @-9",
                 held: "ETag: \"a\" | Last-Modified: @-9", selected: [0]),
             Case(
                 "Date: @0 | ETag: \"b\" | Last-Modified: @-9",
@@ -178,6 +181,9 @@ struct OtherVariantTests {
                 "If-None-Match: \"b\", \"a\" | If-Modified-Since: @-8"
             ),
             (["ETag: \"a\""], [7], "If-None-Match: \"a\""),
+            // What another client's cookies came with is not for this one.
+            (["ETag: \"a\" | Set-Cookie: s=1"], [], nil),
+            (["ETag: \"a\" | Set-Cookie: s=1"], [0], "If-None-Match: \"a\""),
         ] as [([String], [Int], String?)])
     func tags(_ held: [String], _ matching: [Int], _ expected: String?) {
         let conditional = Validation.conditionalRequest(
@@ -207,6 +213,8 @@ struct OtherVariantTests {
             ("ETag: W/\"a\"", ["ETag: \"a\""], [], []),
             ("ETag: W/\"a\"", ["ETag: W/\"a\""], [], []),
             ("", ["ETag: \"a\""], [], []),
+            ("ETag: \"a\"", ["ETag: \"a\" | Set-Cookie: s=1"], [], []),
+            ("ETag: \"a\"", ["ETag: \"a\" | Set-Cookie: s=1"], [0], [0]),
             ("Date: @0 | Last-Modified: @-9", ["Last-Modified: @-9"], [], []),
             (
                 "Date: @0 | Last-Modified: @-9", ["Last-Modified: @-9", "Last-Modified: @-9"], [1],
@@ -305,6 +313,77 @@ struct FresheningTests {
         #expect(!freshened.isInvalidated)
     }
 
+    struct Widening: Sendable {
+        let news: String
+        let asked: String
+        let vary: [String]
+        let matches: String
+        let differs: String
+    }
+
+    @Test(
+        "takes over what a 304 varies by beyond the stored response, and forgets nothing",
+        arguments: [
+            Widening(
+                news: "Vary: A, B", asked: "A: 1 | B: 2", vary: ["A", "A", "B"],
+                matches: "A: 1 | B: 2", differs: "A: 1 | B: 3"),
+            Widening(
+                news: "Vary: B", asked: "A: 1", vary: ["A", "B"], matches: "A: 1",
+                differs: "A: 1 | B: 3"),
+            Widening(news: "", asked: "A: 1", vary: ["A"], matches: "A: 1", differs: "A: 2"),
+            Widening(news: "Vary: a", asked: "A: 1", vary: ["A"], matches: "A: 1", differs: ""),
+            // Selected by its tag, for another request than it was stored for.
+            Widening(
+                news: "Vary: A, B", asked: "A: 5 | B: 2", vary: ["A", "A", "B"],
+                matches: "A: 5 | B: 2", differs: "A: 1 | B: 2"),
+        ])
+    func widening(_ c: Widening) {
+        let freshened = Validation.freshen(
+            stored("Vary: A", varying: "A: 1"), with: response(c.news, status: 304),
+            for: request(c.asked), requestTime: t0, responseTime: t0)
+        let isMatch = { (text: String) in
+            Variance.matches(freshened, request(text), configuration: .shared)
+        }
+        let names = freshened.fields.members(FieldName(.vary))
+        #expect(names.map { String(decoding: $0, as: UTF8.self) } == c.vary)
+        #expect(isMatch(c.matches))
+        #expect(!isMatch(c.differs))
+    }
+
+    @Test("matches nothing any more after a 304 that varies by everything")
+    func anything() {
+        let freshened = Validation.freshen(
+            stored("Vary: A", varying: "A: 1"), with: response("Vary: *", status: 304),
+            for: request("A: 1"), requestTime: t0, responseTime: t0)
+        #expect(!Variance.matches(freshened, request("A: 1"), configuration: .shared))
+    }
+
+    @Test(
+        "private=\"…\" keeps fields of a 304 out of a shared cache, whoever says it (§5.2.2.7)",
+        arguments: [
+            ("Cache-Control: private=\"x-a\"", "X-A: 1 | X-B: 2"),
+            ("", "Cache-Control: private=\"x-a\" | X-A: 1 | X-B: 2"),
+            ("Cache-Control: private=x-a | X-A: 0", "X-A: 1 | X-B: 2"),
+        ])
+    func withheld(_ held: String, _ news: String) {
+        let notModified = response(news, status: 304)
+        for kind in [CacheKind.shared, .private] {
+            let configuration = PolicyConfiguration(kind: kind)
+            let freshened = Validation.freshen(
+                stored(held), with: notModified, requestTime: t0, responseTime: t0,
+                configuration: configuration)
+            #expect(freshened.fields.contains("X-A") == (kind == .private))
+            #expect(freshened.fields.contains("X-B"))
+            // The client that asked gets what is its own.
+            let own = Validation.addingPrivate(
+                of: notModified, to: freshened, configuration: configuration)
+            #expect(own?.fields.string("X-A") == (kind == .shared ? "1" : nil))
+        }
+        let plain = Validation.addingPrivate(
+            of: response("X-B: 2", status: 304), to: stored(held), configuration: .shared)
+        #expect(plain == nil)
+    }
+
     @Test("makes a stale response fresh again")
     func freshness() {
         let held = stored("Cache-Control: max-age=10 | Age: 5 | Date: @-100", received: -100)
@@ -312,6 +391,24 @@ struct FresheningTests {
             held, with: response("", status: 304), requestTime: t0, responseTime: t0)
         let freshness = Freshness.of(freshened, at: t0 + .seconds(9), configuration: .shared)
         #expect(freshness.isFresh && freshness.currentAge == .seconds(9))
+    }
+}
+
+@Suite("Whose answer updates what is stored for all (RFC 9111 §3.5)")
+struct UpdatePermissionTests {
+    @Test(
+        "in a shared cache not one with credentials, unless that is allowed",
+        arguments: [
+            ("", "max-age=9", true), ("Authorization: a", "max-age=9", false),
+            ("Authorization: a", "max-age=9, public", true),
+            ("Authorization: a", "s-maxage=9", true),
+            ("Authorization: a", "must-revalidate", true),
+        ])
+    func permission(_ asked: String, _ directives: String, _ isAllowed: Bool) {
+        let fields = fields("Cache-Control: \(directives)")
+        #expect(
+            Storability.mayUpdate(request(asked), to: fields, configuration: .shared) == isAllowed)
+        #expect(Storability.mayUpdate(request(asked), to: fields, configuration: .private))
     }
 }
 

@@ -152,7 +152,12 @@ struct VarianceTests {
         "replaces what the new response takes the place of",
         arguments: [
             Replacement(new: ("", ""), old: [("", "")], replaced: [0]),
-            Replacement(new: ("", ""), old: [("Vary: A", "A: 1"), ("", "")], replaced: [0, 1]),
+            Replacement(new: ("", ""), old: [("Vary: A", "A: 1"), ("", "")], replaced: [1]),
+            // The variants for other requests stay, and are preferred to it (§4.1).
+            Replacement(
+                new: ("", "A: 1"), old: [("Vary: A", "A: 1"), ("Vary: A", "A: 2"), ("", "")],
+                replaced: [0, 2]),
+            Replacement(new: ("", ""), old: [("Vary: *", "")], replaced: [0]),
             Replacement(
                 new: ("Vary: A", "A: 1"), old: [("Vary: A", "A: 1"), ("Vary: A", "A: 2")],
                 replaced: [0]),
@@ -174,7 +179,9 @@ struct VarianceTests {
                 storing: response(of.vary), to: request(of.asked), requestTime: t0,
                 responseTime: t0)
         }
-        #expect(Variance.replaced(by: head(c.new), among: c.old.map(head)) == c.replaced)
+        let replaced = Variance.replaced(
+            by: head(c.new), to: request(c.new.asked), among: c.old.map(head))
+        #expect(replaced == c.replaced)
     }
 
     @Test("by more fields than a request may have is like by everything", arguments: [128, 129])
