@@ -225,9 +225,12 @@ final class ClientExchange: Exchange {
         }
     }
 
-    /// Whether a response whose head came before this request may answer it: as if it were stored.
+    /// Whether the response that another client's request led to may answer this one: as if it were
+    /// stored (RFC 9111 §4).
     ///
-    /// Those who waited for the head need not ask: it came after them, as from a validation.
+    /// Also for those who waited for its head: requests are combined only as far as the response may
+    /// be reused for each of them, and one with `no-cache`, or stale as it comes, answers no other
+    /// request without a validation. A validation is everybody's who waits for it.
     private func mayReuse(_ head: StoredHead?) -> Bool {
         guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
             return false
@@ -308,7 +311,7 @@ extension ClientExchange: FillingWaiter {
         let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
         switch outcome {
         case .response(let response):
-            guard leads || self.isServed(by: response.shared) else {
+            guard leads || self.mayReuse(response.shared) else {
                 reader?.cancel()
                 return self.fetchAlone()
             }
@@ -321,7 +324,9 @@ extension ClientExchange: FillingWaiter {
             }
             self.splice(spliced, reader: reader, forward: forward, because: asked)
         case .stored(let object, let validated, let status, let reason):
-            guard leads || self.isServed(by: object.head) else { return self.fetchAlone() }
+            guard leads || self.isServed(by: object.head, validated: validated, reason) else {
+                return self.fetchAlone()
+            }
             guard self.covers(object) else {
                 // Another one than was asked about: as if nothing were stored.
                 let objects = self.state.withLock { $0.stored }
@@ -342,7 +347,7 @@ extension ClientExchange: FillingWaiter {
                     forward: forward, forwardStatus: status,
                     ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
                     detail: (reason ?? asked)?.rawValue),
-                because: reason ?? asked, now: now, isValidated: validated)
+                because: reason ?? asked, now: now, isValidated: validated && leads)
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
@@ -352,11 +357,19 @@ extension ClientExchange: FillingWaiter {
         }
     }
 
-    private func isServed(by head: StoredHead?) -> Bool {
-        guard let head,
-            Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
-        else { return false }
-        return Variance.matches(head, self.request, configuration: self.policy)
+    /// Whether what another client's request made of a stored response answers this one.
+    private func isServed(
+        by head: StoredHead, validated: Bool, _ reason: PolicyReason?
+    ) -> Bool {
+        guard Variance.matches(head, self.request, configuration: self.policy) else { return false }
+        guard validated else {
+            return StaleOnError.permits(
+                head, request: self.request, now: self.session.clock.now(),
+                configuration: self.policy, policy: self.cachePolicy) != nil
+        }
+        // What it has then is for the one client alone that asked.
+        if reason == .requestAuthorization || reason == .responsePrivate { return false }
+        return Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
     }
 
     /// Passes on what the origin answers, while it comes in.

@@ -39,25 +39,51 @@ extension Fetch {
         return told
     }
 
+    /// No further validation in the background for a while, as this one has failed.
+    func rest() {
+        guard self.order.isBackground else { return }
+        self.session.fillings.noteFailedValidation(
+            self.order.key,
+            until: self.session.clock.now() + self.session.configuration.validationPause)
+    }
+
     func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
         var chosen: StoredObject?
+        var reason: PolicyReason?
         for index in indices where self.order.stored.indices.contains(index) {
             var object = self.order.stored[index]
             object.head = Validation.freshen(
-                object.head, with: head, requestTime: requestTime, responseTime: now,
-                configuration: self.policy)
-            self.keep(object)
-            if chosen == nil || index == self.order.validating { chosen = object }
+                object.head, with: head, for: self.order.request, requestTime: requestTime,
+                responseTime: now, configuration: self.policy)
+            let isShared = self.mayUpdate(to: object)
+            if isShared { self.keep(object) }
+            if chosen == nil || index == self.order.validating {
+                reason = isShared ? nil : .requestAuthorization
+                if let own = Validation.addingPrivate(
+                    of: head, to: object.head, configuration: self.policy)
+                {
+                    object.head = own
+                    reason = .responsePrivate
+                }
+                chosen = object
+            }
         }
         guard let chosen else { return }
-        self.settleStored(chosen, validated: true, status: head.status, reason: nil)
+        self.settleStored(chosen, validated: true, status: head.status, reason: reason)
+    }
+
+    /// Whether a stored head may be replaced for all by what the answer to this request made of it.
+    private func mayUpdate(to object: StoredObject) -> Bool {
+        Storability.mayUpdate(
+            self.order.request, to: object.head.fields, configuration: self.policy)
     }
 
     func settleStored(
         _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
     ) {
         if let reason { self.session.live.reasons.add(reason) }
+        if !validated { self.rest() }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -101,7 +127,9 @@ extension Fetch {
                     Storability.grounds(
                         request: request, response: head, configuration: self.policy))
             }
-        case .notStorable(let because): reason = because
+        case .notStorable(let because):
+            reason = because
+            self.supersede(by: head)
         }
         if let reason { self.session.live.reasons.add(reason) }
         self.filling.settle(
@@ -139,6 +167,27 @@ extension Fetch {
         }
     }
 
+    /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3).
+    ///
+    /// Where it is not stored itself, what it supersedes would come back from behind it, as stale
+    /// content that stands in; so that has to be validated before it is used again.
+    private func supersede(by head: ResponseHead) {
+        guard self.conditional != nil, self.order.validating != nil,
+            self.order.request.method == .get
+        else { return }
+        switch head.status.rawValue {
+        case 200, 203, 204, 301, 308, 404, 410: break
+        default: return
+        }
+        for index in self.matching where self.order.stored.indices.contains(index) {
+            var object = self.order.stored[index]
+            guard !object.head.isInvalidated else { continue }
+            object.head.isInvalidated = true
+            self.session.fillings.forget(self.order.key)
+            self.keep(object)
+        }
+    }
+
     /// A failure that only the settings would keep must not take the place of what is stored: stale as
     /// that is, it may be validated or stand in when the failure is over.
     private func spoilsStored(_ head: StoredHead) -> Bool {
@@ -172,11 +221,17 @@ extension Fetch {
             switch Validation.effect(
                 ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength)
             {
+            // Of the answer to a request with no-store nothing is kept (§5.2.1.5).
+            case .freshens where CacheControl(self.order.request.fields).noStore: continue
             case .freshens:
                 object.head = Validation.freshen(
-                    object.head, with: head, requestTime: requestTime, responseTime: now,
-                    configuration: self.policy)
-            case .invalidates: object.head.isInvalidated = true
+                    object.head, with: head, for: self.order.request, requestTime: requestTime,
+                    responseTime: now, configuration: self.policy)
+                guard self.mayUpdate(to: object) else { continue }
+            case .invalidates:
+                object.head.isInvalidated = true
+                // Nor may anybody join what brought it, if that is still on its way to the disk.
+                self.session.fillings.forget(self.order.key)
             case .none: continue
             }
             self.keep(object)

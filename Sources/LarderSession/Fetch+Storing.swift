@@ -89,7 +89,7 @@ extension Fetch {
     ) -> [ObjectID] {
         let stored = stored.filter { $0.key == key }
         var ids = Variance.replaced(
-            by: head, among: stored.map(\.head), configuration: self.policy
+            by: head, to: self.order.request, among: stored.map(\.head), configuration: self.policy
         ).map { stored[$0].id }
         guard key.leavesOutSearch else { return ids }
         let neighbours = self.order.neighbours.filter { $0.key == key }

@@ -284,6 +284,7 @@ extension Fetch: UpstreamReceiver {
                 self.settleStored(object, validated: false, status: nil, reason: reason)
             }
         case .fail:
+            self.rest()
             self.leaveTable()
             self.filling.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))

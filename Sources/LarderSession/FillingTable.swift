@@ -10,6 +10,8 @@ final class FillingTable: Sendable {
         var fillings: [CacheKey: Filling] = [:]
         /// Until when requests for a key are not made to wait for each other.
         var uncollapsed: [CacheKey: Timestamp] = [:]
+        /// Until when nothing is validated in the background, as that has just failed.
+        var resting: [CacheKey: Timestamp] = [:]
     }
 
     /// A slot of the table: `Mutex` cannot live in an array.
@@ -91,6 +93,24 @@ final class FillingTable: Sendable {
         self.slot(of: key).shard.withLock { shard in
             if shard.uncollapsed.count >= Self.uncollapsedLimit { shard.uncollapsed = [:] }
             shard.uncollapsed[key] = until
+        }
+    }
+
+    /// Remembers that a validation in the background has failed; bounded likewise.
+    func noteFailedValidation(_ key: CacheKey, until: Timestamp) {
+        self.slot(of: key).shard.withLock { shard in
+            if shard.resting.count >= Self.uncollapsedLimit { shard.resting = [:] }
+            shard.resting[key] = until
+        }
+    }
+
+    /// Whether a validation in the background has failed a moment ago.
+    func rests(_ key: CacheKey, at now: Timestamp) -> Bool {
+        self.slot(of: key).shard.withLock { shard in
+            guard let until = shard.resting[key] else { return false }
+            if now < until { return true }
+            shard.resting[key] = nil
+            return false
         }
     }
 

@@ -128,11 +128,13 @@ package final class Session: ExchangeSession {
     /// Asks the origin, behind the back of a client that was served a stale response, whether it
     /// still holds (RFC 5861 §3).
     ///
-    /// One such fetch a key at a time.
+    /// One such fetch a key at a time, and a pause after one that failed: an origin that is down
+    /// must not be asked once for each client that is served meanwhile.
     func revalidate(
         _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int, era: UInt64
     ) {
-        guard objects.indices.contains(index) else { return }
+        guard objects.indices.contains(index), !self.fillings.rests(key, at: self.clock.now())
+        else { return }
         let whole = Validation.unconditional(request)
         // Of what is stored in part no more is fetched than somebody asked for.
         var request =

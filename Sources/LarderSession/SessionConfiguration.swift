@@ -22,6 +22,8 @@ package struct SessionConfiguration: Sendable {
     package var storePatience: Duration
     /// How long a key whose response could not be shared is fetched by each client on its own.
     package var uncollapsedTime: Duration
+    /// How long nothing is validated in the background for a key after that has failed.
+    package var validationPause = Duration.seconds(5)
     /// Tell the cache's key in `Cache-Status` (RFC 9211 §2.7).
     package var showsCacheKey: Bool
     /// How many answered exchanges are remembered for explanations; 0: none.

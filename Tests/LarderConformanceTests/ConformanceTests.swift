@@ -73,6 +73,9 @@ struct ConformanceTests {
     @Test("Targeted control", arguments: Tables.targeted)
     func targeted(_ played: Case) async throws { try await self.check(played) }
 
+    @Test("What one client's exchange does to the next", arguments: Tables.sharedState)
+    func sharedState(_ played: Case) async throws { try await self.check(played) }
+
     @Test("Stored fields", arguments: Tables.storedFields)
     func storedFields(_ played: Case) async throws { try await self.check(played) }
 

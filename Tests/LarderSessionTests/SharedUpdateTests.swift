@@ -1,0 +1,149 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Testing
+
+@testable import LarderSession
+
+@Suite("What one client's exchange changes for the others")
+struct SharedUpdateTests {
+    /// A bench that has stored `stale`, which needs a validation.
+    private static func bench(_ fields: Fields = stale) -> Bench {
+        let bench = Bench()
+        bench.perform()
+        bench.upstream.fetches[0].answer(200, fields, "old")
+        return bench
+    }
+
+    private static let stale: Fields = ["Cache-Control": "max-age=0", "ETag": "\"a\""]
+
+    @Test("those who wait for a head get a response that meets their own directives (RFC 9111 §4)")
+    func directives() {
+        let bench = Bench()
+        bench.perform()
+        let undemanding = bench.perform("/", ["Cache-Control": "min-fresh=50"]).client
+        let demanding = bench.perform("/", ["Cache-Control": "min-fresh=100"]).client
+        bench.upstream.fetches[0].answer(200, bench.fresh, "x")
+        #expect(undemanding.wholeBody == "x")
+        #expect(demanding.answer == nil && bench.upstream.fetches.count == 2)
+    }
+
+    @Test("a stale response stands in only for those who wait and would take it (RFC 9111 §4.2.4)")
+    func standIn() {
+        let bench = Self.bench([
+            "Cache-Control": "max-age=1, stale-if-error=100", "ETag": "\"a\"",
+        ])
+        bench.clock.advance(.seconds(10))
+        let first = bench.perform().client
+        let second = bench.perform().client
+        let strict = bench.perform("/", ["Cache-Control": "max-age=60"]).client
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches[1].fail(.connectionRefused)
+        #expect(first.wholeBody == "old" && second.wholeBody == "old")
+        #expect(strict.answer == nil && bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].fail(.connectionRefused)
+        #expect(strict.failure?.status == .badGateway)
+    }
+
+    @Test("a 304 to one client's credentials updates nothing for the others (RFC 9111 §3.5)")
+    func credentials() {
+        let bench = Self.bench()
+        let asked: Fields = ["Authorization": "Basic YTpi"]
+        let own = bench.perform("/", asked).client
+        let waiting = bench.perform().client
+        bench.upstream.fetches[1].answer(304, ["Cache-Control": "max-age=60", "X-User": "a"])
+        #expect(own.wholeBody == "old" && own.field("X-User") == "a")
+        #expect(waiting.answer == nil && bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].answer(304)
+        #expect(waiting.wholeBody == "old" && waiting.field("X-User") == nil)
+        // Unless it says that it may.
+        bench.perform("/", asked)
+        bench.upstream.fetches[3].answer(304, ["Cache-Control": "public, max-age=60"])
+        #expect(bench.perform().client.wholeBody == "old")
+        #expect(bench.upstream.fetches.count == 4)
+    }
+
+    @Test("fields of a 304 that are private go to the client it answers alone (RFC 9111 §5.2.2.7)")
+    func privateFields() {
+        let bench = Self.bench([
+            "Cache-Control": "max-age=0, private=\"set-cookie\"", "ETag": "\"a\"",
+        ])
+        let own = bench.perform().client
+        let waiting = bench.perform().client
+        bench.upstream.fetches[1].answer(304, ["Set-Cookie": "s=1"])
+        #expect(own.wholeBody == "old" && own.field("Set-Cookie") == "s=1")
+        bench.upstream.fetches[2].answer(304)
+        #expect(waiting.wholeBody == "old" && waiting.field("Set-Cookie") == nil)
+    }
+
+    @Test("fields that no-cache names go along with a validation of the client's own (§5.2.2.4)")
+    func noCacheFields() {
+        let bench = Self.bench([
+            "Cache-Control": "max-age=0, no-cache=\"x-now\"", "ETag": "\"a\"", "X-Now": "1",
+        ])
+        let own = bench.perform().client
+        let waiting = bench.perform().client
+        bench.upstream.fetches[1].answer(304)
+        #expect(own.field("X-Now") == "1" && waiting.field("X-Now") == nil)
+        #expect(waiting.wholeBody == "old")
+    }
+
+    @Test("an answer that is not stored makes what it replaces ask again (RFC 9111 §4.3.3)")
+    func superseded() {
+        let bench = Self.bench([
+            "Cache-Control": "max-age=60, stale-if-error=600", "ETag": "\"a\"",
+        ])
+        bench.perform("/", ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[1].answer(200, ["Cache-Control": "no-store"], "new")
+        // Neither fresh nor in place of a failure.
+        let failed = bench.perform().client
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].fail(.connectionRefused)
+        #expect(failed.failure?.status == .badGateway)
+        // Until the origin says that it holds after all.
+        bench.perform()
+        bench.upstream.fetches[3].answer(304)
+        #expect(bench.perform().client.wholeBody == "old")
+        #expect(bench.upstream.fetches.count == 4)
+    }
+
+    @Test(
+        "an answer that is about the client or the moment leaves what is stored alone",
+        arguments: [401, 403, 407, 429, 500, 503] as [UInt16])
+    func unrelated(_ status: UInt16) {
+        let bench = Self.bench(["Cache-Control": "max-age=60", "ETag": "\"a\""])
+        bench.perform("/", ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[1].answer(status, ["Cache-Control": "no-store"], "no")
+        #expect(bench.perform().client.wholeBody == "old")
+        #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test("nothing of an answer to a HEAD with no-store is kept (RFC 9111 §5.2.1.5)")
+    func head() {
+        let bench = Self.bench(["Cache-Control": "max-age=60", "ETag": "\"a\"", "X-A": "1"])
+        bench.perform("/", method: .head, ["Cache-Control": "no-store"])
+        bench.upstream.fetches[1].head(200, ["ETag": "\"a\"", "X-A": "2"], length: .none)
+        bench.upstream.fetches[1].finish()
+        #expect(bench.perform().client.field("X-A") == "1")
+        #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test("a validation in the background that fails is not repeated at once (RFC 5861 §3)")
+    func pause() {
+        let bench = Self.bench([
+            "Cache-Control": "max-age=1, stale-while-revalidate=600", "ETag": "\"a\"",
+        ])
+        bench.clock.advance(.seconds(10))
+        #expect(bench.perform().client.wholeBody == "old")
+        bench.upstream.fetches[1].fail(.connectionRefused)
+        for _ in 0..<5 { #expect(bench.perform().client.wholeBody == "old") }
+        #expect(bench.upstream.fetches.count == 2)
+        bench.clock.advance(.seconds(6))
+        #expect(bench.perform().client.wholeBody == "old")
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].answer(304, ["Cache-Control": "max-age=60"])
+        #expect(bench.perform().client.wholeBody == "old")
+        #expect(bench.upstream.fetches.count == 3)
+    }
+}
