@@ -215,6 +215,19 @@ package final class DiskInspector {
         }
     }
 
+    /// When groups of stored responses were last invalidated, by their whole names; a snapshot.
+    ///
+    /// - Parameter now: counts for every group where what the file says of one is damaged.
+    package func groupInvalidations(
+        now: Timestamp
+    ) throws(StoreError) -> ([UInt8]) -> Timestamp? {
+        let groups = try self.read { (transaction) throws(LMDBError) in
+            try self.schema.readGroups(transaction, now: now)
+        }
+        let seed = self.seed
+        return { groups.time(of: Checksum.key($0, seed: seed)) }
+    }
+
     // MARK: Bodies
 
     /// Calls `piece` with the parts of a complete body in order, each verified before.

@@ -40,10 +40,10 @@ final class DiskCache: CacheReading {
         try self.translating {
             try self.inspector.forEachObject { object in
                 let freshness = self.freshness(of: object.head, object.key, at: now)
-                let (partition, method, uri) = object.key.parts
+                let (partition, method, _) = object.key.parts
                 return try body(
                     CacheRow(
-                        partition: partition, method: method, url: uri,
+                        partition: partition, method: method, url: Self.url(of: object),
                         status: Int(object.head.status.rawValue), bytes: object.bodyLength,
                         ageMilliseconds: freshness.currentAgeMilliseconds,
                         freshForMilliseconds: object.head.isInvalidated
@@ -59,16 +59,7 @@ final class DiskCache: CacheReading {
     }
 
     func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)] {
-        try self.translating {
-            let key = CacheKey(method: .get, uri: uri)
-            let inspector = try self.inspector
-            let exact = try inspector.objects(for: key)
-            // What answers several queries lies where the query does not count.
-            let others = try inspector.objects(for: key.withoutSearch).filter {
-                $0.head.answers(uri)
-            }
-            return (exact + others).map { ($0.head, $0.bodyLength) }
-        }
+        try self.found(uri).map { ($0.head, $0.bodyLength) }
     }
 
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
@@ -116,16 +107,49 @@ extension DiskCache {
                 .data, "\"\(url)\" is no URL", remedy: "one begins with http://, https:// or ftp://"
             )
         }
-        return try self.translating {
-            try self.inspector.objects(for: CacheKey(method: .get, uri: uri))
+        return try self.found(uri)
+    }
+
+    /// What may answer a URI, marked as invalid where one of its groups has been invalidated.
+    private func found(_ uri: TargetURI) throws -> [InspectedObject] {
+        try self.translating {
+            let key = CacheKey(method: .get, uri: uri)
+            let inspector = try self.inspector
+            let exact = try inspector.objects(for: key)
+            // What answers several queries lies where the query does not count.
+            let others = try inspector.objects(for: key.withoutSearch).filter {
+                $0.head.answers(uri)
+            }
+            let now = Timestamp(microseconds: wallClockMicroseconds())
+            let invalidation = try inspector.groupInvalidations(now: now)
+            return (exact + others).map { object in
+                var object = object
+                let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
+                    invalidation(
+                        CacheGroups.name(of: group, at: uri, partition: object.key.parts.partition))
+                }
+                if isInvalidated { object.head.isInvalidated = true }
+                return object
+            }
         }
+    }
+
+    /// The URL that a response was stored for, also where its key says less than that.
+    private static func url(of object: InspectedObject) -> String {
+        let text = object.key.parts.uri
+        guard let own = object.head.pathAndQuery, var uri = TargetURI(text: text) else {
+            return text
+        }
+        uri.pathAndQuery = own
+        return uri.description
     }
 
     private func object(_ object: InspectedObject, at now: Timestamp) -> CacheObject {
         let head = object.head
-        let (partition, method, uri) = object.key.parts
+        let (partition, method, _) = object.key.parts
         return CacheObject(
-            id: object.id.rawValue, partition: partition, method: method, url: uri,
+            id: object.id.rawValue, partition: partition, method: method,
+            url: Self.url(of: object),
             variant: Self.variant(of: head), status: Int(head.status.rawValue),
             reason: head.reason,
             fields: head.fields.pairs.map { CacheField(name: $0.name, value: $0.value) },

@@ -47,15 +47,20 @@ struct DiskCacheTests {
         try await body(directory, cache)
     }
 
-    private func put(_ url: String, into store: DiskStore, at now: Timestamp) async throws {
+    private func put(
+        _ url: String, _ fields: Fields = [:], into store: DiskStore, at now: Timestamp
+    ) async throws {
         let uri = try #require(TargetURI(text: url))
-        let head = StoredHead(
-            status: .ok, reason: "OK",
-            fields: ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"],
-            requestTime: now, responseTime: now)
+        var all: Fields = ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"]
+        all.append(contentsOf: fields)
+        let (key, head) = Storability.place(
+            StoredHead(
+                status: .ok, reason: "OK", fields: all, requestTime: now, responseTime: now),
+            for: Request(method: .get, uri: uri, fields: Fields()),
+            configuration: PolicyConfiguration())
         let outcome = await withCheckedContinuation { done in
             let sink = store.store(
-                head, for: CacheKey(method: .get, uri: uri), length: 5, replacing: [],
+                head, for: key, length: 5, replacing: [],
                 observer: EndObserver { done.resume(returning: $0) })
             sink?.write(ByteBuffer(string: "hello"))
             sink?.commit(trailers: Fields())
@@ -64,6 +69,64 @@ struct DiskCacheTests {
             Issue.record("\(outcome)")
             return
         }
+    }
+
+    @Test("finds what answers several queries, under the URL that it was stored for")
+    func search() async throws {
+        try await self.withCache { directory, cache in
+            try await self.writing(in: directory) { store, now in
+                try await self.put(
+                    "http://c.example/p?a=1", ["No-Vary-Search": "params=(\"a\")"], into: store,
+                    at: now)
+            }
+            let found = try cache.objects(for: "http://c.example/p?a=2")
+            #expect(found.map(\.url) == ["http://c.example/p?a=1"])
+            let object = try #require(found.first)
+            var body: [UInt8] = []
+            try cache.readBody(of: object) { body += $0 }
+            #expect(body == Array("hello".utf8))
+            #expect(try cache.objects(for: "http://c.example/p?b=1").isEmpty)
+            var urls: [String] = []
+            try cache.forEach {
+                urls.append($0.url)
+                return true
+            }
+            #expect(urls.contains("http://c.example/p?a=1"))
+        }
+    }
+
+    @Test("knows what its group has made invalid (RFC 9875 §2.2.1)")
+    func groups() async throws {
+        try await self.withCache { directory, cache in
+            try await self.writing(in: directory) { store, now in
+                for name in ["a", "b"] {
+                    try await self.put(
+                        "http://c.example/\(name)", ["Cache-Groups": "\"\(name)\""], into: store,
+                        at: now)
+                }
+                let origin = try #require(TargetURI(text: "http://c.example/"))
+                store.noteInvalidation(
+                    ofGroup: CacheGroups.name(of: "b", at: origin), at: now + .seconds(1))
+            }
+            for (name, isInvalidated) in [("a", false), ("b", true)] {
+                let url = "http://c.example/\(name)"
+                #expect(try cache.objects(for: url).map(\.isInvalidated) == [isInvalidated])
+                let uri = try #require(TargetURI(text: url))
+                #expect(try cache.heads(for: uri).map(\.head.isInvalidated) == [isInvalidated])
+            }
+        }
+    }
+
+    /// Runs `body` with a store that is open to write, and closed afterwards.
+    private func writing(
+        in directory: String, _ body: (DiskStore, Timestamp) async throws -> Void
+    ) async throws {
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        let store = try DiskStore.open(
+            DiskConfiguration(directory: directory, capacity: .mebibytes(16)), clock: { now },
+            report: { Issue.record("\($0)") })
+        try await body(store, now)
+        await withCheckedContinuation { done in store.close { done.resume() } }
     }
 
     @Test("lists what is stored")
