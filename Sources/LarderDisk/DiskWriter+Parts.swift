@@ -91,16 +91,19 @@ extension DiskWriter {
     ) throws(LMDBError) -> Merging {
         let stored = record.extent.ranges.map { Segment.cell(draft.index, of: $0) }
             .filter { !$0.isEmpty }
-        // What was left there by an addition that came to nothing is of no interest.
-        guard let first = stored.first, let last = stored.last else {
+        // Two additions may meet in a cell, and what the other one has written the record does not
+        // say yet: whatever is there is kept.
+        let cell: Cell
+        switch try self.cell(draft.index, of: id, transaction) {
+        case .success(let found)?: cell = found
+        case .failure(let failure)? where !stored.isEmpty: return .damaged(failure.description)
+        case nil where !stored.isEmpty: return .damaged("segment \(draft.index) is missing")
+        case .failure?, nil:
             try self.put(draft, of: id, transaction)
             return .done
         }
-        let needed = first.lowerBound..<last.upperBound
-        let cell: Cell
-        switch try self.cell(draft.index, of: id, holding: needed, transaction) {
-        case .success(let found): cell = found
-        case .failure(let failure): return .damaged(failure.description)
+        guard stored.allSatisfy({ $0.clamped(to: cell.held) == $0 }) else {
+            return .damaged("segment \(draft.index) has a wrong length")
         }
         let new = draft.pieces.flatMap { Array($0.readableBytesView) }
         let range = draft.start..<draft.start + new.count
@@ -127,27 +130,19 @@ extension DiskWriter {
         range.lowerBound - start..<range.upperBound - start
     }
 
-    /// A copy of what a cell holds, verified.
-    ///
-    /// - Parameter needed: what it must hold at least.
+    /// A copy of what a cell holds, verified; nil where nothing is there.
     private func cell(
-        _ index: UInt32, of id: ObjectID, holding needed: Range<Int>,
-        _ transaction: borrowing WriteTransaction
-    ) throws(LMDBError) -> Result<Cell, SegmentReadFailure> {
+        _ index: UInt32, of id: ObjectID, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Result<Cell, SegmentReadFailure>? {
         let key = SegmentKey(id: id, index: index).bytes
-        let found: Result<Cell, SegmentReadFailure>? = try transaction.reading.get(
-            self.core.schema.segments, key.span
-        ) { value in
-            switch Segment.place(of: needed, in: value, id: id, index: index) {
-            case .failure(let failure): return .failure(failure)
-            case .success(let place):
-                // Where the first needed byte lies in value and in the cell gives the beginning.
-                let start = needed.lowerBound - (place.lowerBound - Segment.headerSize)
-                let bytes = value.array(Segment.headerSize, value.count - Segment.headerSize) ?? []
-                return .success(Cell(held: start..<start + bytes.count, bytes: bytes))
+        return try transaction.reading.get(self.core.schema.segments, key.span) { value in
+            switch Segment.verify(value, id: id, index: index) {
+            case .damaged(let reason): return .failure(.damaged(reason))
+            case .sound(let held):
+                return .success(
+                    Cell(held: held, bytes: value.array(Segment.headerSize, held.count) ?? []))
             }
         }
-        return found ?? .failure(.damaged("segment \(index) is missing"))
     }
 }
 

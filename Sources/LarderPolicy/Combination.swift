@@ -24,7 +24,7 @@ package enum Combination: Sendable, Equatable {
         }
         if let index = selected.first(where: { index in
             bodyLengths.indices.contains(index)
-                && self.isSame(part, response, stored[index], bodyLengths[index])
+                && self.isSame(part, response, to: request, stored[index], bodyLengths[index])
         }) {
             return .extends(index: index)
         }
@@ -33,11 +33,11 @@ package enum Combination: Sendable, Equatable {
     }
 
     private static func isSame(
-        _ part: PartialContent.Part, _ response: ResponseHead, _ stored: StoredHead,
-        _ bodyLength: UInt64
+        _ part: PartialContent.Part, _ response: ResponseHead, to request: Request,
+        _ stored: StoredHead, _ bodyLength: UInt64
     ) -> Bool {
         guard let validator = StrongValidator(of: stored.fields),
-            validator.matches(response.fields)
+            validator.matches(response.fields, answersIfRange: request.fields.has(.ifRange))
         else { return false }
         // The same validator with another length is an origin that contradicts itself.
         if let known = stored.completeLength(bodyLength: bodyLength) {
@@ -52,7 +52,9 @@ package enum Combination: Sendable, Equatable {
         _ stored: StoredHead, combinedWith response: ResponseHead, for request: Request? = nil,
         requestTime: Timestamp, responseTime: Timestamp, configuration: PolicyConfiguration
     ) -> StoredHead {
-        Validation.freshen(
+        var response = response
+        PartialContent.removeOwnDigests(from: &response.fields)
+        return Validation.freshen(
             stored, with: response, for: request, requestTime: requestTime,
             responseTime: responseTime, configuration: configuration)
     }

@@ -62,6 +62,13 @@ package enum PartialContent: Sendable, Equatable {
     package static func hasAllFields(_ response: ResponseHead, to request: Request) -> Bool {
         !request.fields.has(.ifRange) || response.fields.has(.contentType)
     }
+
+    /// Takes out what is computed of the content of just one message (RFC 9530 §2, and the obsolete
+    /// `Content-MD5`): of a part it is wrong for the whole, and the other way round.
+    static func removeOwnDigests(from fields: inout Fields) {
+        fields.remove(FieldName("Content-Digest"))
+        fields.remove(FieldName("Content-MD5"))
+    }
 }
 
 extension StoredHead {
@@ -79,6 +86,7 @@ extension StoredHead {
         self.reason = "OK"
         self.fields.remove(FieldName(.contentRange))
         self.fields.remove(FieldName(.contentLength))
+        PartialContent.removeOwnDigests(from: &self.fields)
         if let length = part.completeLength {
             self.fields.append("Content-Length", String(length))
         }

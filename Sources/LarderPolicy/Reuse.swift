@@ -76,6 +76,8 @@ package enum Reuse {
     private static func covered(
         _ verdict: ReuseVerdict, _ request: Request, _ head: StoredHead, _ index: Int
     ) -> ReuseVerdict {
+        // What must not be used at all is not completed either.
+        if case .fetch = verdict { return verdict }
         guard head.extent != nil else { return verdict }
         switch AnswerPlan.make(request, from: head, bodyLength: 0) {
         case .stored: return verdict

@@ -26,14 +26,16 @@ package enum StoredAnswer {
             var fields = self.fields(of: stored, age, now, isValidated, configuration) {
                 $0 != .contentRange
             }
+            PartialContent.removeOwnDigests(from: &fields)
             let length = stored.completeLength(bodyLength: bodyLength)
             fields.append("Content-Range", ContentRange.bytes(range, of: length).value)
             return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
         case .parts:
             // RFC 9110 §15.3.7.2: the content's own type stands in each part, its range too.
-            let fields = self.fields(of: stored, age, now, isValidated, configuration) {
+            var fields = self.fields(of: stored, age, now, isValidated, configuration) {
                 $0 != .contentRange && $0 != .contentType
             }
+            PartialContent.removeOwnDigests(from: &fields)
             return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
         case .notModified:
             let hasTag = EntityTag(of: stored.fields) != nil

@@ -118,8 +118,12 @@ package enum Validation {
     ///   - candidates: the responses whose validators were sent.
     ///   - matching: the indices of those that the request selects by `Vary`; nil: all. Another one
     ///     is selected by its strong entity tag alone, and not where it sets cookies.
+    ///   - request: the client's. Where the 304 has a tag that only the client sent, it answers the
+    ///     client, whatever date it shares with what is stored: files that are made reproducibly all
+    ///     have the same.
     package static func selected(
-        by notModified: ResponseHead, among candidates: [StoredHead], matching: [Int]? = nil
+        by notModified: ResponseHead, among candidates: [StoredHead], matching: [Int]? = nil,
+        answering request: Request? = nil
     ) -> [Int] {
         let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
         let tag = EntityTag(of: notModified.fields)
@@ -130,6 +134,11 @@ package enum Validation {
                     && EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
             }
             if !same.isEmpty { return same }
+        }
+        if let tag, let request, self.isForClient(notModified, of: request),
+            !candidates.contains(where: { EntityTag(of: $0.fields)?.matchesWeakly(tag) ?? false })
+        {
+            return []
         }
         if let modified, ModificationTime.isStrong(notModified.fields) {
             // Two strong tags that differ are those of two representations, made in the same second.
@@ -191,6 +200,12 @@ package enum Validation {
         }
         fields.append(contentsOf: updates)
         StoredFields.removePrivate(&fields, configuration: configuration)
+        // The bytes of a part came under a weak validator: that the same date is strong by now, or
+        // has a tag, must not let others be put to them.
+        if head.extent != nil, StrongValidator(of: old) == nil, StrongValidator(of: fields) != nil {
+            fields.remove(FieldName(.etag))
+            fields.remove(FieldName(.lastModified))
+        }
         var freshened = head
         freshened.fields = fields
         if let request { self.widenVary(of: &freshened, by: notModified, for: request) }

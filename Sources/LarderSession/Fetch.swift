@@ -201,7 +201,8 @@ extension Fetch: UpstreamReceiver {
         let selected =
             isAnswer
             ? Validation.selected(
-                by: head, among: self.order.stored.map(\.head), matching: self.matching) : []
+                by: head, among: self.order.stored.map(\.head), matching: self.matching,
+                answering: self.order.request) : []
         let isForClient =
             isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
         let standIn =

@@ -234,6 +234,34 @@ struct PartialTests {
         await store.closed()
     }
 
+    @Test("two additions that meet within a cell leave each other's bytes alone")
+    func twoInOneCell() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try World().open(directory)
+        let id = try #require(await store.putPart(self.key, 400_000..<400_100, of: 500_000)?.id)
+        let observer = Observer()
+        let high = try #require(
+            store.extend(
+                id, of: self.key, at: 30_000, length: 100_000, completeLength: 500_000,
+                begun: store.removalMark(), observer: observer))
+        high.write(ByteBuffer(bytes: representation(30_000..<100_000)))
+        // Its part of the first cell is written, and not committed.
+        await observer.wrote(UInt64(Segment.payloadSize) - 30_000)
+        let low = await store.add(10_000..<30_000, to: id, of: self.key, saying: 20_000)
+        #expect(low == .visible(id))
+        let back = await collect(try #require(high.reader(from: 0)))
+        #expect(back.failure == nil)
+        #expect(back.bytes.elementsEqual(representation(30_000..<65_512)))
+        high.write(ByteBuffer(bytes: representation(100_000..<130_000)))
+        high.commit(trailers: Fields())
+        #expect(await observer.end() == .visible(id))
+        let object = try #require(await store.find(self.key).first)
+        #expect(object.extent.ranges == [10_000..<130_000, 400_000..<400_100])
+        await expectStored(object, 10_000..<130_000)
+        #expect(store.statistics().damaged == 0)
+        await store.closed()
+    }
+
     @Test("freshening leaves the extent alone")
     func update() async throws {
         let directory = try TemporaryDirectory()

@@ -124,6 +124,17 @@ struct AnswerPlanTests {
             configuration: .shared)
         #expect(Said(verdict) == said)
     }
+
+    @Test("what a shared cache must not use it does not complete either (§5.2.2.7)")
+    func privatePart() {
+        var head = stored("Cache-Control: private, max-age=10 | ETag: \"a\"")
+        head.extent = StoredExtent(completeLength: 1000, ranges: [100..<200])
+        for asked in ["", "Range: bytes=100-199", "Range: bytes=150-250"] {
+            let verdict = Reuse.decide(
+                request: request(asked), candidates: [head], now: t0, configuration: .shared)
+            #expect(Said(verdict) == .fetch(.miss, .responsePrivate))
+        }
+    }
 }
 
 @Suite("Splices of stored and missing bytes (RFC 9110 §14.2, §13.1.5)")

@@ -183,6 +183,13 @@ struct CombinationTests {
         Case("Last-Modified: @0 | Date: @0", new: "Last-Modified: @0 | Date: @9", .begins),
         Case(date, new: date + " | ETag: \"a\"", .begins),
         Case(tag + " | " + date, new: date, .begins),
+        // Other codings of the same file, with validators that are not as good as they should be.
+        Case(date, new: date + " | Content-Encoding: gzip", .begins),
+        Case(date + " | Content-Encoding: gzip", new: date, .begins),
+        Case(tag, new: tag + " | Content-Encoding: gzip", .begins),
+        Case(
+            tag + " | Content-Encoding: gzip", new: tag + " | Content-Encoding: gzip",
+            .extends(index: 0)),
         // Lengths that contradict each other.
         Case(tag, new: tag, of: 101, .begins), Case(tag, new: tag, of: nil, .extends(index: 0)),
         Case(tag, new: tag, at: 90..<101, of: nil, .begins),
@@ -205,6 +212,58 @@ struct CombinationTests {
             c.part, response(c.text, status: 206), to: request("Range: bytes=10-19"),
             with: [head], bodyLengths: [100], configuration: .shared)
         #expect(says == c.says)
+    }
+
+    @Test(
+        "a 206 to If-Range may leave the coding out, not tell another one (RFC 9110 §15.3.7)",
+        arguments: [
+            ("", true), ("Content-Encoding: gzip", true), ("Content-Encoding: br", false),
+        ])
+    func coding(_ told: String, _ matches: Bool) throws {
+        let validator = try #require(
+            StrongValidator(of: fields("ETag: \"a\" | Content-Encoding: gzip")))
+        #expect(validator.matches(fields("ETag: \"a\" | \(told)")) == matches)
+        let alone = validator.matches(fields("ETag: \"a\" | \(told)"), answersIfRange: false)
+        #expect(alone == (told == "Content-Encoding: gzip"))
+    }
+
+    @Test(
+        "bytes that came under a weak validator stay alone, whatever a 304 says (§8.8.2.2)",
+        arguments: ["Last-Modified: @0 | Date: @9", "ETag: \"a\" | Last-Modified: @0 | Date: @9"])
+    func weakForever(_ told: String) {
+        var head = stored("Last-Modified: @0 | Date: @0")
+        head.extent = StoredExtent(completeLength: 100, ranges: [0..<10])
+        let freshened = Validation.freshen(
+            head, with: response(told, status: 304), requestTime: t0, responseTime: t0)
+        #expect(StrongValidator(of: freshened.fields) == nil)
+        head.extent = nil
+        let whole = Validation.freshen(
+            head, with: response(told, status: 304), requestTime: t0, responseTime: t0)
+        #expect(whole.fields.string("Last-Modified") != nil)
+    }
+
+    @Test(
+        "a digest of one message's content is no other's (RFC 9530 §2)",
+        arguments: ["Content-Digest", "Content-MD5"])
+    func digests(_ name: String) {
+        let part = StoredHead(
+            storing: response("Content-Range: bytes 0-9/100 | \(name): x", status: 206),
+            part: PartialContent.Part(range: 0..<10, completeLength: 100),
+            to: request("Range: bytes=0-9"), requestTime: t0, responseTime: t0)
+        #expect(part.fields.string(FieldName(name)) == nil)
+        let combined = Combination.head(
+            stored("\(name): whole | Repr-Digest: r"),
+            combinedWith: response("\(name): part", status: 206), requestTime: t0,
+            responseTime: t0, configuration: .shared)
+        #expect(combined.fields.string(FieldName(name)) == "whole")
+        for (outcome, told) in [
+            (.full, "whole"), (.partial(0..<10), nil), (.parts([0..<1, 5..<6]), nil),
+        ] as [(ClientOutcome, String?)] {
+            let head = StoredAnswer.head(
+                for: combined, outcome: outcome, bodyLength: 100, age: .zero, now: t0)
+            #expect(head.fields.string(FieldName(name)) == told)
+            #expect(head.fields.string("Repr-Digest") == "r")
+        }
     }
 
     @Test("leave other variants alone (RFC 9111 §4.1)")

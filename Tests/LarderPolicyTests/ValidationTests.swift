@@ -230,6 +230,19 @@ struct OtherVariantTests {
     }
 
     @Test(
+        "and a tag that only the client sent speaks of nothing stored (§4.3.2)",
+        arguments: [
+            ("If-None-Match: \"b\"", []), ("If-None-Match: W/\"b\"", []),
+            ("If-None-Match: \"a\"", [0]), ("", [0]),
+        ] as [(String, [Int])])
+    func clientsOwn(_ asked: String, _ selected: [Int]) {
+        let found = Validation.selected(
+            by: response("Date: @0 | ETag: \"b\" | Last-Modified: @-9", status: 304),
+            among: [stored("ETag: \"a\" | Last-Modified: @-9")], answering: request(asked))
+        #expect(found == selected)
+    }
+
+    @Test(
         "knows a 304 that speaks of what the client has (§4.3.2)",
         arguments: [
             ("ETag: \"z\"", "If-None-Match: \"z\"", true),
