@@ -16,6 +16,21 @@ final class ClientExchange: Exchange {
         var stored: [StoredObject] = []
         /// Stored beside them, for other queries.
         var neighbours: [StoredObject] = []
+        var looks = 1
+        var marks: Marks
+    }
+
+    /// What there was before the store was asked.
+    private struct Marks {
+        /// Of the table of fillings.
+        let era: UInt64
+        /// Of what is being stored.
+        let storings: UInt64
+
+        init(_ session: Session) {
+            self.era = session.fillings.era
+            self.storings = session.storings.mark
+        }
     }
 
     let session: Session
@@ -26,9 +41,7 @@ final class ClientExchange: Exchange {
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
     let key: CacheKey
-    /// The table of fillings, as it was before the store was asked.
-    private let era: UInt64
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(
         session: Session, request: Request, body: (any BodySource)?, options: ExchangeOptions,
@@ -44,7 +57,7 @@ final class ClientExchange: Exchange {
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)
-        self.era = session.fillings.era
+        self.state = Mutex(State(marks: Marks(session)))
         session.live.requests.add()
         session.live.openExchanges.add()
     }
@@ -61,6 +74,24 @@ final class ClientExchange: Exchange {
             self.act(on: found.usable, now: self.session.clock.now(), isWhole: false)
         }
     }
+
+    /// Begins anew, as the store may have more by now.
+    func lookAgain() {
+        let marks = Marks(self.session)
+        let isCancelled = self.state.withLock { state in
+            state.marks = marks
+            state.looks += 1
+            return state.machine.isCancelled
+        }
+        if !isCancelled { self.begin() }
+    }
+
+    /// How often the store was asked, and what was being stored before it was the last time.
+    var looked: (count: Int, mark: UInt64) {
+        self.state.withLock { ($0.looks, $0.marks.storings) }
+    }
+
+    private var era: UInt64 { self.state.withLock { $0.marks.era } }
 
     /// Looks where responses to several queries are stored, once the exact target has nothing to
     /// serve.
@@ -93,6 +124,11 @@ final class ClientExchange: Exchange {
         if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
             return self.search(beside: objects)
         }
+        if !self.isAnswered(by: verdict, objects), !self.mayJoin(verdict, objects),
+            self.looksAgain(beyond: objects)
+        {
+            return
+        }
         self.session.live.reasons.add(verdict.reason)
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
@@ -122,6 +158,28 @@ final class ClientExchange: Exchange {
             self.state.withLock { $0.reason = reason }
             self.refuse(because: reason, now: now)
         }
+    }
+
+    /// Whether what is stored is all that is needed.
+    private func isAnswered(by verdict: ReuseVerdict, _ objects: [StoredObject]) -> Bool {
+        guard case .serve(let index, _, _, _) = verdict, objects.indices.contains(index) else {
+            return false
+        }
+        return self.covers(objects[index])
+    }
+
+    /// Whether another client's fetch is under way, of which this one need not wait for the storing.
+    private func mayJoin(_ verdict: ReuseVerdict, _ objects: [StoredObject]) -> Bool {
+        let forward: CacheStatus.Forward
+        var index: Int?
+        switch verdict {
+        case .serve(let stored, _, _, _): (forward, index) = (.partial, stored)
+        case .validate(let stored, let why, _): (forward, index) = (why, stored)
+        case .fetch(let why, _): forward = why
+        case .refuse: return false
+        }
+        return self.isCollapsible(forward) && self.splicing(objects, index) == nil
+            && self.session.fillings.has(self.key)
     }
 
     private func refuse(because reason: PolicyReason, now: Timestamp) {
@@ -170,7 +228,12 @@ final class ClientExchange: Exchange {
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
-        switch self.session.fillings.find(self.key, or: { mine }, at: now, era: self.era) {
+        let (_, mark) = self.looked
+        let place = self.session.fillings.find(
+            self.key, or: { mine }, at: now, era: self.era,
+            unless: { self.session.storings.hasEnded(self.key, since: mark) })
+        switch place {
+        case .storedMeanwhile: self.lookAgain()
         case .notWorthWhile: self.lead(objects, validating, isEntered: false)
         case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
         case .existing(let filling): self.join(filling, or: objects, validating)
@@ -221,6 +284,7 @@ final class ClientExchange: Exchange {
         case .known(let outcome, let reader):
             self.filling(settled: outcome, reader: reader, leads: false)
         case .tooLate:
+            if self.looksAgain(beyond: objects) { return }
             self.lead(objects, validating, isEntered: false)
         }
     }
@@ -254,18 +318,22 @@ final class ClientExchange: Exchange {
     /// Answers from a stored response.
     private func serve(
         _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
-        now: Timestamp, isValidated: Bool = false
+        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil
     ) {
         var status = status
         status.key = self.shownKey
         guard
-            let stored = StoredExchangeAnswer.make(
+            var stored = StoredExchangeAnswer.make(
                 object, for: self.request, now: now, status: status, isValidated: isValidated,
                 configuration: self.configuration)
         else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
         self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
-        self.note(stored.answer, at: now, because: reason, storage: nil)
+        if let failure {
+            let member = failure.member(named: self.configuration.cacheName)
+            stored.answer.head.fields.append("Proxy-Status", member)
+        }
+        self.note(stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
         self.answer(stored.answer)
     }
 
@@ -318,29 +386,14 @@ extension ClientExchange: FillingWaiter {
                 return self.fetchAlone()
             }
             self.splice(spliced, reader: reader, forward: forward, because: asked)
-        case .stored(let object, let validated, let status, let reason):
-            guard leads || self.isServed(by: object.head) else { return self.fetchAlone() }
-            guard self.covers(object) else {
+        case .stored(let stored):
+            guard leads || self.isServed(by: stored.object.head) else { return self.fetchAlone() }
+            guard self.covers(stored.object) else {
                 // Another one than was asked about: as if nothing were stored.
                 let objects = self.state.withLock { $0.stored }
                 return self.lead(objects, nil, isEntered: false)
             }
-            let now = self.session.clock.now()
-            let freshness = Freshness.of(object.head, at: now, configuration: self.policy)
-            if validated {
-                self.session.live.validated.add()
-            } else {
-                self.session.live.hits.add()
-                self.session.live.staleHits.add()
-            }
-            if !leads { self.session.live.collapsed.add() }
-            self.serve(
-                object,
-                status: CacheStatus(
-                    forward: forward, forwardStatus: status,
-                    ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
-                    detail: (reason ?? asked)?.rawValue),
-                because: reason ?? asked, now: now, isValidated: validated)
+            self.serve(stored, leads: leads, forward: forward, because: asked)
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
@@ -348,6 +401,30 @@ extension ClientExchange: FillingWaiter {
             if failure.party != .client { failure.nextHop = self.request.uri.host }
             self.fail(failure)
         }
+    }
+
+    /// Answers from the store what went to the origin.
+    private func serve(
+        _ stored: Filling.Stored, leads: Bool, forward: CacheStatus.Forward,
+        because asked: PolicyReason?
+    ) {
+        let now = self.session.clock.now()
+        let freshness = Freshness.of(stored.object.head, at: now, configuration: self.policy)
+        if stored.isValidated {
+            self.session.live.validated.add()
+        } else {
+            self.session.live.hits.add()
+            self.session.live.staleHits.add()
+        }
+        if !leads { self.session.live.collapsed.add() }
+        let reason = stored.reason ?? asked
+        self.serve(
+            stored.object,
+            status: CacheStatus(
+                forward: forward, forwardStatus: stored.status,
+                ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
+                detail: reason?.rawValue),
+            because: reason, now: now, isValidated: stored.isValidated, failure: stored.failure)
     }
 
     private func isServed(by head: StoredHead?) -> Bool {

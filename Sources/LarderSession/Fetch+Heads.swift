@@ -49,18 +49,25 @@ extension Fetch {
             if chosen == nil || index == self.order.validating { chosen = object }
         }
         guard let chosen else { return }
-        self.settleStored(chosen, validated: true, status: head.status, reason: nil)
+        self.settle(Filling.Stored(object: chosen, isValidated: true, status: head.status))
     }
 
-    func settleStored(
-        _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
-    ) {
-        if let reason { self.session.live.reasons.add(reason) }
+    /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
+    func standIn(_ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus) {
+        var failure = failure
+        failure.nextHop = self.order.request.uri.host
+        self.settle(
+            Filling.Stored(
+                object: object, isValidated: false, status: failure.receivedStatus,
+                reason: reason, failure: failure))
+    }
+
+    private func settle(_ stored: Filling.Stored) {
+        if let reason = stored.reason { self.session.live.reasons.add(reason) }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
-        self.filling.settle(
-            .stored(object, validated: validated, status: status, reason: reason), sink: nil)
+        self.settle(.stored(stored), sink: nil)
         _ = self.filling.finished(.complete(Fields()))
         self.upstreamEnded()
     }
@@ -102,7 +109,7 @@ extension Fetch {
         case .notStorable(let because): reason = because
         }
         if let reason { self.session.live.reasons.add(reason) }
-        self.filling.settle(
+        self.settle(
             .response(
                 Filling.Response(
                     head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
@@ -111,6 +118,12 @@ extension Fetch {
             sink: sink)
         self.noteSharing(shared != nil, now: now)
         self.afterSettling()
+    }
+
+    /// Tells those who wait, and those who ask later where nobody does.
+    func settle(_ outcome: Filling.Outcome, sink: (any ObjectSink)?) {
+        if self.order.isBackground { self.noteInBackground(outcome) }
+        self.filling.settle(outcome, sink: sink)
     }
 
     /// What may have happened before the filling had what it was settled with.

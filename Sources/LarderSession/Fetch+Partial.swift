@@ -41,7 +41,7 @@ extension Fetch {
     /// The representation is not what the client has the beginning of.
     func breakSplice() {
         self.cancelUpstream()
-        self.filling.settle(
+        self.settle(
             .failed(
                 ExchangeFailure(
                     UpstreamFailure(
@@ -75,7 +75,7 @@ extension Fetch {
         let sink: (any ObjectSink)?
         (object.head, sink) = self.combine(
             object, head, part, isStored: verdict == .storable, now: now)
-        self.filling.settle(
+        self.settle(
             .spliced(
                 Filling.Spliced(
                     object: object, answer: answer, status: head.status, isStored: sink != nil,
@@ -101,7 +101,9 @@ extension Fetch {
         guard let extent = object.head.extent, !extent.contains(part.range) else {
             return (head, nil)
         }
-        let sink = self.storing {
+        let storing = Storing(
+            head, for: object.key, range: part.range, length: part.length, from: self.filling)
+        let sink = self.beginning(storing) {
             self.session.store.extend(
                 object.id, of: object.key, at: part.range.lowerBound, length: part.length,
                 completeLength: part.completeLength ?? extent.completeLength, begun: removals,

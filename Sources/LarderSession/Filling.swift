@@ -41,6 +41,18 @@ final class Filling: Sendable {
         var origin: String
     }
 
+    /// An answer from the store after all.
+    struct Stored: Sendable {
+        var object: StoredObject
+        /// The origin has said that it still holds.
+        var isValidated: Bool
+        /// What the origin answered; nil where it did not.
+        var status: StatusCode?
+        var reason: PolicyReason?
+        /// What went wrong on the way to the origin, where the response stands in for that.
+        var failure: ProxyStatus?
+    }
+
     /// What a fetch has come to, as far as those who wait for a head are concerned.
     enum Outcome: Sendable {
         /// The origin's own answer; the body is in the filling.
@@ -48,7 +60,7 @@ final class Filling: Sendable {
         /// A stored response, and what the fetch brings of the bytes that it lacks.
         case spliced(Spliced)
         /// A stored response: validated, or stale and allowed because the origin failed.
-        case stored(StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?)
+        case stored(Stored)
         case failed(ExchangeFailure)
     }
 
@@ -279,6 +291,9 @@ final class Filling: Sendable {
     var bytesSinceDeserted: UInt64? {
         self.state.withLock { state in state.desertedAt.map { state.body.end &- $0 } }
     }
+
+    /// Whether the origin waits for a reader or the store.
+    var isPaused: Bool { self.state.withLock { $0.body.isPaused } }
 
     var bytesReceived: UInt64 { self.state.withLock { $0.body.end } }
 

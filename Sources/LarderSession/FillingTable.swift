@@ -37,6 +37,8 @@ final class FillingTable: Sendable {
         /// The last responses for the key could not be shared, or something was removed just now:
         /// fetch without entering.
         case notWorthWhile
+        /// There is none, but the store may have more than it had.
+        case storedMeanwhile
     }
 
     /// How often fillings were removed because what they may bring must not be served any more.
@@ -46,8 +48,11 @@ final class FillingTable: Sendable {
 
     /// - Parameter era: from before the store was asked: who has found there what was removed since
     ///   must not have others join.
+    /// - Parameter hasMore: whether the store has taken something since it was asked; a filling that
+    ///   is not in the table any more has noted that before. Called under the lock, for a few lines.
     func find(
-        _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64
+        _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64,
+        unless hasMore: () -> Bool = { false }
     ) -> Place {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
@@ -57,9 +62,15 @@ final class FillingTable: Sendable {
                 shard.uncollapsed[key] = nil
             }
             if let existing = shard.fillings[key] { return .existing(existing) }
+            if hasMore() { return .storedMeanwhile }
             shard.fillings[key] = filling()
             return .entered
         }
+    }
+
+    /// Whether there is a filling to join.
+    func has(_ key: CacheKey) -> Bool {
+        self.slot(of: key).shard.withLock { $0.fillings[key] != nil }
     }
 
     /// Takes a filling out, if it is still the one entered under its key.
