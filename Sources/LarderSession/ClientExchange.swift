@@ -16,6 +16,8 @@ final class ClientExchange: Exchange {
         var stored: [StoredObject] = []
         /// Stored beside them, for other queries.
         var neighbours: [StoredObject] = []
+        /// What is missing of what is stored, where another client's fetch may bring it.
+        var splicing: Fetch.Splicing?
         var looks = 1
         var marks: Marks
     }
@@ -199,7 +201,9 @@ final class ClientExchange: Exchange {
     // MARK: Fetching
 
     /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
-    private func isCollapsible(_ forward: CacheStatus.Forward) -> Bool {
+    ///
+    /// - Parameter ofGap: it is for bytes that are missing from what is stored.
+    private func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
         guard self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
@@ -208,7 +212,9 @@ final class ClientExchange: Exchange {
         let own: [KnownField] = [
             .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
         ]
-        return !self.request.fields.lines.contains { own.contains($0.known) }
+        return !self.request.fields.lines.contains { line in
+            own.contains(line.known) && !(ofGap && line.known == .range)
+        }
     }
 
     private func fetch(
@@ -219,19 +225,26 @@ final class ClientExchange: Exchange {
             state.forward = forward
             state.reason = reason
             state.stored = objects
+            state.splicing = nil
         }
-        // What is missing for one client need not be what is missing for another.
-        guard self.isCollapsible(forward), self.splicing(objects, validating) == nil else {
+        let splicing = self.splicing(objects, validating)
+        guard self.isCollapsible(forward, ofGap: splicing != nil) else {
             return self.lead(objects, validating, isEntered: false)
         }
-        let mine = Filling(key: self.key, window: self.configuration.window)
+        self.state.withLock { $0.splicing = splicing }
+        let mine = Filling(
+            key: splicing?.object.key ?? self.key, window: self.configuration.window,
+            gap: splicing.map { Filling.Gap($0) })
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
         let (_, mark) = self.looked
-        let place = self.session.fillings.find(
-            self.key, or: { mine }, at: now, era: self.era,
-            unless: { self.session.storings.hasEnded(self.key, since: mark) })
+        let hasMore = { self.session.storings.hasEnded(mine.key, since: mark) }
+        let place =
+            mine.gap == nil
+            ? self.session.fillings.find(
+                self.key, or: { mine }, at: now, era: self.era, unless: hasMore)
+            : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
         switch place {
         case .storedMeanwhile: self.lookAgain()
         case .notWorthWhile: self.lead(objects, validating, isEntered: false)
@@ -256,6 +269,7 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
+                mark: self.looked.mark,
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
@@ -279,6 +293,10 @@ final class ClientExchange: Exchange {
         case .waiting:
             if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
         case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
+            reader?.cancel()
+            self.lead(objects, validating, isEntered: false)
+        case .known(.spliced(let spliced), let reader)
+        where !self.mayReuse(spliced.object.head.whole):
             reader?.cancel()
             self.lead(objects, validating, isEntered: false)
         case .known(let outcome, let reader):
@@ -371,7 +389,12 @@ extension ClientExchange {
 
 extension ClientExchange: FillingWaiter {
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
+        let (forward, asked, splicing) = self.state.withLock {
+            ($0.forward, $0.reason, $0.splicing)
+        }
+        if !leads, let splicing {
+            return self.filling(outcome, brings: splicing, reader, forward, because: asked)
+        }
         switch outcome {
         case .response(let response):
             guard leads || self.isServed(by: response.shared) else {
@@ -385,7 +408,8 @@ extension ClientExchange: FillingWaiter {
                 reader?.cancel()
                 return self.fetchAlone()
             }
-            self.splice(spliced, reader: reader, forward: forward, because: asked)
+            self.splice(
+                spliced, reader: reader, leads: leads, forward: forward, because: asked)
         case .stored(let stored):
             guard leads || self.isServed(by: stored.object.head) else { return self.fetchAlone() }
             guard self.covers(stored.object) else {
@@ -401,6 +425,24 @@ extension ClientExchange: FillingWaiter {
             if failure.party != .client { failure.nextHop = self.request.uri.host }
             self.fail(failure)
         }
+    }
+
+    /// Makes use of what another client's fetch brings of the missing bytes, or fetches them alone.
+    private func filling(
+        _ outcome: Filling.Outcome, brings splicing: Fetch.Splicing, _ reader: FillingReader?,
+        _ forward: CacheStatus.Forward, because asked: PolicyReason?
+    ) {
+        guard case .spliced(var spliced) = outcome, let reader,
+            let answer = splicing.splice.answer(from: spliced.part)
+        else {
+            reader?.cancel()
+            let (stored, index) = self.state.withLock { state in
+                (state.stored, state.stored.firstIndex { $0.id == splicing.object.id })
+            }
+            return self.lead(stored, index, isEntered: false)
+        }
+        spliced.answer = answer
+        self.splice(spliced, reader: reader, leads: false, forward: forward, because: asked)
     }
 
     /// Answers from the store what went to the origin.

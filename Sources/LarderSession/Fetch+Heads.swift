@@ -197,6 +197,8 @@ extension Fetch {
     /// Where a response can be no other client's, those who come next need not wait for each other.
     private func noteSharing(_ isShared: Bool, now: Timestamp) {
         guard self.order.isEntered else { return }
+        // The gap is another representation's by now: who comes next must see for himself.
+        if self.filling.gap != nil { return self.leaveTable() }
         if isShared {
             self.session.fillings.forgetUnshared(self.order.key)
         } else {

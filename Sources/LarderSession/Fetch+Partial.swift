@@ -30,6 +30,7 @@ extension Fetch {
     /// Asks for what the client asked for, as nothing that came can be put together with what is
     /// stored.
     func repeatAsAsked() {
+        self.leaveTable()
         let upstream = self.state.withLock { state in
             state.asksForGap = false
             return state.upstream.take()
@@ -41,6 +42,7 @@ extension Fetch {
     /// The representation is not what the client has the beginning of.
     func breakSplice() {
         self.cancelUpstream()
+        self.leaveTable()
         self.settle(
             .failed(
                 ExchangeFailure(
@@ -78,7 +80,8 @@ extension Fetch {
         self.settle(
             .spliced(
                 Filling.Spliced(
-                    object: object, answer: answer, status: head.status, isStored: sink != nil,
+                    object: object, answer: answer, part: part, status: head.status,
+                    isStored: sink != nil,
                     origin: origin)),
             sink: sink)
         self.afterSettling()
@@ -102,7 +105,8 @@ extension Fetch {
             return (head, nil)
         }
         let storing = Storing(
-            head, for: object.key, range: part.range, length: part.length, from: self.filling)
+            head, for: object.key, range: part.range, length: part.length, from: self.filling,
+            isAddition: true)
         let sink = self.beginning(storing) {
             self.session.store.extend(
                 object.id, of: object.key, at: part.range.lowerBound, length: part.length,

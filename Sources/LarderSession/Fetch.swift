@@ -17,6 +17,8 @@ final class Fetch: Sendable {
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
         var stored: [StoredObject]
+        /// The place in the order of storings before they were looked up.
+        var mark: UInt64 = 0
         /// Responses to other queries, stored where this one may go.
         var neighbours: [StoredObject] = []
         /// The index in `stored` of the response that validation is about, if it is.
@@ -314,6 +316,12 @@ extension Fetch: ObjectSinkObserver {
             state.sinkIsOver = true
             state.isRelayingStored = false
             return (state.upstreamIsOver, state.storing.take())
+        }
+        // Before its own end is noted: only others' are of interest.
+        if case .visible = outcome, let storing, !storing.isAddition,
+            self.session.storings.hasEnded(storing.key, since: self.order.mark)
+        {
+            PartMerge.start(self.session, storing.key, storing.head)
         }
         // Before the filling can no longer be found: one of both knows the response always.
         if let storing { self.session.storings.end(storing) }

@@ -34,6 +34,8 @@ final class Filling: Sendable {
         /// The stored response, its head combined with the new one.
         var object: StoredObject
         var answer: Splice.Answer
+        /// What arrives.
+        var part: PartialContent.Part
         /// Of the response that brings the missing bytes.
         var status: StatusCode
         /// What arrives goes into the store.
@@ -64,6 +66,21 @@ final class Filling: Sendable {
         case failed(ExchangeFailure)
     }
 
+    /// Missing bytes of a stored response.
+    struct Gap: Sendable {
+        let object: ObjectID
+        let splice: Splice
+
+        init(_ splicing: Fetch.Splicing) {
+            self.object = splicing.object.id
+            self.splice = splicing.splice
+        }
+
+        func isSame(as other: Gap) -> Bool {
+            self.object == other.object && self.splice.sharesGap(with: other.splice)
+        }
+    }
+
     private struct Waiting {
         let waiter: any FillingWaiter
         /// This client's request is the one that was sent to the origin.
@@ -77,6 +94,8 @@ final class Filling: Sendable {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
+        /// What fills the gap is for everybody: nobody who is slow holds up the others.
+        var isGapShared = false
         /// The store's patience is being measured.
         var isTimed = false
 
@@ -105,10 +124,13 @@ final class Filling: Sendable {
     }
 
     let key: CacheKey
+    /// What it is to fill; nil: nothing of it is stored.
+    let gap: Gap?
     private let state: Mutex<State>
 
-    init(key: CacheKey, window: ByteCount) {
+    init(key: CacheKey, window: ByteCount, gap: Gap? = nil) {
         self.key = key
+        self.gap = gap
         self.state = Mutex(State(body: FillingState(window: window)))
     }
 
@@ -138,7 +160,12 @@ final class Filling: Sendable {
                 state.desertedAt = nil
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
-            case .spliced?, .stored?, .failed?:
+            case .spliced(let spliced)?:
+                guard state.isGapShared, state.body.isJoinable else { return .tooLate }
+                state.desertedAt = nil
+                let reader = FillingReader(filling: self, id: state.body.addReader())
+                return .known(.spliced(spliced), reader)
+            case .stored?, .failed?:
                 return .tooLate
             }
         }
@@ -196,7 +223,9 @@ final class Filling: Sendable {
             let isShared: Bool
             switch outcome {
             case .response(let response): isShared = response.shared != nil
-            case .spliced: isShared = false
+            case .spliced:
+                isShared = self.gap != nil && readsBack
+                state.isGapShared = isShared
             case .stored, .failed: return waiters.map { ($0, nil) }
             }
             if !isShared { state.body.becomesUnshared() }

@@ -8,6 +8,8 @@ import Synchronization
 final class FillingTable: Sendable {
     private struct Shard {
         var fillings: [CacheKey: Filling] = [:]
+        /// Those that fill gaps of what is stored, of which a key may have several.
+        var gaps: [CacheKey: [Filling]] = [:]
         /// Until when requests for a key are not made to wait for each other.
         var uncollapsed: [CacheKey: Timestamp] = [:]
     }
@@ -68,6 +70,23 @@ final class FillingTable: Sendable {
         }
     }
 
+    /// The same for a gap of what is stored.
+    func find(
+        gap filling: Filling, era: UInt64, unless hasMore: () -> Bool = { false }
+    ) -> Place {
+        guard let gap = filling.gap else { return .notWorthWhile }
+        return self.slot(of: filling.key).shard.withLock { shard in
+            guard era == self.era else { return .notWorthWhile }
+            let all = shard.gaps[filling.key] ?? []
+            if let existing = all.first(where: { $0.gap?.isSame(as: gap) == true }) {
+                return .existing(existing)
+            }
+            if hasMore() { return .storedMeanwhile }
+            shard.gaps[filling.key] = all + [filling]
+            return .entered
+        }
+    }
+
     /// Whether there is a filling to join.
     func has(_ key: CacheKey) -> Bool {
         self.slot(of: key).shard.withLock { $0.fillings[key] != nil }
@@ -77,6 +96,9 @@ final class FillingTable: Sendable {
     func remove(_ filling: Filling) {
         self.slot(of: filling.key).shard.withLock { shard in
             if shard.fillings[filling.key] === filling { shard.fillings[filling.key] = nil }
+            guard filling.gap != nil, var rest = shard.gaps[filling.key] else { return }
+            rest.removeAll { $0 === filling }
+            shard.gaps[filling.key] = rest.isEmpty ? nil : rest
         }
     }
 
@@ -84,7 +106,10 @@ final class FillingTable: Sendable {
     /// get what was asked for before.
     func forget(_ key: CacheKey) {
         self.removals.add(1, ordering: .acquiringAndReleasing)
-        self.slot(of: key).shard.withLock { $0.fillings[key] = nil }
+        self.slot(of: key).shard.withLock { shard in
+            shard.fillings[key] = nil
+            shard.gaps[key] = nil
+        }
     }
 
     /// The same for all keys that match.
@@ -113,6 +138,8 @@ final class FillingTable: Sendable {
 
     /// All fillings, for people to look at.
     var all: [Filling] {
-        self.slots.flatMap { slot in slot.shard.withLock { Array($0.fillings.values) } }
+        self.slots.flatMap { slot in
+            slot.shard.withLock { Array($0.fillings.values) + $0.gaps.values.joined() }
+        }
     }
 }

@@ -21,6 +21,8 @@ final class Storing: Sendable {
     let key: CacheKey
     /// As lookups will show it, but for the extent.
     let head: StoredHead
+    /// It is added to what is stored already.
+    let isAddition: Bool
     /// The bytes that it brings; nil: the whole.
     private let range: Range<UInt64>?
     /// How many bytes will come, where that is known.
@@ -31,8 +33,9 @@ final class Storing: Sendable {
 
     init(
         _ head: StoredHead, for key: CacheKey, range: Range<UInt64>?, length: UInt64?,
-        from filling: Filling
+        from filling: Filling, isAddition: Bool = false
     ) {
+        self.isAddition = isAddition
         self.key = key
         self.head = head
         self.range = range
@@ -45,6 +48,7 @@ final class Storing: Sendable {
     init(rearranging head: StoredHead, of key: CacheKey) {
         self.key = key
         self.head = head
+        self.isAddition = true
         self.range = nil
         self.length = nil
         self.filling = nil

@@ -38,7 +38,7 @@ final class LateStore: ObjectStore {
         var lookups = 0
     }
 
-    private let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(8)))
+    private let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(64)))
     private let state = Mutex(State())
 
     var lookups: Int { self.state.withLock { $0.lookups } }
