@@ -176,6 +176,8 @@ package struct RecentRecord: Codable, Sendable, Equatable {
     package var ageSeconds: Int64?
     package var bytes: UInt64?
     package var error: String?
+    /// Made by the session itself, after a client had been served a stale response.
+    package var isBackground: Bool?
 
     package init(timeMicroseconds: Int64, method: String, status: Int, isHit: Bool) {
         self.timeMicroseconds = timeMicroseconds

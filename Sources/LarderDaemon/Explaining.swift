@@ -186,6 +186,7 @@ extension RecentRecord {
         self.ageSeconds = exchange.age
         self.bytes = exchange.bytes
         self.error = exchange.error
+        self.isBackground = exchange.isBackground ? true : nil
     }
 }
 

@@ -113,6 +113,10 @@ extension RunningProxy: ControlResponder {
         sum.failures = counters.failed
         sum.storeFailures = store.storeFailures
         sum.damaged = store.damaged
+        sum.backgroundFetches = counters.backgroundFetches
+        sum.gapFetches = counters.gapFetches
+        sum.bodiesResumed = counters.bodiesResumed
+        sum.partsKept = counters.partsKept
         sum.reasons = Dictionary(
             uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
         return sum

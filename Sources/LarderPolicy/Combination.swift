@@ -58,4 +58,24 @@ package enum Combination: Sendable, Equatable {
             stored, with: response, for: request, requestTime: requestTime,
             responseTime: responseTime, configuration: configuration)
     }
+
+    /// Whether two stored responses are of one representation, selected by the same requests, so that
+    /// one of them will do; one at least is a part.
+    package static func belongTogether(
+        _ one: StoredHead, _ oneLength: UInt64, _ other: StoredHead, _ otherLength: UInt64
+    ) -> Bool {
+        guard one.extent != nil || other.extent != nil, !one.isInvalidated, !other.isInvalidated,
+            one.status == .ok, other.status == .ok, one.method == other.method,
+            one.pathAndQuery == other.pathAndQuery, one.varyingFields == other.varyingFields,
+            Variance.varies(one.fields) == Variance.varies(other.fields),
+            let validator = StrongValidator(of: one.fields), validator.matches(other.fields)
+        else { return false }
+        let lengths = [
+            one.completeLength(bodyLength: oneLength),
+            other.completeLength(bodyLength: otherLength),
+        ].compactMap(\.self)
+        guard let length = lengths.first else { return true }
+        return lengths.allSatisfy { $0 == length }
+            && [one, other].allSatisfy { $0.extent?.end ?? 0 <= length }
+    }
 }

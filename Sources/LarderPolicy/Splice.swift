@@ -123,7 +123,8 @@ package struct Splice: Sendable, Equatable {
         return (answer, part)
     }
 
-    func answer(from part: PartialContent.Part) -> Answer? {
+    /// The same where another request's response brings the missing bytes.
+    package func answer(from part: PartialContent.Part) -> Answer? {
         guard part.range.lowerBound == self.gap.first,
             self.gap.end.map({ part.range.upperBound <= $0 }) ?? true
         else { return nil }
@@ -148,6 +149,11 @@ package struct Splice: Sendable, Equatable {
         return Answer(
             isWhole: self.isWhole, range: self.start..<end, completeLength: length,
             segments: segments)
+    }
+
+    /// Whether the response that is asked for here brings what is asked for there, too.
+    package func sharesGap(with other: Splice) -> Bool {
+        self.gap == other.gap && self.extent == other.extent && self.validator == other.validator
     }
 
     // MARK: Gaps

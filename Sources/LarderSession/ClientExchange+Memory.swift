@@ -8,14 +8,17 @@ extension ClientExchange {
     /// - Parameters:
     ///   - reason: the rule that decided on the use of what is stored.
     ///   - storage: the rule that kept the origin's response out of the store.
+    ///   - error: the proxy error type of the failure for which a stored response stands in.
     func note(
-        _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?
+        _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?,
+        error: String? = nil
     ) {
         guard !self.session.recent.isOff else { return }
         var exchange = self.remembered(
             answer.head.status, answer.cacheStatus, at: now, because: reason, storage: storage)
         let age = answer.head.fields.first(FieldName(.age))
         exchange.age = age.flatMap { DeltaSeconds.parse($0) }?.inSeconds
+        exchange.error = error
         if case .known(let length) = answer.bodyLength { exchange.bytes = length }
         self.session.recent.note(exchange)
     }
@@ -33,15 +36,56 @@ extension ClientExchange {
         _ status: StatusCode, _ cacheStatus: CacheStatus, at now: Timestamp,
         because reason: PolicyReason?, storage: PolicyReason?
     ) -> RecentExchange {
-        // What stands before the host of an ftp URI may be a password.
-        let key =
-            self.request.uri.userInfo == nil
-            ? self.key
-            : CacheKey(
-                method: self.request.method, uri: self.request.uri.withoutUserInfo,
-                partition: self.session.partition)
-        return RecentExchange(
-            time: now, method: self.request.method, key: key, status: status,
-            cacheStatus: cacheStatus, reason: reason, storage: storage)
+        RecentExchange(
+            time: now, method: self.request.method,
+            key: RecentExchange.key(self.key, of: self.request, self.session.partition),
+            status: status, cacheStatus: cacheStatus, reason: reason, storage: storage)
+    }
+}
+
+extension Fetch {
+    /// Notes what came of a fetch that was made behind the back of a client.
+    func noteInBackground(_ outcome: Filling.Outcome) {
+        guard !self.session.recent.isOff else { return }
+        var status = CacheStatus(forward: .stale)
+        var error: String?
+        var storage: PolicyReason?
+        let answered: StatusCode
+        switch outcome {
+        case .response(let response):
+            answered = response.head.status
+            status.stored = response.isStored
+            if response.shared == nil { storage = response.reason }
+        case .spliced(let spliced):
+            answered = spliced.status
+            status.stored = spliced.isStored
+        case .stored(let stored):
+            answered = stored.status ?? .badGateway
+            error = stored.failure?.error
+        case .failed(let failure):
+            answered = failure.status
+            error = failure.error
+        }
+        status.forwardStatus = error == nil ? answered : nil
+        let request = self.order.request
+        var exchange = RecentExchange(
+            time: self.session.clock.now(), method: request.method,
+            key: RecentExchange.key(self.order.key, of: request, self.session.partition),
+            status: answered, cacheStatus: status, reason: .staleWhileRevalidate,
+            storage: storage)
+        exchange.error = error
+        exchange.isBackground = true
+        self.session.recent.note(exchange)
+    }
+}
+
+extension RecentExchange {
+    /// The key that may be remembered: what stands before the host of an ftp URI may be a password.
+    fileprivate static func key(
+        _ key: CacheKey, of request: Request, _ partition: String
+    ) -> CacheKey {
+        guard request.uri.userInfo != nil else { return key }
+        return CacheKey(
+            method: request.method, uri: request.uri.withoutUserInfo, partition: partition)
     }
 }

@@ -24,15 +24,15 @@ extension ClientExchange {
 
     /// Answers with what is stored and what comes in, put together.
     func splice(
-        _ spliced: Filling.Spliced, reader: FillingReader, forward: CacheStatus.Forward,
-        because reason: PolicyReason?
+        _ spliced: Filling.Spliced, reader: FillingReader, leads: Bool,
+        forward: CacheStatus.Forward, because reason: PolicyReason?
     ) {
         let now = self.session.clock.now()
         let freshness = Freshness.of(spliced.object.head, at: now, configuration: self.policy)
         var status = CacheStatus(
             forward: forward, forwardStatus: spliced.status,
             ttl: CacheStatus.ttl(of: freshness.remaining), stored: spliced.isStored,
-            detail: reason?.rawValue)
+            collapsed: !leads, detail: reason?.rawValue)
         status.key = self.shownKey
         let stored = StoredExchangeAnswer.make(
             spliced, reader: reader,
@@ -41,9 +41,18 @@ extension ClientExchange {
             now: now, status: status, age: freshness.currentAge,
             configuration: self.configuration)
         self.session.store.noteUse(spliced.object.id, of: spliced.object.key, at: now)
-        self.session.live.forwarded.add()
+        if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         self.note(stored.answer, at: now, because: reason, storage: nil)
         self.answer(stored.answer)
+    }
+}
+
+extension StoredHead {
+    /// The same as if nothing were missing: for what is asked of it beside its bytes.
+    var whole: StoredHead {
+        var head = self
+        head.extent = nil
+        return head
     }
 }

@@ -16,6 +16,23 @@ final class ClientExchange: Exchange {
         var stored: [StoredObject] = []
         /// Stored beside them, for other queries.
         var neighbours: [StoredObject] = []
+        /// What is missing of what is stored, where another client's fetch may bring it.
+        var splicing: Fetch.Splicing?
+        var looks = 1
+        var marks: Marks
+    }
+
+    /// What there was before the store was asked.
+    private struct Marks {
+        /// Of the table of fillings.
+        let era: UInt64
+        /// Of what is being stored.
+        let storings: UInt64
+
+        init(_ session: Session) {
+            self.era = session.fillings.era
+            self.storings = session.storings.mark
+        }
     }
 
     let session: Session
@@ -26,9 +43,7 @@ final class ClientExchange: Exchange {
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
     let key: CacheKey
-    /// The table of fillings, as it was before the store was asked.
-    private let era: UInt64
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(
         session: Session, request: Request, body: (any BodySource)?, options: ExchangeOptions,
@@ -44,7 +59,7 @@ final class ClientExchange: Exchange {
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)
-        self.era = session.fillings.era
+        self.state = Mutex(State(marks: Marks(session)))
         session.live.requests.add()
         session.live.openExchanges.add()
     }
@@ -61,6 +76,24 @@ final class ClientExchange: Exchange {
             self.act(on: found.usable, now: self.session.clock.now(), isWhole: false)
         }
     }
+
+    /// Begins anew, as the store may have more by now.
+    func lookAgain() {
+        let marks = Marks(self.session)
+        let isCancelled = self.state.withLock { state in
+            state.marks = marks
+            state.looks += 1
+            return state.machine.isCancelled
+        }
+        if !isCancelled { self.begin() }
+    }
+
+    /// How often the store was asked, and what was being stored before it was the last time.
+    var looked: (count: Int, mark: UInt64) {
+        self.state.withLock { ($0.looks, $0.marks.storings) }
+    }
+
+    private var era: UInt64 { self.state.withLock { $0.marks.era } }
 
     /// Looks where responses to several queries are stored, once the exact target has nothing to
     /// serve.
@@ -93,6 +126,11 @@ final class ClientExchange: Exchange {
         if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
             return self.search(beside: objects)
         }
+        if !self.isAnswered(by: verdict, objects), !self.mayJoin(verdict, objects),
+            self.looksAgain(beyond: objects)
+        {
+            return
+        }
         self.session.live.reasons.add(verdict.reason)
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
@@ -124,6 +162,28 @@ final class ClientExchange: Exchange {
         }
     }
 
+    /// Whether what is stored is all that is needed.
+    private func isAnswered(by verdict: ReuseVerdict, _ objects: [StoredObject]) -> Bool {
+        guard case .serve(let index, _, _, _) = verdict, objects.indices.contains(index) else {
+            return false
+        }
+        return self.covers(objects[index])
+    }
+
+    /// Whether another client's fetch is under way, of which this one need not wait for the storing.
+    private func mayJoin(_ verdict: ReuseVerdict, _ objects: [StoredObject]) -> Bool {
+        let forward: CacheStatus.Forward
+        var index: Int?
+        switch verdict {
+        case .serve(let stored, _, _, _): (forward, index) = (.partial, stored)
+        case .validate(let stored, let why, _): (forward, index) = (why, stored)
+        case .fetch(let why, _): forward = why
+        case .refuse: return false
+        }
+        return self.isCollapsible(forward) && self.splicing(objects, index) == nil
+            && self.session.fillings.has(self.key)
+    }
+
     private func refuse(because reason: PolicyReason, now: Timestamp) {
         var detail = "not in the cache, and the request allows nothing else"
         if reason == .returnCacheDontLoad {
@@ -141,7 +201,9 @@ final class ClientExchange: Exchange {
     // MARK: Fetching
 
     /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
-    private func isCollapsible(_ forward: CacheStatus.Forward) -> Bool {
+    ///
+    /// - Parameter ofGap: it is for bytes that are missing from what is stored.
+    private func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
         guard self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
@@ -150,7 +212,9 @@ final class ClientExchange: Exchange {
         let own: [KnownField] = [
             .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
         ]
-        return !self.request.fields.lines.contains { own.contains($0.known) }
+        return !self.request.fields.lines.contains { line in
+            own.contains(line.known) && !(ofGap && line.known == .range)
+        }
     }
 
     private func fetch(
@@ -161,16 +225,28 @@ final class ClientExchange: Exchange {
             state.forward = forward
             state.reason = reason
             state.stored = objects
+            state.splicing = nil
         }
-        // What is missing for one client need not be what is missing for another.
-        guard self.isCollapsible(forward), self.splicing(objects, validating) == nil else {
+        let splicing = self.splicing(objects, validating)
+        guard self.isCollapsible(forward, ofGap: splicing != nil) else {
             return self.lead(objects, validating, isEntered: false)
         }
-        let mine = Filling(key: self.key, window: self.configuration.window)
+        self.state.withLock { $0.splicing = splicing }
+        let mine = Filling(
+            key: splicing?.object.key ?? self.key, window: self.configuration.window,
+            gap: splicing.map { Filling.Gap($0) })
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
-        switch self.session.fillings.find(self.key, or: { mine }, at: now, era: self.era) {
+        let (_, mark) = self.looked
+        let hasMore = { self.session.storings.hasEnded(mine.key, since: mark) }
+        let place =
+            mine.gap == nil
+            ? self.session.fillings.find(
+                self.key, or: { mine }, at: now, era: self.era, unless: hasMore)
+            : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
+        switch place {
+        case .storedMeanwhile: self.lookAgain()
         case .notWorthWhile: self.lead(objects, validating, isEntered: false)
         case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
         case .existing(let filling): self.join(filling, or: objects, validating)
@@ -193,6 +269,7 @@ final class ClientExchange: Exchange {
             session: self.session,
             order: Fetch.Order(
                 request: self.request, body: self.body, key: self.key, stored: objects,
+                mark: self.looked.mark,
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
@@ -218,9 +295,14 @@ final class ClientExchange: Exchange {
         case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
             reader?.cancel()
             self.lead(objects, validating, isEntered: false)
+        case .known(.spliced(let spliced), let reader)
+        where !self.mayReuse(spliced.object.head.whole):
+            reader?.cancel()
+            self.lead(objects, validating, isEntered: false)
         case .known(let outcome, let reader):
             self.filling(settled: outcome, reader: reader, leads: false)
         case .tooLate:
+            if self.looksAgain(beyond: objects) { return }
             self.lead(objects, validating, isEntered: false)
         }
     }
@@ -259,18 +341,22 @@ final class ClientExchange: Exchange {
     /// Answers from a stored response.
     private func serve(
         _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
-        now: Timestamp, isValidated: Bool = false
+        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil
     ) {
         var status = status
         status.key = self.shownKey
         guard
-            let stored = StoredExchangeAnswer.make(
+            var stored = StoredExchangeAnswer.make(
                 object, for: self.request, now: now, status: status, isValidated: isValidated,
                 configuration: self.configuration)
         else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
         self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
-        self.note(stored.answer, at: now, because: reason, storage: nil)
+        if let failure {
+            let member = failure.member(named: self.configuration.cacheName)
+            stored.answer.head.fields.append("Proxy-Status", member)
+        }
+        self.note(stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
         self.answer(stored.answer)
     }
 
@@ -308,7 +394,12 @@ extension ClientExchange {
 
 extension ClientExchange: FillingWaiter {
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
+        let (forward, asked, splicing) = self.state.withLock {
+            ($0.forward, $0.reason, $0.splicing)
+        }
+        if !leads, let splicing {
+            return self.filling(outcome, brings: splicing, reader, forward, because: asked)
+        }
         switch outcome {
         case .response(let response):
             guard leads || self.mayReuse(response.shared) else {
@@ -322,32 +413,16 @@ extension ClientExchange: FillingWaiter {
                 reader?.cancel()
                 return self.fetchAlone()
             }
-            self.splice(spliced, reader: reader, forward: forward, because: asked)
-        case .stored(let object, let validated, let status, let reason):
-            guard leads || self.isServed(by: object.head, validated: validated, reason) else {
-                return self.fetchAlone()
-            }
-            guard self.covers(object) else {
+            self.splice(
+                spliced, reader: reader, leads: leads, forward: forward, because: asked)
+        case .stored(let stored):
+            guard leads || self.isServed(by: stored) else { return self.fetchAlone() }
+            guard self.covers(stored.object) else {
                 // Another one than was asked about: as if nothing were stored.
                 let objects = self.state.withLock { $0.stored }
                 return self.lead(objects, nil, isEntered: false)
             }
-            let now = self.session.clock.now()
-            let freshness = Freshness.of(object.head, at: now, configuration: self.policy)
-            if validated {
-                self.session.live.validated.add()
-            } else {
-                self.session.live.hits.add()
-                self.session.live.staleHits.add()
-            }
-            if !leads { self.session.live.collapsed.add() }
-            self.serve(
-                object,
-                status: CacheStatus(
-                    forward: forward, forwardStatus: status,
-                    ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
-                    detail: (reason ?? asked)?.rawValue),
-                because: reason ?? asked, now: now, isValidated: validated && leads)
+            self.serve(stored, leads: leads, forward: forward, because: asked)
         case .failed(var failure):
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
@@ -357,18 +432,63 @@ extension ClientExchange: FillingWaiter {
         }
     }
 
+    /// Makes use of what another client's fetch brings of the missing bytes, or fetches them alone.
+    private func filling(
+        _ outcome: Filling.Outcome, brings splicing: Fetch.Splicing, _ reader: FillingReader?,
+        _ forward: CacheStatus.Forward, because asked: PolicyReason?
+    ) {
+        guard case .spliced(var spliced) = outcome, let reader,
+            let answer = splicing.splice.answer(from: spliced.part)
+        else {
+            reader?.cancel()
+            let (stored, index) = self.state.withLock { state in
+                (state.stored, state.stored.firstIndex { $0.id == splicing.object.id })
+            }
+            return self.lead(stored, index, isEntered: false)
+        }
+        spliced.answer = answer
+        self.splice(spliced, reader: reader, leads: false, forward: forward, because: asked)
+    }
+
+    /// Answers from the store what went to the origin.
+    private func serve(
+        _ stored: Filling.Stored, leads: Bool, forward: CacheStatus.Forward,
+        because asked: PolicyReason?
+    ) {
+        let now = self.session.clock.now()
+        let freshness = Freshness.of(stored.object.head, at: now, configuration: self.policy)
+        if stored.isValidated {
+            self.session.live.validated.add()
+        } else {
+            self.session.live.hits.add()
+            self.session.live.staleHits.add()
+        }
+        if !leads { self.session.live.collapsed.add() }
+        let reason = stored.reason ?? asked
+        self.serve(
+            stored.object,
+            status: CacheStatus(
+                forward: forward, forwardStatus: stored.status,
+                ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
+                detail: reason?.rawValue),
+            because: reason, now: now, isValidated: stored.isValidated && leads,
+            failure: stored.failure)
+    }
+
     /// Whether what another client's request made of a stored response answers this one.
-    private func isServed(
-        by head: StoredHead, validated: Bool, _ reason: PolicyReason?
-    ) -> Bool {
+    private func isServed(by stored: Filling.Stored) -> Bool {
+        let head = stored.object.head
         guard Variance.matches(head, self.request, configuration: self.policy) else { return false }
-        guard validated else {
+        guard stored.isValidated else {
             return StaleOnError.permits(
-                head, request: self.request, now: self.session.clock.now(),
-                configuration: self.policy, policy: self.cachePolicy) != nil
+                head, request: self.request, hasAnswered: stored.status != nil,
+                now: self.session.clock.now(), configuration: self.policy,
+                policy: self.cachePolicy) != nil
         }
         // What it has then is for the one client alone that asked.
-        if reason == .requestAuthorization || reason == .responsePrivate { return false }
+        if stored.reason == .requestAuthorization || stored.reason == .responsePrivate {
+            return false
+        }
         return Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
     }
 

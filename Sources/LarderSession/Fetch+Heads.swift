@@ -70,7 +70,9 @@ extension Fetch {
             }
         }
         guard let chosen else { return }
-        self.settleStored(chosen, validated: true, status: head.status, reason: reason)
+        self.settle(
+            Filling.Stored(
+                object: chosen, isValidated: true, status: head.status, reason: reason))
     }
 
     /// Whether a stored head may be replaced for all by what the answer to this request made of it.
@@ -79,16 +81,23 @@ extension Fetch {
             self.order.request, to: object.head.fields, configuration: self.policy)
     }
 
-    func settleStored(
-        _ object: StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?
-    ) {
-        if let reason { self.session.live.reasons.add(reason) }
-        if !validated { self.rest() }
+    /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
+    func standIn(_ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus) {
+        var failure = failure
+        failure.nextHop = self.order.request.uri.host
+        self.settle(
+            Filling.Stored(
+                object: object, isValidated: false, status: failure.receivedStatus,
+                reason: reason, failure: failure))
+    }
+
+    private func settle(_ stored: Filling.Stored) {
+        if let reason = stored.reason { self.session.live.reasons.add(reason) }
+        if !stored.isValidated { self.rest() }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
-        self.filling.settle(
-            .stored(object, validated: validated, status: status, reason: reason), sink: nil)
+        self.settle(.stored(stored), sink: nil)
         _ = self.filling.finished(.complete(Fields()))
         self.upstreamEnded()
     }
@@ -132,7 +141,7 @@ extension Fetch {
             self.supersede(by: head)
         }
         if let reason { self.session.live.reasons.add(reason) }
-        self.filling.settle(
+        self.settle(
             .response(
                 Filling.Response(
                     head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
@@ -141,6 +150,12 @@ extension Fetch {
             sink: sink)
         self.noteSharing(shared != nil, now: now)
         self.afterSettling()
+    }
+
+    /// Tells those who wait, and those who ask later where nobody does.
+    func settle(_ outcome: Filling.Outcome, sink: (any ObjectSink)?) {
+        if self.order.isBackground { self.noteInBackground(outcome) }
+        self.filling.settle(outcome, sink: sink)
     }
 
     /// What may have happened before the filling had what it was settled with.
@@ -241,6 +256,8 @@ extension Fetch {
     /// Where a response can be no other client's, those who come next need not wait for each other.
     private func noteSharing(_ isShared: Bool, now: Timestamp) {
         guard self.order.isEntered else { return }
+        // The gap is another representation's by now: who comes next must see for himself.
+        if self.filling.gap != nil { return self.leaveTable() }
         if isShared {
             self.session.fillings.forgetUnshared(self.order.key)
         } else {

@@ -30,6 +30,7 @@ extension Fetch {
     /// Asks for what the client asked for, as nothing that came can be put together with what is
     /// stored.
     func repeatAsAsked() {
+        self.leaveTable()
         let upstream = self.state.withLock { state in
             state.asksForGap = false
             return state.upstream.take()
@@ -41,7 +42,8 @@ extension Fetch {
     /// The representation is not what the client has the beginning of.
     func breakSplice() {
         self.cancelUpstream()
-        self.filling.settle(
+        self.leaveTable()
+        self.settle(
             .failed(
                 ExchangeFailure(
                     UpstreamFailure(
@@ -75,10 +77,11 @@ extension Fetch {
         let sink: (any ObjectSink)?
         (object.head, sink) = self.combine(
             object, head, part, isStored: verdict == .storable, now: now)
-        self.filling.settle(
+        self.settle(
             .spliced(
                 Filling.Spliced(
-                    object: object, answer: answer, status: head.status, isStored: sink != nil,
+                    object: object, answer: answer, part: part, status: head.status,
+                    isStored: sink != nil,
                     origin: origin)),
             sink: sink)
         self.afterSettling()
@@ -101,7 +104,10 @@ extension Fetch {
         guard let extent = object.head.extent, !extent.contains(part.range) else {
             return (head, nil)
         }
-        let sink = self.storing {
+        let storing = Storing(
+            head, for: object.key, range: part.range, length: part.length, from: self.filling,
+            isAddition: true)
+        let sink = self.beginning(storing) {
             self.session.store.extend(
                 object.id, of: object.key, at: part.range.lowerBound, length: part.length,
                 completeLength: part.completeLength ?? extent.completeLength, begun: removals,

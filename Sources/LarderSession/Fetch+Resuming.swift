@@ -76,6 +76,7 @@ extension Fetch {
 
     func keepOrAbandon(_ sink: (any ObjectSink)?, received: UInt64) {
         guard let sink else { return }
+        self.state.withLock { $0.storing }?.handedOver()
         let (isKept, completeLength) = self.state.withLock { state in
             (state.isKept, state.resumption?.completeLength)
         }

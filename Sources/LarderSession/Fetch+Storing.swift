@@ -60,26 +60,33 @@ extension Fetch {
             configuration: self.policy)
         let ids = self.replaced(by: head, under: key, among: stored)
         let removals = self.state.withLock { $0.removals }
-        return self.storing {
+        let storing = Storing(
+            head, for: key, range: head.extent?.ranges.first, length: length, from: self.filling)
+        return self.beginning(storing) {
             self.session.store.store(
                 head, for: key, length: length, replacing: ids, begun: removals, observer: self)
         }
     }
 
     /// Begins the store's part; it may end before it is known to have begun.
-    func storing(_ begin: () -> (any ObjectSink)?) -> (any ObjectSink)? {
+    func beginning(
+        _ storing: Storing, _ begin: () -> (any ObjectSink)?
+    ) -> (any ObjectSink)? {
         self.state.withLock { state in
+            state.storing = storing
             state.sinkIsOver = false
             state.isRelayingStored = true
         }
-        let sink = begin()
-        if sink == nil {
-            self.state.withLock { state in
-                state.sinkIsOver = true
-                state.isRelayingStored = false
-            }
+        self.session.storings.begin(storing)
+        if let sink = begin() { return sink }
+        self.state.withLock { state in
+            state.storing = nil
+            state.sinkIsOver = true
+            state.isRelayingStored = false
         }
-        return sink
+        self.session.storings.end(storing)
+        storing.release()
+        return nil
     }
 
     /// Whose place a new response takes: those that its request would have selected, and where

@@ -17,6 +17,8 @@ final class Fetch: Sendable {
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
         var stored: [StoredObject]
+        /// The place in the order of storings before they were looked up.
+        var mark: UInt64 = 0
         /// Responses to other queries, stored where this one may go.
         var neighbours: [StoredObject] = []
         /// The index in `stored` of the response that validation is about, if it is.
@@ -57,6 +59,8 @@ final class Fetch: Sendable {
         var requests = 0
         /// The response has content that is still to come.
         var expectsContent = true
+        /// The store's part, until it has ended.
+        var storing: Storing?
         /// The store's part has ended, or there never was one.
         var sinkIsOver = true
         var upstreamIsOver = false
@@ -219,7 +223,8 @@ extension Fetch: UpstreamReceiver {
         case .freshen: self.freshen(with: head, indices: selected, now: now)
         case .serveStale:
             if let (object, reason) = standIn {
-                self.settleStored(object, validated: false, status: head.status, reason: reason)
+                self.standIn(
+                    object, because: reason, for: ProxyStatus(receivedStatus: head.status))
             }
         case .repeatUnconditionally:
             self.state.withLock { $0.upstream.take() }?.cancel()
@@ -261,6 +266,7 @@ extension Fetch: UpstreamReceiver {
                     .httpResponseIncomplete, detail: "less content than Content-Range says"))
         }
         guard self.state.withLock({ $0.machine.finished() }) else { return }
+        self.state.withLock { $0.storing }?.handedOver()
         // Into the store first: a client that hears of the end may ask again at once.
         if isCounted {
             self.filling.writingSink?.commit(trailers: trailers)
@@ -282,12 +288,14 @@ extension Fetch: UpstreamReceiver {
         switch action {
         case .serveStale:
             if let (object, reason) = standIn {
-                self.settleStored(object, validated: false, status: nil, reason: reason)
+                self.standIn(
+                    object, because: reason,
+                    for: ProxyStatus(error: failure.kind.rawValue, details: failure.detail))
             }
         case .fail:
             self.rest()
             self.leaveTable()
-            self.filling.settle(.failed(self.clientFailure(failure)), sink: nil)
+            self.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))
             self.upstreamEnded()
         case .resume: self.resumeBody(after: failure)
@@ -310,16 +318,25 @@ extension Fetch: ObjectSinkObserver {
         case .visible: self.session.live.stored.add()
         case .abandoned: self.session.live.storesAbandoned.add()
         }
-        let isOver = self.state.withLock { state in
+        let (isOver, storing) = self.state.withLock { state in
             state.sinkIsOver = true
             state.isRelayingStored = false
-            return state.upstreamIsOver
+            return (state.upstreamIsOver, state.storing.take())
         }
+        // Before its own end is noted: only others' are of interest.
+        if case .visible = outcome, let storing, !storing.isAddition,
+            self.session.storings.hasEnded(storing.key, since: self.order.mark)
+        {
+            PartMerge.start(self.session, storing.key, storing.head)
+        }
+        // Before the filling can no longer be found: one of both knows the response always.
+        if let storing { self.session.storings.end(storing) }
         if isOver {
             self.leaveTable()
         } else if self.filling.bytesSinceDeserted != nil {
             self.deserted()
         }
+        storing?.release()
     }
 }
 

@@ -34,11 +34,25 @@ final class Filling: Sendable {
         /// The stored response, its head combined with the new one.
         var object: StoredObject
         var answer: Splice.Answer
+        /// What arrives.
+        var part: PartialContent.Part
         /// Of the response that brings the missing bytes.
         var status: StatusCode
         /// What arrives goes into the store.
         var isStored: Bool
         var origin: String
+    }
+
+    /// An answer from the store after all.
+    struct Stored: Sendable {
+        var object: StoredObject
+        /// The origin has said that it still holds.
+        var isValidated: Bool
+        /// What the origin answered; nil where it did not.
+        var status: StatusCode?
+        var reason: PolicyReason?
+        /// What went wrong on the way to the origin, where the response stands in for that.
+        var failure: ProxyStatus?
     }
 
     /// What a fetch has come to, as far as those who wait for a head are concerned.
@@ -48,8 +62,23 @@ final class Filling: Sendable {
         /// A stored response, and what the fetch brings of the bytes that it lacks.
         case spliced(Spliced)
         /// A stored response: validated, or stale and allowed because the origin failed.
-        case stored(StoredObject, validated: Bool, status: StatusCode?, reason: PolicyReason?)
+        case stored(Stored)
         case failed(ExchangeFailure)
+    }
+
+    /// Missing bytes of a stored response.
+    struct Gap: Sendable {
+        let object: ObjectID
+        let splice: Splice
+
+        init(_ splicing: Fetch.Splicing) {
+            self.object = splicing.object.id
+            self.splice = splicing.splice
+        }
+
+        func isSame(as other: Gap) -> Bool {
+            self.object == other.object && self.splice.sharesGap(with: other.splice)
+        }
     }
 
     private struct Waiting {
@@ -65,6 +94,8 @@ final class Filling: Sendable {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
+        /// What fills the gap is for everybody: nobody who is slow holds up the others.
+        var isGapShared = false
         /// The store's patience is being measured.
         var isTimed = false
 
@@ -93,10 +124,13 @@ final class Filling: Sendable {
     }
 
     let key: CacheKey
+    /// What it is to fill; nil: nothing of it is stored.
+    let gap: Gap?
     private let state: Mutex<State>
 
-    init(key: CacheKey, window: ByteCount) {
+    init(key: CacheKey, window: ByteCount, gap: Gap? = nil) {
         self.key = key
+        self.gap = gap
         self.state = Mutex(State(body: FillingState(window: window)))
     }
 
@@ -126,7 +160,12 @@ final class Filling: Sendable {
                 state.desertedAt = nil
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
-            case .spliced?, .stored?, .failed?:
+            case .spliced(let spliced)?:
+                guard state.isGapShared, state.body.isJoinable else { return .tooLate }
+                state.desertedAt = nil
+                let reader = FillingReader(filling: self, id: state.body.addReader())
+                return .known(.spliced(spliced), reader)
+            case .stored?, .failed?:
                 return .tooLate
             }
         }
@@ -184,7 +223,9 @@ final class Filling: Sendable {
             let isShared: Bool
             switch outcome {
             case .response(let response): isShared = response.shared != nil
-            case .spliced: isShared = false
+            case .spliced:
+                isShared = self.gap != nil && readsBack
+                state.isGapShared = isShared
             case .stored, .failed: return waiters.map { ($0, nil) }
             }
             if !isShared { state.body.becomesUnshared() }
@@ -279,6 +320,9 @@ final class Filling: Sendable {
     var bytesSinceDeserted: UInt64? {
         self.state.withLock { state in state.desertedAt.map { state.body.end &- $0 } }
     }
+
+    /// Whether the origin waits for a reader or the store.
+    var isPaused: Bool { self.state.withLock { $0.body.isPaused } }
 
     var bytesReceived: UInt64 { self.state.withLock { $0.body.end } }
 

@@ -8,6 +8,8 @@ import Synchronization
 final class FillingTable: Sendable {
     private struct Shard {
         var fillings: [CacheKey: Filling] = [:]
+        /// Those that fill gaps of what is stored, of which a key may have several.
+        var gaps: [CacheKey: [Filling]] = [:]
         /// Until when requests for a key are not made to wait for each other.
         var uncollapsed: [CacheKey: Timestamp] = [:]
         /// Until when nothing is validated in the background, as that has just failed.
@@ -39,6 +41,8 @@ final class FillingTable: Sendable {
         /// The last responses for the key could not be shared, or something was removed just now:
         /// fetch without entering.
         case notWorthWhile
+        /// There is none, but the store may have more than it had.
+        case storedMeanwhile
     }
 
     /// How often fillings were removed because what they may bring must not be served any more.
@@ -48,8 +52,11 @@ final class FillingTable: Sendable {
 
     /// - Parameter era: from before the store was asked: who has found there what was removed since
     ///   must not have others join.
+    /// - Parameter hasMore: whether the store has taken something since it was asked; a filling that
+    ///   is not in the table any more has noted that before. Called under the lock, for a few lines.
     func find(
-        _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64
+        _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64,
+        unless hasMore: () -> Bool = { false }
     ) -> Place {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
@@ -59,15 +66,41 @@ final class FillingTable: Sendable {
                 shard.uncollapsed[key] = nil
             }
             if let existing = shard.fillings[key] { return .existing(existing) }
+            if hasMore() { return .storedMeanwhile }
             shard.fillings[key] = filling()
             return .entered
         }
+    }
+
+    /// The same for a gap of what is stored.
+    func find(
+        gap filling: Filling, era: UInt64, unless hasMore: () -> Bool = { false }
+    ) -> Place {
+        guard let gap = filling.gap else { return .notWorthWhile }
+        return self.slot(of: filling.key).shard.withLock { shard in
+            guard era == self.era else { return .notWorthWhile }
+            let all = shard.gaps[filling.key] ?? []
+            if let existing = all.first(where: { $0.gap?.isSame(as: gap) == true }) {
+                return .existing(existing)
+            }
+            if hasMore() { return .storedMeanwhile }
+            shard.gaps[filling.key] = all + [filling]
+            return .entered
+        }
+    }
+
+    /// Whether there is a filling to join.
+    func has(_ key: CacheKey) -> Bool {
+        self.slot(of: key).shard.withLock { $0.fillings[key] != nil }
     }
 
     /// Takes a filling out, if it is still the one entered under its key.
     func remove(_ filling: Filling) {
         self.slot(of: filling.key).shard.withLock { shard in
             if shard.fillings[filling.key] === filling { shard.fillings[filling.key] = nil }
+            guard filling.gap != nil, var rest = shard.gaps[filling.key] else { return }
+            rest.removeAll { $0 === filling }
+            shard.gaps[filling.key] = rest.isEmpty ? nil : rest
         }
     }
 
@@ -75,7 +108,10 @@ final class FillingTable: Sendable {
     /// get what was asked for before.
     func forget(_ key: CacheKey) {
         self.removals.add(1, ordering: .acquiringAndReleasing)
-        self.slot(of: key).shard.withLock { $0.fillings[key] = nil }
+        self.slot(of: key).shard.withLock { shard in
+            shard.fillings[key] = nil
+            shard.gaps[key] = nil
+        }
     }
 
     /// The same for all keys that match.
@@ -122,6 +158,8 @@ final class FillingTable: Sendable {
 
     /// All fillings, for people to look at.
     var all: [Filling] {
-        self.slots.flatMap { slot in slot.shard.withLock { Array($0.fillings.values) } }
+        self.slots.flatMap { slot in
+            slot.shard.withLock { Array($0.fillings.values) + $0.gaps.values.joined() }
+        }
     }
 }

@@ -10,15 +10,19 @@ import Synchronization
 final class GapFetch: GapOpening, FillingWaiter {
     private struct State {
         var filling: Filling?
+        var order: Fetch.Order?
         var completion: (@Sendable (Result<[SplicedBody.Part], BodyFailure>) -> Void)?
         var isCancelled = false
     }
 
+    private let session: Session
     private let state: Mutex<State>
 
     private init(
+        _ session: Session,
         _ completion: @escaping @Sendable (Result<[SplicedBody.Part], BodyFailure>) -> Void
     ) {
+        self.session = session
         self.state = Mutex(State(completion: completion))
     }
 
@@ -27,31 +31,64 @@ final class GapFetch: GapOpening, FillingWaiter {
         _ session: Session, _ request: Request, _ object: StoredObject
     ) -> SplicedBody.Opener {
         { range, completion in
-            let gap = GapFetch(completion)
-            gap.start(session, request, object, range)
+            let gap = GapFetch(session, completion)
+            gap.start(request, object, range)
             return gap
         }
     }
 
     private func start(
-        _ session: Session, _ request: Request, _ object: StoredObject, _ range: Range<UInt64>
+        _ request: Request, _ object: StoredObject, _ range: Range<UInt64>
     ) {
         guard let extent = object.head.extent,
             let validator = StrongValidator(of: object.head.fields),
             let splice = Splice(range, isWhole: false, extent: extent, validator: validator)
         else { return self.settle(.failure(.store("nothing is missing there"))) }
-        let filling = Filling(key: object.key, window: session.configuration.window)
-        self.state.withLock { $0.filling = filling }
+        let splicing = Fetch.Splicing(splice: splice, object: object, hasBegun: true)
+        let order = Fetch.Order(
+            // The client's conditions were judged when the answer began.
+            request: Validation.unconditional(request), body: nil, key: object.key,
+            stored: [object], validating: nil, client: nil, isEntered: false, splicing: splicing)
+        self.state.withLock { $0.order = order }
+        let mine = Filling(
+            key: object.key, window: self.session.configuration.window, gap: Filling.Gap(splicing))
+        // The bytes go between others of the same validator: when those were found does not matter.
+        switch self.session.fillings.find(gap: mine, era: self.session.fillings.era) {
+        case .entered: self.lead(order, mine, isEntered: true)
+        case .notWorthWhile, .storedMeanwhile: self.lead(order)
+        case .existing(let filling): self.join(order, filling)
+        }
+    }
+
+    private func lead(
+        _ order: Fetch.Order, _ filling: Filling? = nil,
+        isEntered: Bool = false
+    ) {
+        var order = order
+        order.isEntered = isEntered
+        let filling = filling ?? Filling(key: order.key, window: self.session.configuration.window)
+        // A filling that others may have joined is fetched for, whoever has left.
+        guard self.waits(for: filling) || isEntered else { return }
         _ = filling.join(self, leads: true)
-        Fetch(
-            session: session,
-            order: Fetch.Order(
-                // The client's conditions were judged when the answer began.
-                request: Validation.unconditional(request), body: nil, key: object.key,
-                stored: [object], validating: nil, client: nil, isEntered: false,
-                splicing: Fetch.Splicing(splice: splice, object: object, hasBegun: true)),
-            filling: filling
-        ).start()
+        Fetch(session: self.session, order: order, filling: filling).start()
+        if self.state.withLock({ $0.isCancelled }) { filling.leave(self) }
+    }
+
+    private func join(_ order: Fetch.Order, _ filling: Filling) {
+        guard self.waits(for: filling) else { return }
+        switch filling.join(self) {
+        case .waiting: if self.state.withLock({ $0.isCancelled }) { filling.leave(self) }
+        case .known(let outcome, let reader):
+            self.filling(settled: outcome, reader: reader, leads: false)
+        case .tooLate: self.lead(order)
+        }
+    }
+
+    private func waits(for filling: Filling) -> Bool {
+        self.state.withLock { state in
+            if !state.isCancelled { state.filling = filling }
+            return !state.isCancelled
+        }
     }
 
     func cancel() {
@@ -73,7 +110,23 @@ final class GapFetch: GapOpening, FillingWaiter {
         for case .source(let source, _) in parts { source.cancel() }
     }
 
+    /// Makes use of what another client's fetch brings, or fetches alone.
+    private func filling(_ outcome: Filling.Outcome, _ reader: FillingReader?) {
+        guard let order = self.state.withLock({ $0.order }), let splicing = order.splicing else {
+            reader?.cancel()
+            return self.settle(.failure(.cancelled))
+        }
+        guard case .spliced(let spliced) = outcome, let reader,
+            let answer = splicing.splice.answer(from: spliced.part)
+        else {
+            reader?.cancel()
+            return self.lead(order)
+        }
+        self.settle(.success(SplicedBody.parts(answer.segments, arriving: reader)))
+    }
+
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
+        guard leads else { return self.filling(outcome, reader) }
         switch outcome {
         case .spliced(let spliced):
             guard let reader else { return self.settle(.failure(.cancelled)) }

@@ -29,8 +29,10 @@ package struct RecentExchange: Sendable, Equatable {
     package var age: Int64?
     /// Length of the content that was announced; nil where that was unknown.
     package var bytes: UInt64?
-    /// The proxy error type (RFC 9209 §2.3), where there was no answer.
+    /// The proxy error type (RFC 9209 §2.3), where the origin gave no answer.
     package var error: String?
+    /// Made by the session for its store, after a client had been served a stale response.
+    package var isBackground = false
 
     init(
         time: Timestamp, method: Method, key: CacheKey, status: StatusCode,

@@ -16,6 +16,8 @@ package final class Session: ExchangeSession {
     let clock: any WallClock
     let timers: any Timers
     let fillings = FillingTable()
+    let storings = StoringTable()
+    let merges = PartMerges()
     let live = LiveCounters()
     let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.

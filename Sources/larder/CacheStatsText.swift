@@ -18,6 +18,7 @@ enum CacheStatsText {
         if let directory = report.directory { facts.append(("directory", directory)) }
         if let running = report.running {
             facts += Self.requests(running)
+            facts += Self.completions(running)
             facts += Self.reasons(running)
             facts += Self.tier("memory", running.memory)
         } else {
@@ -54,6 +55,18 @@ enum CacheStatsText {
                     + "(\(Human.share(running.bytesFromCache, of: running.bytesServed)))"
             ),
         ]
+    }
+
+    /// What was asked for beside or after the clients' own requests; nothing where none was.
+    private static func completions(_ running: SessionStatistics) -> [(String, String)] {
+        let counted: [(UInt64?, String)] = [
+            (running.gapFetches, "gaps filled"), (running.bodiesResumed, "bodies resumed"),
+            (running.partsKept, "parts kept"),
+            (running.backgroundFetches, "background validations"),
+        ]
+        guard counted.contains(where: { ($0.0 ?? 0) > 0 }) else { return [] }
+        let text = counted.map { "\(Human.count($0.0 ?? 0)) \($0.1)" }
+        return [("fetches", text.joined(separator: ", "))]
     }
 
     /// How often each rule decided, the most frequent one first.

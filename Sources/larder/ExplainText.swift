@@ -209,7 +209,8 @@ enum ExplainText {
             return "hit (\(tier))\(left)"
         }
         guard let forward = exchange.forward else { return "refused" }
-        var text = "fwd=\(forward)"
+        var text = exchange.isBackground == true ? "in the background, " : ""
+        text += "fwd=\(forward)"
         if let status = exchange.forwardStatus { text += ", origin \(status)" }
         if exchange.isCollapsed { text += ", collapsed" }
         if exchange.isStored { text += ", stored" }

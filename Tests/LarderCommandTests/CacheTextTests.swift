@@ -119,5 +119,14 @@ struct CacheTextTests {
                 "served     4 KiB, from the cache 1 KiB (25.0%)",
                 "memory     0 objects, 0 B of 0 B, 0 evicted", "disk       nothing stored yet",
             ])
+        running.gapFetches = 5
+        running.bodiesResumed = 2
+        running.partsKept = 3
+        running.backgroundFetches = 1
+        report.running = running
+        #expect(
+            CacheStatsText.lines(report).contains(
+                "fetches    5 gaps filled, 2 bodies resumed, 3 parts kept, "
+                    + "1 background validations"))
     }
 }

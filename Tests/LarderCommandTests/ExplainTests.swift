@@ -235,6 +235,12 @@ struct ExplainTextTests {
         #expect(text.contains("2023-11-14 22:13:20 UTC  GET"))
         #expect(text.contains("fwd=uri-miss, origin 200, not stored"))
         #expect(text.contains("2 KiB  response-no-store (RFC 9111 §5.2.2.5)"))
+        miss.isBackground = true
+        record.history = [miss]
+        #expect(
+            ExplainText.lines(record).contains {
+                $0.contains("in the background, fwd=uri-miss, origin 200")
+            })
         record.history = []
         #expect(ExplainText.lines(record).contains("  none remembered"))
     }

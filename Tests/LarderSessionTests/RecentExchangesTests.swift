@@ -77,6 +77,34 @@ struct RecentExchangesTests {
         #expect(!String(decoding: key, as: UTF8.self).contains("hidden"))
     }
 
+    @Test(
+        "a validation in the background, with what came of it (RFC 5861 §3)",
+        arguments: [
+            (304, nil), (200, nil), (nil, "connection_refused"),
+        ] as [(UInt16?, String?)])
+    func background(_ status: UInt16?, _ error: String?) throws {
+        let bench = Bench()
+        let fields: Fields = [
+            "Cache-Control": "max-age=1, stale-while-revalidate=100", "ETag": "\"a\"",
+        ]
+        bench.perform()
+        bench.upstream.fetches[0].answer(200, fields, "hello")
+        bench.clock.advance(.seconds(10))
+        bench.perform()
+        if let status {
+            bench.upstream.fetches[1].answer(status, fields)
+        } else {
+            bench.upstream.fetches[1].fail(.connectionRefused)
+        }
+        let all = bench.session.recentExchanges(for: Self.target, limit: 10)
+        #expect(all.map(\.isBackground) == [true, false, false])
+        let last = try #require(all.first)
+        #expect(last.forwardStatus == status.map { StatusCode($0) })
+        #expect(last.error == error)
+        #expect(last.reason == .staleWhileRevalidate)
+        #expect(last.isStored == (status == 200))
+    }
+
     @Test("the last ones only, as many as it was told", arguments: [0, 1, 8, 20])
     func bounded(_ capacity: Int) {
         let recent = RecentExchanges(capacity: capacity)

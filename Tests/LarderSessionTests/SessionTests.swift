@@ -166,10 +166,18 @@ struct SessionTests {
         let refused = bench.perform().client
         bench.upstream.fetches[1].fail(.connectionRefused)
         #expect(refused.wholeBody == "old")
+        #expect(refused.cacheStatus?.contains("fwd=stale") == true)
+        #expect(
+            refused.field("Proxy-Status")
+                == "larder; error=connection_refused; next-hop=\"origin.example\"; "
+                + "details=\"scripted\"")
         let broken = bench.perform().client
         bench.upstream.fetches[2].answer(503)
         #expect(broken.wholeBody == "old")
         #expect(broken.status == 200)
+        #expect(
+            broken.field("Proxy-Status")
+                == "larder; next-hop=\"origin.example\"; received-status=503")
         bench.clock.advance(.seconds(200))
         let late = bench.perform().client
         bench.upstream.fetches[3].fail(.connectionRefused)

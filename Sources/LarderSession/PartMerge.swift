@@ -1,0 +1,264 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// Puts parts of one representation together that were stored beside each other, as neither was there
+/// when the storing of the other began.
+///
+/// Copies what the larger one lacks from the smaller one within the store, piece by piece, and then
+/// removes that; looks again until no two are left that belong together. Those who find nothing of use
+/// in the store meanwhile wait for it as for any other storing. Any thread.
+final class PartMerge: ObjectSinkObserver {
+    private struct Copy {
+        /// What is still to be copied, the next stretch last.
+        var stretches: [Range<UInt64>]
+        let target: StoredObject
+        let other: StoredObject
+        let removals: RemovalMark
+    }
+
+    private struct State: ~Copyable {
+        var copy: Copy?
+        var source: (any BodySource)?
+        var sink: (any ObjectSink)?
+        var length: UInt64 = 0
+        var given: UInt64 = 0
+        var written: UInt64 = 0
+        /// A thread moves pieces; another one that has something new only says so.
+        var isMoving = false
+        var movesAgain = false
+        /// The source has nothing for now, and will wake.
+        var isPending = false
+        var rounds = 0
+    }
+
+    private enum Turn {
+        case read(any BodySource, any ObjectSink)
+        case rest
+        case again
+    }
+
+    /// How far the copying runs ahead of the store.
+    private static let window: UInt64 = 262_144
+    /// Against a store that shows what it was told to remove.
+    private static let mostRounds = 64
+
+    private let session: Session
+    private let storing: Storing
+    private let state = Mutex(State())
+
+    private init(_ session: Session, _ storing: Storing) {
+        self.session = session
+        self.storing = storing
+    }
+
+    /// Begins, unless one is under way for the key, which then looks once more.
+    ///
+    /// - Parameter head: of the part that has just been stored.
+    static func start(_ session: Session, _ key: CacheKey, _ head: StoredHead) {
+        guard session.merges.begin(key) else { return }
+        let storing = Storing(rearranging: head, of: key)
+        session.storings.begin(storing)
+        PartMerge(session, storing).look()
+    }
+
+    private func look() {
+        let key = self.storing.key
+        let rounds = self.state.withLock { state in
+            state.copy = nil
+            state.rounds += 1
+            return state.rounds
+        }
+        guard rounds <= Self.mostRounds else { return self.end() }
+        // Before the store is asked: what is removed from then on must not come back.
+        let removals = self.session.store.removalMark()
+        self.session.store.lookup(key) { objects in
+            guard let (target, other) = Self.pair(objects) else { return self.endUnlessAsked() }
+            self.begin(target, other, removals)
+        }
+    }
+
+    /// Two that belong together, the one with more bytes first.
+    private static func pair(_ objects: [StoredObject]) -> (StoredObject, StoredObject)? {
+        for (index, one) in objects.enumerated() {
+            for other in objects[(index + 1)...]
+            where Combination.belongTogether(one.head, one.bodyLength, other.head, other.bodyLength)
+            {
+                let isFirst = self.weight(one) >= self.weight(other)
+                return isFirst ? (one, other) : (other, one)
+            }
+        }
+        return nil
+    }
+
+    private static func weight(_ object: StoredObject) -> UInt64 {
+        object.head.extent?.storedBytes ?? .max
+    }
+
+    private func begin(_ target: StoredObject, _ other: StoredObject, _ removals: RemovalMark) {
+        var target = target
+        if other.head.responseTime > target.head.responseTime {
+            target.head = Combination.head(
+                target.head,
+                combinedWith: ResponseHead(status: other.head.status, fields: other.head.fields),
+                requestTime: other.head.requestTime, responseTime: other.head.responseTime,
+                configuration: self.session.configuration.policy)
+            self.session.store.update(target.id, of: target.key, head: target.head)
+        }
+        var stretches: [Range<UInt64>] = []
+        if let extent = target.head.extent, let lent = other.head.extent {
+            stretches = lent.ranges.flatMap { extent.gaps(in: $0) }
+        }
+        self.state.withLock {
+            $0.copy = Copy(
+                stretches: stretches.reversed(), target: target, other: other, removals: removals)
+        }
+        self.copyNext()
+    }
+
+    private func copyNext() {
+        let (copy, stretch) = self.state.withLock { state in
+            (state.copy, state.copy?.stretches.popLast())
+        }
+        guard let copy else { return }
+        guard let stretch else { return self.drop(copy.other) }
+        self.state.withLock { state in
+            (state.length, state.given, state.written) = (stretch.length, 0, 0)
+        }
+        let sink = self.session.store.extend(
+            copy.target.id, of: copy.target.key, at: stretch.lowerBound, length: stretch.length,
+            completeLength: copy.target.head.extent?.completeLength
+                ?? copy.other.head.extent?.completeLength,
+            begun: copy.removals, observer: self)
+        // Gone, or grown by now: what is there stays as it is.
+        guard let sink else { return self.end() }
+        let source = copy.other.body.reader(range: stretch)
+        source.attach { [weak self] in self?.move() }
+        self.state.withLock { ($0.sink, $0.source) = (sink, source) }
+        self.move()
+    }
+
+    private func drop(_ object: StoredObject) {
+        self.session.store.remove(object.key, ids: [object.id]) { _ in self.look() }
+    }
+
+    // MARK: Moving pieces
+
+    private func move() {
+        let isMine = self.state.withLock { state in
+            if state.isMoving { state.movesAgain = true }
+            defer { state.isMoving = true }
+            return !state.isMoving
+        }
+        guard isMine else { return }
+        while true {
+            switch self.state.withLock({ Self.turn(&$0) }) {
+            case .rest: return
+            case .again: continue
+            case .read(let source, let sink): self.read(source, sink)
+            }
+        }
+    }
+
+    private static func turn(_ state: inout State) -> Turn {
+        if let source = state.source, let sink = state.sink,
+            state.given &- min(state.written, state.given) < self.window, !state.isPending
+        {
+            return .read(source, sink)
+        }
+        defer { state.movesAgain = false }
+        if state.movesAgain {
+            state.isPending = false
+            return .again
+        }
+        state.isMoving = false
+        state.isPending = false
+        return .rest
+    }
+
+    private func read(_ source: any BodySource, _ sink: any ObjectSink) {
+        switch source.next() {
+        case .piece(let piece):
+            self.state.withLock { $0.given &+= UInt64(piece.readableBytes) }
+            sink.write(piece)
+        case .pending: self.state.withLock { $0.isPending = true }
+        case .end:
+            let isWhole = self.state.withLock { state in
+                state.source = nil
+                return state.given == state.length
+            }
+            if isWhole { sink.commit(trailers: Fields()) } else { sink.abandon() }
+        case .failed:
+            self.state.withLock { $0.source = nil }
+            sink.abandon()
+        }
+    }
+
+    // MARK: What the store says
+
+    func sink(written offset: UInt64) {
+        self.state.withLock { $0.written = max($0.written, offset) }
+        self.move()
+    }
+
+    func sinkEnded(_ outcome: SinkOutcome) {
+        let (ended, copy) = self.state.withLock { state in
+            ((state.source.take(), state.sink.take()), state.copy)
+        }
+        ended.0?.cancel()
+        switch outcome {
+        case .visible: self.copyNext()
+        case .abandoned(.contradictory):
+            // One validator, two contents: of the two the larger one is kept.
+            if let copy { self.drop(copy.other) } else { self.end() }
+        case .abandoned: self.end()
+        }
+    }
+
+    // MARK: The end
+
+    private func endUnlessAsked() {
+        if self.session.merges.mayEnd(self.storing.key) { self.release() } else { self.look() }
+    }
+
+    private func end() {
+        self.session.merges.end(self.storing.key)
+        self.release()
+    }
+
+    private func release() {
+        self.session.storings.end(self.storing)
+        self.storing.release()
+    }
+}
+
+/// For which keys parts are being put together: one at a time each.
+final class PartMerges: Sendable {
+    /// Whether something came meanwhile that is to be looked at, too.
+    private let asked = Mutex<[CacheKey: Bool]>([:])
+
+    /// - Returns: whether the caller is to do it.
+    func begin(_ key: CacheKey) -> Bool {
+        self.asked.withLock { asked in
+            let isFirst = asked[key] == nil
+            asked[key] = !isFirst
+            return isFirst
+        }
+    }
+
+    /// Nothing is left to be done; false where something came meanwhile.
+    func mayEnd(_ key: CacheKey) -> Bool {
+        self.asked.withLock { asked in
+            guard asked[key] == true else {
+                asked[key] = nil
+                return true
+            }
+            asked[key] = false
+            return false
+        }
+    }
+
+    func end(_ key: CacheKey) { self.asked.withLock { $0[key] = nil } }
+}

@@ -1,0 +1,146 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// A store that shows what it was given only when the test lets it, as a disk that is slow to commit.
+final class LateStore: ObjectStore {
+    /// Holds back the end of what is written.
+    private final class Sink: ObjectSink {
+        private let sink: any ObjectSink
+        private let store: LateStore
+
+        init(_ sink: any ObjectSink, _ store: LateStore) {
+            self.sink = sink
+            self.store = store
+        }
+
+        func write(_ piece: ByteBuffer) { self.sink.write(piece) }
+
+        func commit(trailers: Fields) {
+            self.store.hold { [sink] in sink.commit(trailers: trailers) }
+        }
+
+        func keep(completeLength: UInt64?) {
+            self.store.hold { [sink] in sink.keep(completeLength: completeLength) }
+        }
+
+        func abandon() { self.sink.abandon() }
+
+        func reader(from offset: UInt64) -> (any BodySource)? { self.sink.reader(from: offset) }
+    }
+
+    private struct State: ~Copyable {
+        var ends: [@Sendable () -> Void] = []
+        var holdsEnds = true
+        var answers: [@Sendable () -> Void]?
+        var lookups = 0
+    }
+
+    private let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(64)))
+    private let state = Mutex(State())
+
+    var lookups: Int { self.state.withLock { $0.lookups } }
+
+    private func hold(_ end: @escaping @Sendable () -> Void) {
+        let isHeld = self.state.withLock { state in
+            if state.holdsEnds { state.ends.append(end) }
+            return state.holdsEnds
+        }
+        if !isHeld { end() }
+    }
+
+    /// Shows what was committed so far, in its order.
+    func settle() {
+        let ends = self.state.withLock { state in
+            defer { state.ends = [] }
+            return state.ends
+        }
+        for end in ends { end() }
+    }
+
+    /// Shows everything at once from now on.
+    func hurries() {
+        self.state.withLock { $0.holdsEnds = false }
+        self.settle()
+    }
+
+    /// Holds back again what is committed from now on.
+    func holds() { self.state.withLock { $0.holdsEnds = true } }
+
+    /// Lets lookups see what there is at once, and say it when they are told to.
+    func holdLookups() { self.state.withLock { $0.answers = [] } }
+
+    func answerLookups() {
+        for answer in self.state.withLock({ $0.answers.take() }) ?? [] { answer() }
+    }
+
+    // MARK: A store
+
+    func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
+
+    func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
+        let objects = self.memory.lookupResident(key) ?? []
+        let isHeld = self.state.withLock { state in
+            state.lookups += 1
+            state.answers?.append { completion(objects) }
+            return state.answers != nil
+        }
+        if !isHeld { completion(objects) }
+    }
+
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.memory.store(
+            head, for: key, length: length, replacing: replacing, observer: observer
+        ).map { Sink($0, self) }
+    }
+
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.memory.store(
+            head, for: key, length: length, replacing: replacing, begun: begun, observer: observer
+        ).map { Sink($0, self) }
+    }
+
+    func extend(
+        _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
+        completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        self.memory.extend(
+            id, of: key, at: offset, length: length, completeLength: completeLength, begun: begun,
+            observer: observer
+        ).map { Sink($0, self) }
+    }
+
+    func removalMark() -> RemovalMark { self.memory.removalMark() }
+
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        self.memory.update(id, of: key, head: head)
+    }
+
+    func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
+    ) { self.memory.remove(key, ids: ids, completion) }
+
+    func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) { self.memory.removeAll(where: matches, completion) }
+
+    func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
+        self.memory.noteUse(id, of: key, at: time)
+    }
+
+    func statistics() -> StoreStatistics { self.memory.statistics() }
+
+    func close(_ completion: @escaping @Sendable () -> Void) { self.memory.close(completion) }
+
+    /// What lies under a key now.
+    func objects(_ key: CacheKey) -> [StoredObject] { self.memory.lookupResident(key) ?? [] }
+}
