@@ -128,11 +128,14 @@ package enum Storability {
         guard response.fields.has(.setCookie), !configuration.ignored.contains(.setCookie) else {
             return false
         }
+        return self.keepsCookiesOut(response.fields, configuration)
+    }
+
+    /// Whether cookies must not be stored beside these fields.
+    static func keepsCookiesOut(_ fields: Fields, _ configuration: PolicyConfiguration) -> Bool {
         guard configuration.storesSetCookie else { return true }
         guard !configuration.ignored.isDisjoint(with: [.noStore, .isPrivate]) else { return false }
-        let told = ResponseDirectives(
-            response.fields, configuration: configuration.unresolved
-        ).control
+        let told = ResponseDirectives(fields, configuration: configuration.unresolved).control
         return told.noStore || told.isPrivate
     }
 

@@ -50,7 +50,9 @@ enum StoredFields {
         if configuration.kind == .shared {
             names = ResponseDirectives(fields, configuration: configuration).control.privateFields
         }
-        if !configuration.storesSetCookie || configuration.ignored.contains(.setCookie) {
+        if configuration.ignored.contains(.setCookie)
+            || Storability.keepsCookiesOut(fields, configuration)
+        {
             names.append(FieldName(.setCookie))
         }
         return names
