@@ -97,7 +97,9 @@ package enum Reuse {
         if request.fields.has(.ifMatch) || request.fields.has(.ifUnmodifiedSince) {
             return (.request, .conditionForOrigin)
         }
-        return asked.noStore ? (.request, .requestNoStore) : nil
+        // It says nothing against what is stored already (RFC 9111 §5.2.1.5); but the answer to a
+        // request that goes forward must not be, so it goes for itself.
+        return asked.noStore && !asked.onlyIfCached ? (.request, .requestNoStore) : nil
     }
 
     private static func judge(

@@ -26,6 +26,7 @@ package enum Storability {
             ?? self.forbiddenByPart(request, response, bodyLength)
             ?? self.forbiddenByDirectives(request, response, directives, configuration)
             ?? self.contradiction(response, bodyLength)
+            ?? self.hidden(response, directives, configuration)
             ?? self.uselessness(request, response, directives, now, configuration)
         return reason.map { .notStorable($0) } ?? .storable
     }
@@ -127,11 +128,14 @@ package enum Storability {
         guard response.fields.has(.setCookie), !configuration.ignored.contains(.setCookie) else {
             return false
         }
+        return self.keepsCookiesOut(response.fields, configuration)
+    }
+
+    /// Whether cookies must not be stored beside these fields.
+    static func keepsCookiesOut(_ fields: Fields, _ configuration: PolicyConfiguration) -> Bool {
         guard configuration.storesSetCookie else { return true }
         guard !configuration.ignored.isDisjoint(with: [.noStore, .isPrivate]) else { return false }
-        let told = ResponseDirectives(
-            response.fields, configuration: configuration.unresolved
-        ).control
+        let told = ResponseDirectives(fields, configuration: configuration.unresolved).control
         return told.noStore || told.isPrivate
     }
 
@@ -151,8 +155,8 @@ package enum Storability {
         }
     }
 
-    /// A whole response that says which part of itself it is, a length that is another one, two
-    /// different values of what can have one, or that what governs its storage is not for caches.
+    /// A whole response that says which part of itself it is, a length that is another one, or two
+    /// different values of what can have one.
     ///
     /// `Content-Range` has no meaning in a 200 (RFC 9110 §14.4), so one that is no range is kept like
     /// any unknown field; one that is, comes from an origin that meant 206.
@@ -178,18 +182,24 @@ package enum Storability {
         ] where fields.disagrees(on: name) {
             return .contradictory
         }
-        return self.hidesWhatGoverns(fields) ? .contradictory : nil
+        return nil
     }
 
-    /// Whether `Connection` or `private="…"` names a field without which the response would be
-    /// stored as something else: "Cache-Control is never appropriate as a connection option"
+    /// `Connection` or `private="…"` names a field without which the response would be stored as
+    /// something else: "Cache-Control is never appropriate as a connection option"
     /// (RFC 9110 §7.6.1).
-    private static func hidesWhatGoverns(_ fields: Fields) -> Bool {
-        guard fields.has(.connection) || fields.has(.cacheControl) else { return false }
-        let named =
-            HopByHop.connectionOptions(fields).map { FieldName($0) }
-            + CacheControl(fields).privateFields
-        return named.contains { self.governing.contains($0.known) && fields.has($0.known) }
+    private static func hidden(
+        _ response: ResponseHead, _ directives: ResponseDirectives,
+        _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        let fields = response.fields
+        var named = HopByHop.connectionOptions(fields).map { FieldName($0) }
+        if configuration.kind == .shared { named += directives.control.privateFields }
+        let hides = named.contains { name in
+            (self.governing.contains(name.known) && fields.has(name.known))
+                || name == directives.targetedField
+        }
+        return hides ? .contradictory : nil
     }
 
     private static let governing: [KnownField] = [

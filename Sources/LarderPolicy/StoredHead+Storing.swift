@@ -43,14 +43,28 @@ enum StoredFields {
         return kept
     }
 
-    /// Takes out what `private="…"` names, in a shared cache (RFC 9111 §5.2.2.7).
-    static func removePrivate(_ fields: inout Fields, configuration: PolicyConfiguration) {
-        guard configuration.kind == .shared else { return }
-        let control = ResponseDirectives(fields, configuration: configuration).control
-        guard !control.privateFields.isEmpty else { return }
+    /// What is withheld of a head that is stored already: what `private="…"` names, in a shared cache
+    /// (RFC 9111 §5.2.2.7), and cookies where settings keep them out.
+    static func withheld(_ fields: Fields, configuration: PolicyConfiguration) -> [FieldName] {
+        var names: [FieldName] = []
+        if configuration.kind == .shared {
+            names = ResponseDirectives(fields, configuration: configuration).control.privateFields
+        }
+        if configuration.ignored.contains(.setCookie)
+            || Storability.keepsCookiesOut(fields, configuration)
+        {
+            names.append(FieldName(.setCookie))
+        }
+        return names
+    }
+
+    /// Takes that out.
+    static func removeWithheld(_ fields: inout Fields, configuration: PolicyConfiguration) {
+        let names = self.withheld(fields, configuration: configuration)
+        guard !names.isEmpty else { return }
         fields.keep { section, line in
             line.known == .vary || line.known == .cacheControl
-                || !control.privateFields.contains { section.matches(line, $0) }
+                || !names.contains { section.matches(line, $0) }
         }
     }
 

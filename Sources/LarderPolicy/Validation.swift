@@ -173,7 +173,7 @@ package enum Validation {
     /// its name.
     ///
     /// Never updated are the fields that are not stored at all, those that `private="…"` names in the
-    /// updated head, and those that describe the stored content: `Content-Length`, `Content-Encoding`,
+    /// updated head, cookies that settings keep out, and those that describe the stored content: `Content-Length`, `Content-Encoding`,
     /// `Content-Range`. Where the 304 has no `Age` or `Date`, those of the old response no longer
     /// count.
     ///
@@ -199,7 +199,7 @@ package enum Validation {
             fields.append(line, of: old)
         }
         fields.append(contentsOf: updates)
-        StoredFields.removePrivate(&fields, configuration: configuration)
+        StoredFields.removeWithheld(&fields, configuration: configuration)
         // The bytes of a part came under a weak validator: that the same date is strong by now, or
         // has a tag, must not let others be put to them.
         if head.extent != nil, StrongValidator(of: old) == nil, StrongValidator(of: fields) != nil {
@@ -215,14 +215,12 @@ package enum Validation {
         return freshened
     }
 
-    /// A freshened head with what `private="…"` withholds of the 304 in a shared cache: for the client
-    /// that it answers, and nobody else; nil where there is nothing of the kind.
-    package static func addingPrivate(
+    /// A freshened head with what is withheld of the 304: for the client that it answers, and nobody
+    /// else; nil where there is nothing of the kind.
+    package static func addingWithheld(
         of notModified: ResponseHead, to freshened: StoredHead, configuration: PolicyConfiguration
     ) -> StoredHead? {
-        guard configuration.kind == .shared else { return nil }
-        let names = ResponseDirectives(freshened.fields, configuration: configuration).control
-            .privateFields
+        let names = StoredFields.withheld(freshened.fields, configuration: configuration)
         var head = freshened
         for line in notModified.fields.lines
         where self.mayUpdate(line.known)

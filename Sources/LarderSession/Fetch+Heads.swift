@@ -60,7 +60,7 @@ extension Fetch {
             if isShared { self.keep(object) }
             if chosen == nil || index == self.order.validating {
                 reason = isShared ? nil : .requestAuthorization
-                if let own = Validation.addingPrivate(
+                if let own = Validation.addingWithheld(
                     of: head, to: object.head, configuration: self.policy)
                 {
                     object.head = own

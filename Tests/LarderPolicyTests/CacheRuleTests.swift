@@ -163,6 +163,22 @@ struct CacheRuleTests {
         Lifetime("X: y", status: 404, rule(maximum: 10, negative: [soon]), 10, .ruleMaximum),
     ]
 
+    @Test(
+        "A 304 brings no cookies into what is stored because private is ignored",
+        arguments: [
+            ("Cache-Control: private", "", CacheRule.Ignored.isPrivate, false),
+            ("", "Cache-Control: no-store", .noStore, false),
+            ("Cache-Control: max-age=9", "", .isPrivate, true), ("", "", .setCookie, false),
+        ])
+    func cookies(
+        _ held: String, _ news: String, _ ignored: CacheRule.Ignored, _ isTaken: Bool
+    ) {
+        let freshened = Validation.freshen(
+            stored(held), with: response("\(news) | Set-Cookie: s=1", status: 304),
+            requestTime: t0, responseTime: t0, configuration: .ruled(rule(ignored: ignored)))
+        #expect(freshened.fields.contains("Set-Cookie") == isTaken)
+    }
+
     @Test("The freshness lifetime, and who gave it", arguments: Self.lifetimes)
     func lifetime(_ c: Lifetime) {
         let freshness = Freshness.of(

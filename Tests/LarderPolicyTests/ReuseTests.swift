@@ -170,6 +170,10 @@ struct ReuseTests {
             "Cache-Control: only-if-cached, max-stale", held: ten, age: 11,
             .serveStale(.requestMaxStale)),
         Case("Cache-Control: only-if-cached, no-cache", held: ten, .refuse(.onlyIfCached)),
+        // no-store says nothing against what is stored already (§5.2.1.5).
+        Case("Cache-Control: only-if-cached, no-store", held: ten, .serve),
+        Case(
+            "Cache-Control: only-if-cached, no-store", held: ten, age: 11, .refuse(.onlyIfCached)),
         Case("Cache-Control: only-if-cached | If-Match: \"a\"", held: ten, .refuse(.onlyIfCached)),
         // Conditions and ranges do not matter here, but for those that are the origin's.
         Case("If-None-Match: \"a\"", held: ten, .serve),

@@ -388,13 +388,26 @@ struct FresheningTests {
             #expect(freshened.fields.contains("X-A") == (kind == .private))
             #expect(freshened.fields.contains("X-B"))
             // The client that asked gets what is its own.
-            let own = Validation.addingPrivate(
+            let own = Validation.addingWithheld(
                 of: notModified, to: freshened, configuration: configuration)
             #expect(own?.fields.string("X-A") == (kind == .shared ? "1" : nil))
         }
-        let plain = Validation.addingPrivate(
+        let plain = Validation.addingWithheld(
             of: response("X-B: 2", status: 304), to: stored(held), configuration: .shared)
         #expect(plain == nil)
+    }
+
+    @Test("keeps the cookies of a 304 out where settings do", arguments: [true, false])
+    func cookies(_ isStored: Bool) {
+        let configuration = PolicyConfiguration(storesSetCookie: isStored)
+        let notModified = response("Set-Cookie: s=1", status: 304)
+        let freshened = Validation.freshen(
+            stored("A: 1"), with: notModified, requestTime: t0, responseTime: t0,
+            configuration: configuration)
+        #expect(freshened.fields.contains("Set-Cookie") == isStored)
+        let own = Validation.addingWithheld(
+            of: notModified, to: freshened, configuration: configuration)
+        #expect(own?.fields.string("Set-Cookie") == (isStored ? nil : "s=1"))
     }
 
     @Test("makes a stale response fresh again")
