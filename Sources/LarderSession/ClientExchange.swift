@@ -311,7 +311,8 @@ final class ClientExchange: Exchange {
     ///
     /// Those who waited for the head need not ask: it came after them, as from a validation.
     private func mayReuse(_ head: StoredHead?) -> Bool {
-        guard let head else { return false }
+        guard var head else { return false }
+        head.isInvalidated = self.session.isInvalidated(head, at: self.request.uri)
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
             configuration: self.policy, policy: self.cachePolicy)

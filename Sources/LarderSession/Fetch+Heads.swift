@@ -187,7 +187,10 @@ extension Fetch {
                 object.head = Validation.freshen(
                     object.head, with: head, requestTime: requestTime, responseTime: now,
                     configuration: self.policy)
-            case .invalidates: object.head.isInvalidated = true
+            case .invalidates:
+                object.head.isInvalidated = true
+                // Nor may anybody join the fetch that brought it.
+                self.session.fillings.forget(object.key)
             case .none: continue
             }
             self.keep(object)

@@ -40,16 +40,20 @@ extension Session {
         return found
     }
 
-    /// The object, invalid if one of its groups has been invalidated since it was asked for
-    /// (RFC 9875 §2.2.1).
+    /// The object, invalid if one of its groups has been invalidated.
     private func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
-        let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
-            self.store.groupInvalidation(
-                of: CacheGroups.name(of: group, at: uri, partition: self.partition))
-        }
-        guard isInvalidated else { return object }
+        guard self.isInvalidated(object.head, at: uri) else { return object }
         var object = object
         object.head.isInvalidated = true
         return object
+    }
+
+    /// Whether one of the groups of a response has been invalidated since it was asked for
+    /// (RFC 9875 §2.2.1).
+    func isInvalidated(_ head: StoredHead, at uri: TargetURI) -> Bool {
+        CacheGroups.isInvalidated(head) { group in
+            self.store.groupInvalidation(
+                of: CacheGroups.name(of: group, at: uri, partition: self.partition))
+        }
     }
 }
