@@ -127,11 +127,13 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var failures: UInt64 = 0
     package var storeFailures: UInt64 = 0
     package var damaged: UInt64 = 0
-    /// Fetches behind the back of a client that was served a stale response, and of bytes that were
-    /// missing from what is stored; bodies that broke off and were gone on with, and those of which
-    /// a part was kept. nil from a proxy of an older release.
+    /// Fetches behind the back of a client that was served a stale response.
+    ///
+    /// This and the next three are nil from a proxy of an older release.
     package var backgroundFetches: UInt64?
+    /// Fetches of bytes that were missing from what is stored.
     package var gapFetches: UInt64?
+    /// Bodies that broke off and were gone on with, and those of which a part was kept.
     package var bodiesResumed: UInt64?
     package var partsKept: UInt64?
     /// How often each rule decided, by the token of its reason; nil from a proxy of an older release.

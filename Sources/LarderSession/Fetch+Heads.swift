@@ -246,7 +246,7 @@ extension Fetch {
             case .invalidates:
                 object.head.isInvalidated = true
                 // Nor may anybody join what brought it, if that is still on its way to the disk.
-                self.session.fillings.forget(self.order.key)
+                self.session.fillings.forget(object.key)
             case .none: continue
             }
             self.keep(object)

@@ -46,16 +46,20 @@ extension Session {
         return object
     }
 
-    /// The head, invalid if one of its groups has been invalidated since it was asked for
-    /// (RFC 9875 §2.2.1).
+    /// The head, invalid if one of its groups has been invalidated since it was asked for.
     func judged(_ head: StoredHead, at uri: TargetURI) -> StoredHead {
-        let isInvalidated = CacheGroups.isInvalidated(head) { group in
-            self.store.groupInvalidation(
-                of: CacheGroups.name(of: group, at: uri, partition: self.partition))
-        }
-        guard isInvalidated else { return head }
+        guard self.isInvalidated(head, at: uri) else { return head }
         var head = head
         head.isInvalidated = true
         return head
+    }
+
+    /// Whether one of the groups of a response has been invalidated since it was asked for
+    /// (RFC 9875 §2.2.1).
+    func isInvalidated(_ head: StoredHead, at uri: TargetURI) -> Bool {
+        CacheGroups.isInvalidated(head) { group in
+            self.store.groupInvalidation(
+                of: CacheGroups.name(of: group, at: uri, partition: self.partition))
+        }
     }
 }

@@ -153,6 +153,36 @@ struct RemovalTests {
     }
 }
 
+@Suite("What is invalidated while it is still being stored is not joined")
+struct InvalidationTests {
+    private let bench = Bench(
+        store: TieredStore(
+            memory: MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))), disk: SlowDisk()))
+
+    @Test("by the answer to a HEAD (RFC 9111 §4.3.5)")
+    func head() {
+        self.bench.perform()
+        self.bench.upstream.fetches[0].answer(200, self.bench.fresh, "hello")
+        self.bench.perform(method: .head, ["Cache-Control": "no-cache"])
+        self.bench.upstream.fetches[1].head(200, ["ETag": "\"b\""], length: .known(5))
+        self.bench.upstream.fetches[1].finish()
+        self.bench.perform()
+        #expect(self.bench.upstream.fetches.count == 3)
+    }
+
+    @Test("by its group (RFC 9875 §3)")
+    func group() {
+        var fields = self.bench.fresh
+        fields.append("Cache-Groups", "\"a\"")
+        self.bench.perform()
+        self.bench.upstream.fetches[0].answer(200, fields, "hello")
+        self.bench.perform("/other", method: .post)
+        self.bench.upstream.fetches[1].answer(200, ["Cache-Group-Invalidation": "\"a\""])
+        self.bench.perform()
+        #expect(self.bench.upstream.fetches.count == 3)
+    }
+}
+
 @Suite("Memory of a filling is bounded by what it costs")
 struct FillingMemoryTests {
     @Test("small pieces share a buffer")
