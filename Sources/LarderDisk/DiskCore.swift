@@ -54,6 +54,12 @@ final class DiskCore: Sendable {
     let closing = Mutex(ClosingState())
     /// The writer has looked for room to take back, and may have found a reader in its way.
     let hasReclaimed = Atomic(false)
+    /// Something may be stored under keys that leave the query out.
+    ///
+    /// Set when the first such response begins to be stored, and never taken back. Few origins send
+    /// `No-Vary-Search`, and every miss asks for such a key: without one it need not wait for a
+    /// thread that reads.
+    let holdsSearch: Atomic<Bool>
     private let lastID: Atomic<UInt64>
     private let tables = Mutex(Tables())
     private let health = Mutex(Health())
@@ -73,6 +79,7 @@ final class DiskCore: Sendable {
         self.seed = opened.meta.seed
         self.groups = GroupTable(opened.groups)
         self.hits = Atomic(opened.meta.hits)
+        self.holdsSearch = Atomic(opened.holdsSearch)
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)

@@ -86,6 +86,9 @@ package final class DiskStore: ObjectStore {
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
         let core = self.core
+        if key.leavesOutSearch, !core.holdsSearch.load(ordering: .sequentiallyConsistent) {
+            return completion([])
+        }
         let lookup = { @Sendable in
             if !core.reads.submit({ completion(core.find(key)) }) { completion([]) }
         }
@@ -114,6 +117,9 @@ package final class DiskStore: ObjectStore {
                 + (head.pathAndQuery?.utf8.count ?? 0) < Self.recordLimit,
             self.mayStore
         else { return nil }
+        if key.leavesOutSearch {
+            self.core.holdsSearch.store(true, ordering: .sequentiallyConsistent)
+        }
         var range = 0..<(length ?? 0)
         if let extent = head.extent {
             guard extent.ranges.count == 1, let only = extent.ranges.first,

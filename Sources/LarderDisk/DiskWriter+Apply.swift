@@ -90,6 +90,10 @@ extension DiskWriter {
             try self.discardPending(sink.id, &attempt, transaction)
             return attempt.leave(sink, error)
         }
+        if sink.key.leavesOutSearch {
+            // Each time: the transaction that noted it first may have come to nothing.
+            try self.core.schema.noteSearch(transaction)
+        }
         if let last = draft.last { try self.put(last, of: sink.id, transaction) }
         try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
         for id in replacing {

@@ -12,6 +12,8 @@ struct OpenedCache {
     var schema: Schema
     var meta: StoreMeta
     var groups: GroupInvalidations<KeyHash>
+    /// Something may be stored under keys that leave the query out.
+    var holdsSearch: Bool
     var statistics = StoreStatistics()
     var capacityPages: UInt64
 
@@ -109,6 +111,7 @@ struct OpenedCache {
             var opened = OpenedCache(
                 files: files, environment: environment, schema: schema, meta: meta,
                 groups: try schema.readGroups(transaction, now: now),
+                holdsSearch: try schema.holdsSearch(transaction),
                 capacityPages: capacity / pageSize)
             var disk = StoreStatistics.Tier()
             disk.objects = objects.entries

@@ -5,6 +5,7 @@ import LarderLMDB
 /// | name | key | value |
 /// | --- | --- | --- |
 /// | `meta` | `state` | ``StoreMeta`` |
+/// | `meta` | `search` | nothing; there once a key that leaves the query out has been stored |
 /// | `objects` | hash of the cache key, complement of the id | ``ObjectRecord`` |
 /// | `segments` | id, index | ``Segment`` |
 /// | `queue` | number, the oldest first | key in `objects` |
@@ -46,6 +47,17 @@ struct Schema: Sendable {
         let key = StoreMeta.key
         let found = try transaction.get(self.meta, key.span) { StoreMeta($0) }
         return found ?? nil
+    }
+
+    private static let searchKey = Array("search".utf8)
+
+    /// Whether anything was ever stored under a key that leaves the query out.
+    func holdsSearch(_ transaction: borrowing ReadTransaction) throws(LMDBError) -> Bool {
+        try transaction.contains(self.meta, Self.searchKey.span)
+    }
+
+    func noteSearch(_ transaction: borrowing WriteTransaction) throws(LMDBError) {
+        try transaction.put(self.meta, Self.searchKey.span, Span())
     }
 
     func writeMeta(

@@ -45,6 +45,19 @@ package struct Fields: Sendable {
         self.lines = lines
     }
 
+    /// The lines of another section for which `isIncluded` says so, with room for others to be added
+    /// without another copy.
+    package init(
+        _ other: Fields, spareBytes: Int, spareLines: Int,
+        where isIncluded: (Fields, Line) -> Bool
+    ) {
+        self.init()
+        self.bytes.reserveCapacity(other.bytes.count + spareBytes)
+        self.bytes.append(contentsOf: other.bytes)
+        self.lines.reserveCapacity(other.lines.count + spareLines)
+        for line in other.lines where isIncluded(other, line) { self.lines.append(line) }
+    }
+
     package var isEmpty: Bool { self.lines.isEmpty }
     package var count: Int { self.lines.count }
 
@@ -126,18 +139,27 @@ package struct Fields: Sendable {
     /// becomes `-`; white space around the value is left out, as a recipient would.
     package mutating func append(_ name: String, _ value: some Collection<UInt8>) {
         let nameStart = self.bytes.count
-        for byte in name.utf8 {
-            self.bytes.append(ASCII.isToken(byte) ? byte : UInt8(ascii: "-"))
+        if name.utf8.allSatisfy(ASCII.isToken) {
+            self.bytes.append(contentsOf: name.utf8)
+        } else {
+            for byte in name.utf8 {
+                self.bytes.append(ASCII.isToken(byte) ? byte : UInt8(ascii: "-"))
+            }
         }
         if name.isEmpty { self.bytes.append(UInt8(ascii: "-")) }
         let nameLength = self.bytes.count - nameStart
         self.bytes.append(ASCII.colon)
         self.bytes.append(ASCII.space)
         let valueStart = self.bytes.count
-        for byte in value {
-            let safe = ASCII.isFieldValue(byte) ? byte : ASCII.space
-            if self.bytes.count == valueStart, ASCII.isOWS(safe) { continue }
-            self.bytes.append(safe)
+        if value.allSatisfy(ASCII.isFieldValue), value.first.map(ASCII.isOWS) != true {
+            // As nearly every value is: copied whole.
+            self.bytes.append(contentsOf: value)
+        } else {
+            for byte in value {
+                let safe = ASCII.isFieldValue(byte) ? byte : ASCII.space
+                if self.bytes.count == valueStart, ASCII.isOWS(safe) { continue }
+                self.bytes.append(safe)
+            }
         }
         while self.bytes.count > valueStart, let last = self.bytes.last, ASCII.isOWS(last) {
             self.bytes.removeLast()

@@ -12,10 +12,10 @@ package struct AgeArithmetic: Sendable, Equatable {
     package let correctedAgeValue: Duration
     package let residentTime: Duration
 
-    /// - Parameter date: the `Date` of the response.
-    init(of head: StoredHead, date: Timestamp?, at now: Timestamp) {
+    private init(of head: StoredHead, _ facts: HeadFacts, at now: Timestamp) {
+        let date = facts.date
         self.dateValue = date
-        self.ageValue = Freshness.ageValue(head.fields)
+        self.ageValue = facts.ageValue
         self.responseDelay = max(.zero, head.responseTime - head.requestTime)
         // `Date` has whole seconds, so the apparent age is taken between whole seconds: else a
         // response would be up to a second old at its birth.
@@ -28,7 +28,7 @@ package struct AgeArithmetic: Sendable, Equatable {
 
     /// The age of a stored response at one moment.
     package static func of(_ head: StoredHead, at now: Timestamp) -> AgeArithmetic {
-        AgeArithmetic(of: head, date: head.fields.date(.date, now: head.responseTime), at: now)
+        AgeArithmetic(of: head, head.facts, at: now)
     }
 
     package var correctedInitialAge: Duration { max(self.apparentAge, self.correctedAgeValue) }

@@ -10,8 +10,13 @@ package enum CacheGroups {
 
     /// The groups that a stored response belongs to (`Cache-Groups`, §2).
     package static func of(_ head: StoredHead) -> [String] {
-        self.names(in: head.fields, .cacheGroups)
+        head.facts.groups
     }
+
+    /// Whether a stored response belongs to any group.
+    package static func hasAny(_ head: StoredHead) -> Bool { !head.facts.groups.isEmpty }
+
+    static func groups(in fields: Fields) -> [String] { self.names(in: fields, .cacheGroups) }
 
     /// The groups that a response asks to be invalidated (`Cache-Group-Invalidation`, §3), at the
     /// origin of the request.
@@ -42,8 +47,7 @@ package enum CacheGroups {
     package static func isInvalidated(
         _ head: StoredHead, lastInvalidation moment: (String) -> Timestamp?
     ) -> Bool {
-        guard head.fields.has(.cacheGroups) else { return false }
-        return self.of(head).contains { group in
+        self.of(head).contains { group in
             moment(group).map { head.requestTime <= $0 } ?? false
         }
     }

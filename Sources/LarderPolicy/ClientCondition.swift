@@ -54,8 +54,7 @@ package enum ClientCondition {
             let since = HTTPDate.parse(values[0], now: head.responseTime)
         else { return false }
         let modified =
-            head.fields.date(.lastModified, now: head.responseTime)
-            ?? head.fields.date(.date, now: head.responseTime)
+            head.facts.lastModified ?? head.facts.date
             ?? Timestamp(seconds: head.responseTime.seconds)
         return modified <= since
     }
@@ -91,7 +90,7 @@ package enum ClientCondition {
             return EntityTag(of: head.fields)?.matchesStrongly(tag) ?? false
         }
         guard let date = HTTPDate.parse(value, now: head.responseTime),
-            let modified = head.fields.date(.lastModified, now: head.responseTime)
+            let modified = head.facts.lastModified
         else { return false }
         return date == modified && ModificationTime.isStrong(head.fields)
     }

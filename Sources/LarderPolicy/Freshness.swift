@@ -45,7 +45,7 @@ package struct Freshness: Sendable, Equatable {
     package static func of(
         _ head: StoredHead, at now: Timestamp, configuration: PolicyConfiguration
     ) -> Freshness {
-        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let directives = ResponseDirectives.of(head, configuration: configuration)
         return self.of(head, directives, at: now, configuration: configuration)
     }
 
@@ -54,13 +54,13 @@ package struct Freshness: Sendable, Equatable {
         _ head: StoredHead, _ directives: ResponseDirectives, at now: Timestamp,
         configuration: PolicyConfiguration
     ) -> Freshness {
-        let date = head.fields.date(.date, now: head.responseTime)
+        let date = head.facts.date
         let (told, teller) = self.lifetime(
             of: head, directives, date: date ?? head.responseTime, configuration: configuration)
         let (lifetime, source) = configuration.overriding(told, teller, of: head)
         return Freshness(
             lifetime: max(.zero, lifetime), source: source,
-            currentAge: AgeArithmetic(of: head, date: date, at: now).currentAge)
+            currentAge: AgeArithmetic.of(head, at: now).currentAge)
     }
 
     // MARK: Lifetime
@@ -71,41 +71,30 @@ package struct Freshness: Sendable, Equatable {
         of head: StoredHead, _ directives: ResponseDirectives, date: Timestamp,
         configuration: PolicyConfiguration
     ) -> (Duration, LifetimeSource) {
-        let control = directives.control
-        if configuration.kind == .shared, let sMaxage = control.sMaxage {
+        if configuration.kind == .shared, let sMaxage = directives.control.sMaxage {
             return (sMaxage, .sMaxage)
         }
-        if let maxAge = control.maxAge { return (maxAge, .maxAge) }
-        if directives.readsExpires, head.fields.has(.expires) {
-            return (self.untilExpires(head, date: date), .expires)
+        if let maxAge = directives.control.maxAge { return (maxAge, .maxAge) }
+        if directives.readsExpires {
+            switch head.facts.expiry {
+            case .absent: break
+            case .past: return (.zero, .expires)
+            case .at(let moment): return (moment - date, .expires)
+            }
         }
-        guard head.status.isHeuristicallyCacheable || control.isPublic else {
+        guard head.status.isHeuristicallyCacheable || directives.control.isPublic else {
             return (.zero, .none)
         }
         return self.heuristic(head, date: date, configuration: configuration)
-    }
-
-    /// `Expires` less `Date`.
-    ///
-    /// Anything that is no date means "already expired" (§5.3); of several lines the earliest
-    /// counts, as conflicts go to the more restrictive (§4.2.1).
-    private static func untilExpires(_ head: StoredHead, date: Timestamp) -> Duration {
-        var earliest: Timestamp?
-        for line in head.fields.lines where line.known == .expires {
-            let value = head.fields.value(of: line)
-            guard let expires = HTTPDate.parse(value, now: head.responseTime) else { return .zero }
-            earliest = min(earliest ?? expires, expires)
-        }
-        return earliest.map { $0 - date } ?? .zero
     }
 
     /// A part of the time that the representation had gone unchanged (§4.2.2), bounded.
     private static func heuristic(
         _ head: StoredHead, date: Timestamp, configuration: PolicyConfiguration
     ) -> (Duration, LifetimeSource) {
-        guard let modified = head.fields.date(.lastModified, now: head.responseTime),
-            modified < date
-        else { return (.zero, .none) }
+        guard let modified = head.facts.lastModified, modified < date else {
+            return (.zero, .none)
+        }
         let unchanged = Double((date - modified).inMicroseconds)
         let bound = Double(configuration.heuristicMaximum.inMicroseconds)
         let part = unchanged * configuration.heuristicFraction

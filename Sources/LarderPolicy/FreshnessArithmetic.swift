@@ -16,7 +16,7 @@ package struct FreshnessArithmetic: Sendable, Equatable {
     package static func of(
         _ head: StoredHead, at now: Timestamp, configuration: PolicyConfiguration
     ) -> FreshnessArithmetic {
-        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let directives = ResponseDirectives.of(head, configuration: configuration)
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         return FreshnessArithmetic(
             freshness: freshness,

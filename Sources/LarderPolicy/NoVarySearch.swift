@@ -150,6 +150,6 @@ extension StoredHead {
     /// Whether the response, found under the key that leaves the query out, answers this URI.
     package func answers(_ uri: TargetURI) -> Bool {
         guard let own = self.pathAndQuery else { return false }
-        return NoVarySearch(self.fields).equates(own, uri.pathAndQuery)
+        return self.facts.noVarySearch.equates(own, uri.pathAndQuery)
     }
 }

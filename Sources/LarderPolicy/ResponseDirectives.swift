@@ -3,26 +3,46 @@ package import LarderHTTP
 /// The directives that govern a response, and the field they came from.
 ///
 /// A targeted field takes the place of `Cache-Control` and of `Expires` (RFC 9213 §2.2).
-package struct ResponseDirectives: Sendable {
+package final class ResponseDirectives: Sendable {
     package let control: CacheControl
     /// The targeted field that governs; nil where `Cache-Control` does.
     package let targetedField: FieldName?
     /// `Expires` counts where there is no `max-age`.
     let readsExpires: Bool
 
-    package init(_ fields: Fields, configuration: PolicyConfiguration) {
+    private init(_ control: CacheControl, of targetedField: FieldName?, readsExpires: Bool) {
+        self.control = control
+        self.targetedField = targetedField
+        self.readsExpires = readsExpires
+    }
+
+    /// What `Cache-Control` says, whatever the configuration.
+    convenience init(_ fields: Fields) {
+        self.init(CacheControl(fields), of: nil, readsExpires: true)
+    }
+
+    package convenience init(_ fields: Fields, configuration: PolicyConfiguration) {
+        let ignored = configuration.ignored
         for name in configuration.targetedFields {
             if let control = CacheControl(targeted: fields, name: name) {
-                self.control = control.ignoring(configuration.ignored)
-                self.targetedField = name
-                self.readsExpires = false
+                self.init(control.ignoring(ignored), of: name, readsExpires: false)
                 return
             }
         }
-        let ignored = configuration.ignored
-        self.control = CacheControl(fields).ignoring(ignored)
-        self.targetedField = nil
-        self.readsExpires = !ignored.contains(.expires)
+        self.init(
+            CacheControl(fields).ignoring(ignored), of: nil,
+            readsExpires: !ignored.contains(.expires))
+    }
+
+    /// The directives of a stored response: read from its fields only where the configuration
+    /// looks at other fields, or sets some aside.
+    package static func of(
+        _ head: StoredHead, configuration: PolicyConfiguration
+    ) -> ResponseDirectives {
+        guard configuration.targetedFields.isEmpty, configuration.ignored.isEmpty else {
+            return ResponseDirectives(head.fields, configuration: configuration)
+        }
+        return head.facts.directives
     }
 }
 

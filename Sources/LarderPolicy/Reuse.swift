@@ -55,7 +55,7 @@ package enum Reuse {
             return .fetch(forward: forward, because: reason)
         }
         // A HEAD has no content. A part is stored as one of a 200, never as a 206.
-        let usable = candidates.indices.filter {
+        let usable = candidates.indices.lazy.filter {
             candidates[$0].status != .partialContent && candidates[$0].method != .head
         }
         guard !usable.isEmpty else {
@@ -106,7 +106,7 @@ package enum Reuse {
         _ head: StoredHead, _ index: Int, _ asked: CacheControl, _ now: Timestamp,
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
-        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let directives = ResponseDirectives.of(head, configuration: configuration)
         // Stored while the cache was a private one.
         if configuration.kind == .shared, directives.control.isPrivate {
             return .fetch(forward: .miss, because: .responsePrivate)

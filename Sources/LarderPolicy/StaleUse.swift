@@ -39,7 +39,7 @@ package enum StaleOnError {
     ) -> PolicyReason? {
         // It wants nothing that the origin has not confirmed.
         guard policy != .reloadRevalidating else { return nil }
-        let directives = ResponseDirectives(head.fields, configuration: configuration)
+        let directives = ResponseDirectives.of(head, configuration: configuration)
         let asked = CacheControl(request: request.fields).ignoringReload(configuration)
         guard !head.isInvalidated, head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
@@ -70,7 +70,7 @@ package enum StaleOnError {
     package static func demandsError(
         _ head: StoredHead, configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        let control = ResponseDirectives(head.fields, configuration: configuration).control
+        let control = ResponseDirectives.of(head, configuration: configuration).control
         switch StaleUse.forbidden(control, configuration) {
         case .mustRevalidate?: return .mustRevalidate
         case .proxyRevalidate?: return .proxyRevalidate

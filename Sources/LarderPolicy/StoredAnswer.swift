@@ -20,10 +20,10 @@ package enum StoredAnswer {
     ) -> ResponseHead {
         switch outcome {
         case .full:
-            let fields = self.fields(of: stored, age, now, isValidated, configuration) { _ in true }
+            let fields = self.fields(of: stored, age, isValidated, configuration)
             return ResponseHead(status: stored.status, reason: stored.reason, fields: fields)
         case .partial(let range):
-            var fields = self.fields(of: stored, age, now, isValidated, configuration) {
+            var fields = self.fields(of: stored, age, isValidated, configuration) {
                 $0 != .contentRange
             }
             PartialContent.removeOwnDigests(from: &fields)
@@ -32,14 +32,14 @@ package enum StoredAnswer {
             return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
         case .parts:
             // RFC 9110 §15.3.7.2: the content's own type stands in each part, its range too.
-            var fields = self.fields(of: stored, age, now, isValidated, configuration) {
+            var fields = self.fields(of: stored, age, isValidated, configuration) {
                 $0 != .contentRange && $0 != .contentType
             }
             PartialContent.removeOwnDigests(from: &fields)
             return ResponseHead(status: .partialContent, reason: "Partial Content", fields: fields)
         case .notModified:
             let hasTag = EntityTag(of: stored.fields) != nil
-            let fields = self.fields(of: stored, age, now, isValidated, configuration) {
+            let fields = self.fields(of: stored, age, isValidated, configuration) {
                 self.belongsTo304($0, hasTag: hasTag)
             }
             return ResponseHead(status: .notModified, reason: "Not Modified", fields: fields)
@@ -72,15 +72,15 @@ package enum StoredAnswer {
 
     /// The stored fields that may be sent, and `Age` at the end.
     private static func fields(
-        of stored: StoredHead, _ age: Duration, _ now: Timestamp, _ isValidated: Bool,
-        _ configuration: PolicyConfiguration, where isIncluded: (KnownField) -> Bool
+        of stored: StoredHead, _ age: Duration, _ isValidated: Bool,
+        _ configuration: PolicyConfiguration, where isIncluded: (KnownField) -> Bool = { _ in true }
     ) -> Fields {
-        var fields = stored.fields
-        let control = ResponseDirectives(fields, configuration: configuration).control
-        let withheld = isValidated ? [] : control.noCacheFields
-        fields.keep { section, line in
+        let directives = ResponseDirectives.of(stored, configuration: configuration)
+        let withheld = isValidated ? [] : directives.control.noCacheFields
+        // With room for what follows, also further on: growing copies the whole section.
+        var fields = Fields(stored.fields, spareBytes: 192, spareLines: 4) { section, line in
             line.known != .age && line.known != .contentLength && isIncluded(line.known)
-                && !withheld.contains { section.matches(line, $0) }
+                && (withheld.isEmpty || !withheld.contains { section.matches(line, $0) })
         }
         if !fields.has(.date) { fields.append("Date", HTTPDate.format(stored.responseTime)) }
         fields.append("Age", String(max(0, age.inSeconds)))

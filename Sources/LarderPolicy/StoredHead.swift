@@ -10,7 +10,7 @@ package struct StoredHead: Sendable, Equatable {
     package var reason: String
     /// End-to-end fields in the order received, without those that RFC 9111 §3.1 excludes;
     /// `Content-Length` is kept where the origin sent it.
-    package var fields: Fields
+    package var fields: Fields { didSet { self.readFields() } }
     /// The fields of the original request that `Vary` names, as they were sent; a name without a
     /// line here was absent.
     ///
@@ -19,7 +19,7 @@ package struct StoredHead: Sendable, Equatable {
     /// When the request that led to the response was sent (RFC 9111 §4.2.3 `request_time`).
     package var requestTime: Timestamp
     /// When its head was received (`response_time`).
-    package var responseTime: Timestamp
+    package var responseTime: Timestamp { didSet { self.readFields() } }
     /// When it was first stored; a freshening does not change it.
     package var storedTime: Timestamp
     /// Forces validation before every reuse, whatever the fields say: an unsafe request or a purge
@@ -33,6 +33,8 @@ package struct StoredHead: Sendable, Equatable {
     /// Path and query of the request that it answers, where the key says less than that: the
     /// response has `No-Vary-Search`.
     package var pathAndQuery: String?
+    /// What `fields` say, read once for all copies of this head.
+    private(set) var facts: HeadFacts
 
     package init(
         method: Method = .get, status: StatusCode, reason: String = "", fields: Fields,
@@ -51,5 +53,10 @@ package struct StoredHead: Sendable, Equatable {
         self.isInvalidated = isInvalidated
         self.extent = extent
         self.pathAndQuery = pathAndQuery
+        self.facts = HeadFacts(of: fields, receivedAt: responseTime)
+    }
+
+    private mutating func readFields() {
+        self.facts = HeadFacts(of: self.fields, receivedAt: self.responseTime)
     }
 }

@@ -34,7 +34,7 @@ package enum Variance {
     ) -> Bool {
         if configuration.ignored.contains(.vary) { return true }
         let semantic = configuration.semanticVary
-        return self.varies(head.fields).allSatisfy {
+        return head.facts.varies.allSatisfy {
             self.matches($0, head, request, semantic: semantic)
         }
     }
@@ -84,13 +84,18 @@ package enum Variance {
     /// The matching response to use: one with `Vary` before one without, which may have been left
     /// out by mistake (§4.1); then the most recent by `Date`, by receipt, by position.
     static func selected(
-        by request: Request, among candidates: [StoredHead], indices: [Int],
+        by request: Request, among candidates: [StoredHead], indices: some Sequence<Int>,
         configuration: PolicyConfiguration
     ) -> Int? {
-        let matching = indices.filter {
-            self.matches(candidates[$0], request, configuration: configuration)
+        var first: Int?
+        var others: [Int] = []
+        for index in indices
+        where self.matches(candidates[index], request, configuration: configuration) {
+            if first == nil { first = index } else { others.append(index) }
         }
-        guard matching.count > 1 else { return matching.first }
+        // Nearly always it is one: no list is made for it.
+        guard let first, !others.isEmpty else { return first }
+        let matching = [first] + others
         let varying = matching.filter { candidates[$0].fields.has(.vary) }
         return self.mostRecent(of: candidates, indices: varying.isEmpty ? matching : varying)
     }
@@ -98,10 +103,8 @@ package enum Variance {
     /// The index of the most recent response by `Date`, then by receipt, then by position.
     static func mostRecent(of heads: [StoredHead], indices: [Int]) -> Int? {
         indices.max { a, b in
-            let dateA = heads[a].fields.date(.date, now: heads[a].responseTime)
-            let dateB = heads[b].fields.date(.date, now: heads[b].responseTime)
-            let left = (dateA ?? heads[a].responseTime, heads[a].responseTime, a)
-            let right = (dateB ?? heads[b].responseTime, heads[b].responseTime, b)
+            let left = (heads[a].facts.date ?? heads[a].responseTime, heads[a].responseTime, a)
+            let right = (heads[b].facts.date ?? heads[b].responseTime, heads[b].responseTime, b)
             return left < right
         }
     }
@@ -121,10 +124,10 @@ package enum Variance {
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
         if configuration.ignored.contains(.vary) { return Array(stored.indices) }
-        let names = self.varies(new.fields)
+        let names = new.facts.varies
         var replaced = Set<Int>()
         for (index, old) in stored.enumerated() {
-            let oldNames = self.varies(old.fields)
+            let oldNames = old.facts.varies
             if oldNames.isEmpty || oldNames.contains(.any) {
                 replaced.insert(index)
             } else if names.isEmpty {

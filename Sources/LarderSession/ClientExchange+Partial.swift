@@ -10,6 +10,7 @@ extension ClientExchange {
 
     /// Whether a stored response has all that is asked for.
     func covers(_ object: StoredObject) -> Bool {
+        if object.head.extent == nil { return true }
         if case .stored = self.plan(object) { return true }
         return false
     }

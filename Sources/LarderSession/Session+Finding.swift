@@ -30,6 +30,11 @@ extension Session {
         _ objects: [StoredObject], under key: CacheKey, for uri: TargetURI
     ) -> FoundObjects {
         var found = FoundObjects()
+        // As it nearly always is: the objects as they are.
+        if !key.leavesOutSearch, !objects.contains(where: { CacheGroups.hasAny($0.head) }) {
+            found.usable = objects
+            return found
+        }
         for object in objects {
             if key.leavesOutSearch, !object.head.answers(uri) {
                 found.neighbours.append(object)

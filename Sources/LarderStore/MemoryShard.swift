@@ -50,8 +50,25 @@ struct MemoryShard: Sendable {
 
     /// All variants, most recent first.
     func objects(of key: HashedKey) -> [StoredObject] {
-        guard let slots = self.index[key]?.slots else { return [] }
-        return slots.compactMap { self.entries[$0.index]?.object }
+        guard let variants = self.index[key] else { return [] }
+        return self.objects(in: variants.slots)
+    }
+
+    /// The same where they are certainly all there is in both tiers; nil where they may not be.
+    func completeObjects(of key: HashedKey) -> [StoredObject]? {
+        guard let variants = self.index[key] else {
+            return self.lower.absent.contains(key.hashed) ? [] : nil
+        }
+        return variants.isComplete ? self.objects(in: variants.slots) : nil
+    }
+
+    private func objects(in slots: [Slot]) -> [StoredObject] {
+        var objects: [StoredObject] = []
+        objects.reserveCapacity(slots.count)
+        for slot in slots {
+            if let object = self.entries[slot.index]?.object { objects.append(object) }
+        }
+        return objects
     }
 
     func entries(of key: HashedKey) -> [MemoryEntry] {
@@ -161,15 +178,15 @@ struct MemoryShard: Sendable {
         self.settleVictims()
     }
 
-    /// Notes a use; the entry as it is now.
-    mutating func use(_ id: ObjectID, of key: HashedKey, at time: Timestamp) -> MemoryEntry? {
-        guard let slot = self.slot(of: id, key) else { return nil }
+    /// Notes a use, and gives the entry's id in the lower tier; false where it is not here.
+    mutating func use(
+        _ id: ObjectID, of key: HashedKey, at time: Timestamp
+    ) -> (isHere: Bool, lowerID: ObjectID?) {
+        guard let slot = self.slot(of: id, key) else { return (false, nil) }
         self.policy.hit(slot)
         self.hits &+= 1
-        self.entries[slot.index]?.object.hits &+= 1
-        let last = self.entries[slot.index]?.object.lastUsed ?? time
-        self.entries[slot.index]?.object.lastUsed = max(last, time)
-        return self.entries[slot.index]
+        self.entries[slot.index]?.noteUse(at: time)
+        return (true, self.entries[slot.index]?.lowerID)
     }
 
     /// Notes that the lower tier shows an entry, or (nil) that it will not.

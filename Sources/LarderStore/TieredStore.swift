@@ -45,9 +45,7 @@ package final class TieredStore: ObjectStore {
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? {
         guard self.disk != nil else { return self.memory.lookupResident(key) }
         let key = HashedKey(key)
-        return self.memory.withShard(of: key) { shard in
-            shard.isComplete(key) ? shard.objects(of: key) : nil
-        }
+        return self.memory.withShard(of: key) { $0.completeObjects(of: key) }
     }
 
     package func lookup(
@@ -214,9 +212,10 @@ package final class TieredStore: ObjectStore {
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
         let hashed = HashedKey(key)
-        let (inMemory, lowerID) = self.memory.withShard(of: hashed) { shard in
-            if let entry = shard.use(id, of: hashed, at: time) { return (true, entry.lowerID) }
-            return (false, Self.lowerID(id, hashed, shard))
+        let (inMemory, lowerID) = self.memory.withShard(of: hashed) {
+            shard -> (isHere: Bool, lowerID: ObjectID?) in
+            let use = shard.use(id, of: hashed, at: time)
+            return use.isHere ? use : (false, Self.lowerID(id, hashed, shard))
         }
         guard let lowerID, let disk = self.disk else { return }
         if inMemory { self.usesForwarded.add(1, ordering: .relaxed) }

@@ -106,6 +106,23 @@ struct DiskStoreTests {
         #expect(self.world.reported.isEmpty)
     }
 
+    @Test("finds what is stored for all queries of a path, after a restart, too")
+    func search() async throws {
+        let key = cacheKey("file").withoutSearch
+        var store = try self.world.open(self.directory)
+        #expect(await store.find(key).isEmpty)
+        await store.put(cacheKey("file"), [1])
+        #expect(await store.find(key).isEmpty)
+        await store.put(key, [2])
+        #expect(await store.find(key).count == 1)
+        await store.closed()
+        store = try self.world.open(self.directory)
+        let object = try #require(await store.find(key).first)
+        #expect(await store.body(object).bytes == [2])
+        #expect(await store.find(cacheKey("other").withoutSearch).isEmpty)
+        await store.closed()
+    }
+
     @Test("finds all variants of a key, the most recent first, and no other key's")
     func variants() async throws {
         let store = try self.world.open(self.directory)
