@@ -5,7 +5,6 @@ struct PresetLibrary {
     /// The preferred one first.
     let directories: [String]
 
-    /// A file larger than this is no preset.
     private static let ending = ".yaml"
 
     /// The text of a preset, and its path; nil where no directory has it.

@@ -39,7 +39,7 @@ extension SettingWord {
     package init(settingText text: String) throws(SettingTextProblem) {
         guard let word = Self(rawValue: text) else {
             let nearest = NearestName.of(text, among: Self.allCases.map(\.rawValue))
-            throw SettingTextProblem(nearest.map { "is unknown; did you mean \"\($0)\"" })
+            throw SettingTextProblem(nearest.map { "is unknown (did you mean \"\($0)\"?)" })
         }
         self = word
     }

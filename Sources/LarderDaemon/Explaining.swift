@@ -1,6 +1,7 @@
 package import LarderControl
 package import LarderHTTP
 package import LarderPolicy
+import LarderProxy
 package import LarderSession
 
 // What policy and session say of an answer, as records that a command can be sent and can print.
@@ -32,8 +33,25 @@ extension ExplainQuestion {
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
+                && line.known != .larderCachePolicy
         }
         return Request(method: Method(rawValue: self.method), uri: uri, fields: fields)
+    }
+
+    /// How it uses the cache, if it says so in `Larder-Cache-Policy`, as of a client that is trusted.
+    ///
+    /// - Throws: `.invalid`, for a word that is none.
+    package func cachePolicy() throws(ControlRefusal) -> RequestCachePolicy? {
+        let name = FieldName(.larderCachePolicy)
+        var fields = Fields()
+        for field in self.fields where FieldName(field.name) == name {
+            fields.append(field.name, field.value)
+        }
+        switch CachePolicyField.read(fields) {
+        case .absent: return nil
+        case .policy(let policy): return policy
+        case .refused(let detail): throw Self.refusal(detail)
+        }
     }
 
     private static func refusal(_ message: String) -> ControlRefusal {

@@ -76,10 +76,11 @@ extension RunningProxy: ControlResponder {
         _ question: ExplainQuestion, by member: Member
     ) async throws -> ExplanationRecord {
         let request = try question.request()
+        let cachePolicy = try question.cachePolicy()
         let session = member.session
         let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
         return await withCheckedContinuation { continuation in
-            session.explain(request) { explanation, bodyLengths in
+            session.explain(request, cachePolicy: cachePolicy) { explanation, bodyLengths in
                 continuation.resume(
                     returning: ExplanationRecord(
                         explanation, of: request, session: question.session,

@@ -27,10 +27,18 @@ package struct ExplainedRule: Sendable, Equatable {
 
 /// The rules that speak in a request (RFC 9111 §5.2.1, RFC 9110 §13).
 enum RequestRules {
+    /// - Parameter configuration: resolved for the request's URI.
     static func of(
-        _ request: Request, _ policy: RequestCachePolicy = .useProtocol
+        _ request: Request, _ policy: RequestCachePolicy = .useProtocol,
+        configuration: PolicyConfiguration
     ) -> [ExplainedRule] {
         var rules: [ExplainedRule] = []
+        if let rule = configuration.rule {
+            rules.append(
+                ExplainedRule(
+                    .configuration, "cache rule \"\(rule.name)\"", "fits the URL",
+                    rule.place.isEmpty ? PolicyReason.ruleMinimum.section : rule.place))
+        }
         if policy != .useProtocol {
             rules.append(
                 ExplainedRule(

@@ -57,7 +57,7 @@ package struct Explanation: Sendable, Equatable {
             self.beneath = beneath.reason
             selected = beneath.index
         }
-        self.requestRules = RequestRules.of(request, policy)
+        self.requestRules = RequestRules.of(request, policy, configuration: configuration)
         self.candidates = candidates.indices.map { index in
             Candidate(
                 candidates[index], isSelected: index == selected, request: request, now: now,

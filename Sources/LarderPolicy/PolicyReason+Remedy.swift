@@ -90,7 +90,8 @@ extension PolicyReason {
         case .noFreshnessNoValidator:
             "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
                 + "Last-Modified"
-        case .contradictory: "a response that says each thing once"
+        case .contradictory:
+            "a response that says each thing once, and a part only of what was asked for in part"
         case .ruleStoresNothing: "no cache rule that says to store nothing of it"
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
         case .statusNeverStored:

@@ -35,7 +35,7 @@ package struct StorageExplanation: Sendable, Equatable {
             verdict.refusal
             ?? Storability.grounds(
                 request: request, response: response, configuration: configuration)
-        self.requestRules = RequestRules.of(request)
+        self.requestRules = RequestRules.of(request, configuration: configuration)
         self.responseRules = ResponseRules.of(
             response.fields, ResponseDirectives(response.fields, configuration: configuration),
             configuration: configuration)

@@ -1,4 +1,4 @@
-import LarderHTTP
+package import LarderHTTP
 package import LarderPolicy
 import LarderSession
 
@@ -21,15 +21,15 @@ package struct ListenerOptions: Sendable {
 }
 
 /// The request field by which a client that is trusted says how one request uses the cache.
-enum CachePolicyField {
-    enum Reading: Equatable {
+package enum CachePolicyField {
+    package enum Reading: Equatable {
         case absent
         case policy(RequestCachePolicy)
         /// - Parameter detail: for people; says nothing of what was received.
         case refused(detail: String)
     }
 
-    static func read(_ fields: Fields) -> Reading {
+    package static func read(_ fields: Fields) -> Reading {
         let name = FieldName(.larderCachePolicy)
         guard fields.contains(name) else { return .absent }
         let members = fields.members(name)

@@ -13,15 +13,18 @@ extension Session {
 
     /// Explains what would happen to a request now; asks no origin, and uses nothing up.
     ///
-    /// - Parameter completion: gets the explanation, and the lengths of the contents that are stored;
-    ///   called once, here or on a thread of the store's; must not block.
+    /// - Parameters:
+    ///   - cachePolicy: what the request says itself; nil: nothing, so that the session's holds.
+    ///   - completion: gets the explanation, and the lengths of the contents that are stored; called
+    ///     once, here or on a thread of the store's; must not block.
     package func explain(
-        _ request: Request, _ completion: @escaping @Sendable (Explanation, [UInt64]) -> Void
+        _ request: Request, cachePolicy: RequestCachePolicy? = nil,
+        _ completion: @escaping @Sendable (Explanation, [UInt64]) -> Void
     ) {
         let now = self.clock.now()
         let configuration = self.configuration
         let policy = configuration.policy.resolved(for: request.uri)
-        let cachePolicy = configuration.cachePolicy
+        let cachePolicy = cachePolicy ?? configuration.cachePolicy
         let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
         let explain = { @Sendable (objects: [StoredObject]) in
             let lengths = objects.map(\.bodyLength)

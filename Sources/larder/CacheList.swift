@@ -27,8 +27,7 @@ struct CacheList: AsyncParsableCommand {
             _ = try view.ask(.listMemory(session: view.session.name.text)) { reply in
                 guard case .object(let object) = reply else { return true }
                 if object.isOnDisk {
-                    memory[ObjectName(object.partition, object.method, object.url, object.bytes)] =
-                        object
+                    memory[ObjectName(CacheRow(object))] = object
                 } else {
                     try write(CacheRow(object))
                 }
@@ -37,8 +36,7 @@ struct CacheList: AsyncParsableCommand {
         } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
         try view.disk?.forEach { row in
             var row = row
-            let name = ObjectName(row.partition, row.method, row.url, row.bytes)
-            if let twin = memory[name] {
+            if let twin = memory[ObjectName(row)] {
                 row.tier = .both
                 row.hits = max(row.hits, twin.hits)
             }
@@ -50,17 +48,20 @@ struct CacheList: AsyncParsableCommand {
 }
 
 /// Tells a response in both tiers, nearly always: variants of one URL and one size look the same.
-private struct ObjectName: Hashable {
+struct ObjectName: Hashable {
     private var partition: String
     private var method: String
     private var url: String
     private var bytes: UInt64
+    /// A part has the length of its whole.
+    private var isPartial: Bool
 
-    init(_ partition: String, _ method: String, _ url: String, _ bytes: UInt64) {
-        self.partition = partition
-        self.method = method
-        self.url = url
-        self.bytes = bytes
+    init(_ row: CacheRow) {
+        self.partition = row.partition
+        self.method = row.method
+        self.url = row.url
+        self.bytes = row.bytes
+        self.isPartial = row.partial != nil
     }
 }
 

@@ -121,7 +121,9 @@ struct ConfigSettings: ParsableCommand {
         var facts = setting.isList ? "list of \(setting.kind)" : setting.kind
         if let bounds = setting.bounds { facts += ", \(bounds)" }
         facts += setting.changesWhileRunning ? "; reload" : "; restart"
-        return ["\(setting.path): \(setting.standard)", "    (\(facts))"]
-            + Prose.wrap(setting.about, width: width - 4).map { "    \($0)" } + [""]
+        return ["\(setting.path): \(setting.standard)"]
+            + ["(\(facts))", setting.about].flatMap { text in
+                Prose.wrap(text, width: width - 4).map { "    \($0)" }
+            } + [""]
     }
 }

@@ -16,6 +16,9 @@ struct Explain: AsyncParsableCommand {
 
             With --response it judges the head of a response, as "curl -sI" writes it: whether it \
             may be stored, for how long it would be fresh, and why.
+
+            --header "Larder-Cache-Policy: WORD" asks for a request with another cache policy than \
+            the session's, as a listener or a trusted client may have it.
             """)
 
     @Argument(help: "The URL.")
@@ -51,7 +54,7 @@ struct Explain: AsyncParsableCommand {
         }
         let question = try self.question(about: url)
         // What is wrong with it is said before anybody is asked.
-        _ = try question.request()
+        _ = try (question.request(), question.cachePolicy())
         let view = try CacheView(self.options, self.session)
         var record: ExplanationRecord?
         // A running proxy that has no listener for this session knows nothing of it.
@@ -104,6 +107,7 @@ extension CacheView {
     /// Explains from what is on disk, without a proxy and so without what it would remember.
     fileprivate func explain(_ question: ExplainQuestion) throws -> ExplanationRecord {
         let request = try question.request()
+        let cachePolicy = try question.cachePolicy()
         let stored = try self.disk?.heads(for: request.uri) ?? []
         let lengths = stored.map(\.bodyLength)
         return ExplanationRecord(
@@ -111,7 +115,7 @@ extension CacheView {
                 request: request, candidates: stored.map(\.head), bodyLengths: lengths,
                 now: Timestamp(microseconds: wallClockMicroseconds()),
                 configuration: self.loaded.policy(of: self.session).resolved(for: request.uri),
-                policy: RequestCachePolicy(self.session.cachePolicy)),
+                policy: cachePolicy ?? RequestCachePolicy(self.session.cachePolicy)),
             of: request, session: self.session.name.text, bodyLengths: lengths, history: nil)
     }
 }

@@ -12,7 +12,7 @@ enum ExplainText {
         for (index, variant) in record.variants.enumerated() {
             lines += self.variant(variant, number: index + 1, of: record.variants.count)
         }
-        lines += self.remedies(record.remedies, isHit: record.verdict == .hit)
+        lines += self.remedies(record.remedies)
         return lines.map(Printable.text)
     }
 
@@ -36,7 +36,7 @@ enum ExplainText {
         var lines = ["Response"] + self.aligned(facts)
         lines += self.rules(record.requestRules + record.responseRules)
         lines += ["", "Freshness, if it were stored now"] + self.freshness(record.freshness)
-        lines += self.remedies(record.remedies, isHit: record.reuse?.reason == "fresh")
+        lines += self.remedies(record.remedies)
         return lines.map(Printable.text)
     }
 
@@ -67,11 +67,15 @@ enum ExplainText {
     }
 
     private static func verdict(_ record: ExplanationRecord) -> [(String, String)] {
+        let isSpliced = record.forward == "partial"
         var answer =
             switch record.verdict {
             case .hit: "from the cache"
             case .staleHit: "from the cache, though stale"
-            case .validate: "after asking the origin whether the stored response still holds"
+            case .validate:
+                isSpliced
+                    ? "from what is stored, and the rest from the origin"
+                    : "after asking the origin whether the stored response still holds"
             case .fetch: "from the origin"
             case .refuse: "504, without asking the origin"
             }
@@ -81,8 +85,10 @@ enum ExplainText {
             ("answer", answer), ("because", self.reason(record.reason)), ("key", record.key),
         ]
         if let beneath = record.beneath { facts.insert(("beneath", self.reason(beneath)), at: 2) }
-        if let outcome = record.outcome, record.verdict == .hit || record.verdict == .staleHit {
-            facts.append(("sends", outcome))
+        if let outcome = record.outcome,
+            record.verdict == .hit || record.verdict == .staleHit || isSpliced
+        {
+            facts.append(("sends", self.sent(outcome, for: record.method)))
         }
         facts.append(("session", record.session))
         let count = record.variants.count
@@ -186,12 +192,25 @@ enum ExplainText {
         }
     }
 
-    private static func remedies(_ remedies: [String], isHit: Bool) -> [String] {
-        let text = remedies.joined(separator: "; or ")
-        return ["", "What would have made it a hit: \(isHit ? "it is a hit; \(text)" : text)"]
+    private static func remedies(_ remedies: [String]) -> [String] {
+        ["", "What would have made it a hit: \(remedies.joined(separator: "; or "))"]
     }
 
     // MARK: Words
+
+    /// What the client gets, of the record's word for it.
+    private static func sent(_ outcome: String, for method: String) -> String {
+        switch outcome {
+        case "full": return method == "HEAD" ? "the head" : "the whole response"
+        case "not-modified": return "304, as the client's copy still holds"
+        case "precondition-failed": return "412, as the client's condition does not hold"
+        case "range-not-satisfiable": return "416, as there are no such bytes"
+        default:
+            let words = outcome.split(separator: " ", maxSplits: 1)
+            guard let bytes = words.dropFirst().first else { return outcome }
+            return "206, bytes \(bytes)\(words.first == "parts" ? ", as multipart" : "")"
+        }
+    }
 
     private static func reason(_ reason: ReasonRecord) -> String {
         "\(reason.reason) (\(reason.source))"

@@ -9,6 +9,17 @@ struct CacheTextTests {
         url: "http://h/a", status: 200, bytes: 1536, ageMilliseconds: 5000,
         freshForMilliseconds: 55_000, hits: 3, tier: .disk)
 
+    @Test("a part is not taken for the whole in another tier, whose length it has")
+    func partAndWhole() {
+        var part = Self.row
+        part.partial = CachePartial(
+            ranges: [CacheRange(first: 0, last: 0)], storedBytes: 1, completeLength: part.bytes)
+        #expect(ObjectName(part) != ObjectName(Self.row))
+        var warmer = Self.row
+        warmer.hits += 1
+        #expect(ObjectName(warmer) == ObjectName(Self.row))
+    }
+
     @Test("list, for people")
     func list() {
         var text = CacheListText(width: nil)

@@ -143,13 +143,19 @@ struct ExplainTextTests {
     }
 
     private static let fresh = Self.head(["Cache-Control": "max-age=60", "ETag": "\"a\""])
+    private static let part = {
+        var part = Self.fresh
+        part.extent = StoredExtent(completeLength: 100, ranges: [10..<20])
+        return part
+    }()
 
     static let cases: [Case] = [
         Case(
             "fresh hit", [fresh], .hit,
             [
                 "from the cache", "fresh (RFC 9111 §4.2)", "remaining", "50.000 s",
-                "Cache-Control: max-age=60 (RFC 9111 §5.2.2.1)", "sends    full",
+                "Cache-Control: max-age=60 (RFC 9111 §5.2.2.1)", "sends    the whole response",
+                "made it a hit: it is one, until its lifetime is over",
             ]),
         Case(
             "stale", [head(["Cache-Control": "max-age=5", "ETag": "\"a\""])], .validate,
@@ -172,7 +178,14 @@ struct ExplainTextTests {
             ["method-not-cacheable (RFC 9111 §4)", "fwd=method"]),
         Case(
             "Range", "GET", [("Range", "bytes=0-9")], [fresh], .hit,
-            ["sends    partial 0-9", "asks for a part (RFC 9110 §14.2)"]),
+            ["sends    206, bytes 0-9", "asks for a part (RFC 9110 §14.2)"]),
+        Case(
+            "Range of which a part is stored", "GET", [("Range", "bytes=0-99")], [part], .validate,
+            [
+                "from what is stored, and the rest from the origin (fwd=partial)",
+                "sends    206, bytes 0-99", "bytes 10-19, selected",
+            ]),
+        Case("HEAD", "HEAD", [], [fresh], .hit, ["sends    the head"]),
         Case(
             "no-cache", "GET", [("Cache-Control", "no-cache")], [fresh], .validate,
             ["request-no-cache (RFC 9111 §5.2.1.4)", "request   no-cache"]),
@@ -188,7 +201,7 @@ struct ExplainTextTests {
         ),
         Case(
             "conditional", "GET", [("If-None-Match", "\"a\"")], [fresh], .hit,
-            ["sends    not-modified"]),
+            ["sends    304, as the client's copy still holds"]),
         Case(
             "stale while revalidate",
             [head(["Cache-Control": "max-age=5, stale-while-revalidate=60"])], .staleHit,
@@ -218,6 +231,23 @@ struct ExplainTextTests {
         #expect(!text.contains("id=") && !text.contains("c2VjcmV0"))
         let json = try JSONLine.of(record)
         #expect(!json.contains("id=") && !json.contains("c2VjcmV0"))
+    }
+
+    @Test("names the cache rule that fits, also where nothing is stored")
+    func cacheRule() throws {
+        var configuration = PolicyConfiguration()
+        configuration.rules = [
+            CacheRule(name: "other", paths: [Wildcard("/y")], minimum: .seconds(60)),
+            CacheRule(
+                name: "pinned", place: "larder.yaml:7", paths: [Wildcard("/x")],
+                minimum: .seconds(60)),
+        ]
+        let question = ExplainQuestion(session: "default", url: "http://h.example/x")
+        let resolved = configuration.resolved(for: try question.request().uri)
+        let text = try Self.page(question, [], resolved).text
+        #expect(
+            text.contains("configuration  cache rule \"pinned\"  fits the URL (larder.yaml:7)"))
+        #expect(!text.contains("other"))
     }
 
     @Test("lists what the session remembers, the last one first")
@@ -282,5 +312,18 @@ struct ExplainTextTests {
             fields: [("Connection", "close, X-A"), ("X-A", "1"), ("Host", "h"), ("X-B", "2")]
                 .map { ControlField(name: $0.0, value: $0.1) })
         #expect(try question.request().fields.pairs.map(\.name) == ["X-B"])
+    }
+
+    @Test("Larder-Cache-Policy says how the request uses the cache, and is no field of it")
+    func cachePolicy() throws {
+        func question(_ word: String) -> ExplainQuestion {
+            ExplainQuestion(
+                session: "default", url: "http://h.example/x",
+                fields: [ControlField(name: "larder-cache-policy", value: word)])
+        }
+        #expect(try question("reload-revalidating").cachePolicy() == .reloadRevalidating)
+        #expect(try question("reload-revalidating").request().fields.count == 0)
+        #expect(try ExplainQuestion(session: "", url: "http://h/").cachePolicy() == nil)
+        #expect(throws: ControlRefusal.self) { try question("reload").cachePolicy() }
     }
 }

@@ -58,7 +58,7 @@ struct CacheRuleSettingsTests {
                     + "as example.com, .example.com, *.example.com:443 or [::1]",
                 "2:39: cache-rules[0].paths: \"pool\" begins with neither / nor *; expected a path "
                     + "with wildcards, such as /pool/*.deb",
-                "2:59: cache-rules[0].ignore: \"nostore\" is unknown; did you mean \"no-store\"; "
+                "2:59: cache-rules[0].ignore: \"nostore\" is unknown (did you mean \"no-store\"?); "
                     + "expected no-store, private, no-cache, must-revalidate, max-age, s-maxage, "
                     + "expires, vary, reload, set-cookie or authorization",
             ]

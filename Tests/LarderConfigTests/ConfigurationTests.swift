@@ -108,7 +108,7 @@ struct ConfigurationTests {
             "log: { level: warn, access: { format: sqiud } }\n",
             "1:15: log.level: \"warn\" is not trace, debug, info, "
                 + "notice, warning, error or critical",
-            "1:39: log.access.format: \"sqiud\" is unknown; did you mean \"squid\"; expected squid, "
+            "1:39: log.access.format: \"sqiud\" is unknown (did you mean \"squid\"?); expected squid, "
                 + "combined or json"),
         ProblemCase(
             "workers: 1\nname: a\nworkers: 2\n",

@@ -87,7 +87,7 @@ struct ExplainCommandTests {
         #expect(never.history?.isEmpty == true && never.verdict == "fetch")
         let text = try await self.explain(home, [file])
         #expect(text.lines.first == "GET \(file)")
-        #expect(text.lines.last?.hasPrefix("What would have made it a hit: it is a hit") == true)
+        #expect(text.lines.last?.hasPrefix("What would have made it a hit: it is one,") == true)
         for path in ["/file", "/no-store", "/language"] {
             let page = try await self.explain(home, [origin.url(path), "--header", secret[0]])
             #expect(!page.outText.contains("hidden") && !page.outText.contains("aGlkZGVu"))

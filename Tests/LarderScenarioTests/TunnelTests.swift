@@ -94,7 +94,7 @@ struct TunnelTests {
         "Only allowed ports, and only what listens",
         arguments: [
             ("connect-ports: [443]", false, 403, "http_request_denied"),
-            ("connect-ports: [1024-65535]", true, 502, "connection_refused"),
+            ("connect-ports: [1]", true, 502, "connection_refused"),
             (
                 "connect-ports: [1024-65535]\naccess: [{action: deny, methods: [CONNECT]}]", false,
                 403, "http_request_denied"
@@ -105,8 +105,8 @@ struct TunnelTests {
             ""
         } _: { scene in
             let client = try await scene.proxy.connect()
-            let authority = scene.origin.authority
-            if isGone { await scene.origin.stop() }
+            // Nobody is given port 1, as one that was closed may be given to another test.
+            let authority = isGone ? "127.0.0.1:1" : scene.origin.authority
             try await client.send("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
             let answer = try await client.message(to: "CONNECT")
             #expect(answer.status == status)
