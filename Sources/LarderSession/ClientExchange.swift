@@ -311,8 +311,9 @@ final class ClientExchange: Exchange {
     ///
     /// Those who waited for the head need not ask: it came after them, as from a validation.
     private func mayReuse(_ head: StoredHead?) -> Bool {
-        guard var head else { return false }
-        head.isInvalidated = self.session.isInvalidated(head, at: self.request.uri)
+        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
+            return false
+        }
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
             configuration: self.policy, policy: self.cachePolicy)

@@ -40,20 +40,22 @@ extension Session {
         return found
     }
 
-    /// The object, invalid if one of its groups has been invalidated.
     private func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
-        guard self.isInvalidated(object.head, at: uri) else { return object }
         var object = object
-        object.head.isInvalidated = true
+        object.head = self.judged(object.head, at: uri)
         return object
     }
 
-    /// Whether one of the groups of a response has been invalidated since it was asked for
+    /// The head, invalid if one of its groups has been invalidated since it was asked for
     /// (RFC 9875 §2.2.1).
-    func isInvalidated(_ head: StoredHead, at uri: TargetURI) -> Bool {
-        CacheGroups.isInvalidated(head) { group in
+    func judged(_ head: StoredHead, at uri: TargetURI) -> StoredHead {
+        let isInvalidated = CacheGroups.isInvalidated(head) { group in
             self.store.groupInvalidation(
                 of: CacheGroups.name(of: group, at: uri, partition: self.partition))
         }
+        guard isInvalidated else { return head }
+        var head = head
+        head.isInvalidated = true
+        return head
     }
 }
