@@ -106,6 +106,7 @@ package struct FreshnessSettings: Sendable, Equatable {
     package var heuristicFraction = Fraction(0.1)
     package var heuristicMaximum: TimeSpan = .days(1)
     package var staleIfError: TimeSpan = .seconds(0)
+    package var staleIfUnreachable: TimeSpan = .days(1)
     package var staleWhileRevalidate = true
     package var negative: [StatusLifetime] = []
     package var targetedFields: [Token] = []

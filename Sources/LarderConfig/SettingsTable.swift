@@ -138,6 +138,14 @@ package enum SettingsTable {
             Responses that forbid it, by must-revalidate for example, are never used so.
             """),
         .one(
+            "freshness.stale-if-unreachable", \.freshness.staleIfUnreachable,
+            .seconds(0)...(.days(365)), live: true,
+            """
+            The same where the origin gives no answer at all: it cannot be reached, or is silent \
+            for too long. Then a cache may use what is stale of its own accord (RFC 9111 §4.2.4), \
+            and says so in Cache-Status. A cache rule's stale-if-error takes the place of both.
+            """),
+        .one(
             "freshness.stale-while-revalidate", \.freshness.staleWhileRevalidate, live: true,
             """
             Whether stale responses that allow it, by stale-while-revalidate (RFC 5861 §3), are \

@@ -28,6 +28,7 @@ extension SessionSettings {
             targetedFields: self.freshness.targetedFields.map { FieldName($0.text) },
             storesSetCookie: self.cache.storesSetCookie, storesPost: self.cache.storesPost,
             ftpLifetime: self.freshness.ftp.duration)
+        policy.unreachableGrace = self.freshness.staleIfUnreachable.duration
         policy.honoursNoVarySearch = self.cache.noVarySearch
         policy.negative = self.freshness.negative.map { NegativeLifetime($0) }
         return policy

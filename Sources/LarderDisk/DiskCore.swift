@@ -15,8 +15,16 @@ final class DiskCore: Sendable {
         var sinks: [ObjectIdentifier: SinkState] = [:]
         /// Which bytes of partial responses are on their way.
         var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
+        /// Keys with responses that are whole and about to be committed.
+        var landings: [CacheKey: Landings] = [:]
         /// Entries that are gone for lookups, though the disk could not be told yet.
         var hidden: Set<ObjectID> = []
+    }
+
+    /// The last commits of the responses of one key, and the lookups that wait for them.
+    private struct Landings {
+        var sinks: Set<ObjectIdentifier> = []
+        var lookups: [@Sendable () -> Void] = []
     }
 
     private struct Health {
@@ -134,10 +142,38 @@ final class DiskCore: Sendable {
         }
     }
 
-    func sinkEnded(_ sink: SinkState) {
+    /// - Returns: the lookups that waited for it; to be run when its observer knows.
+    func sinkEnded(_ sink: SinkState) -> [@Sendable () -> Void] {
         self.tables.withLock { tables in
             tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
             Self.release(sink, &tables)
+            guard var landings = tables.landings[sink.key],
+                landings.sinks.remove(ObjectIdentifier(sink)) != nil
+            else { return [] }
+            tables.landings[sink.key] = landings.sinks.isEmpty ? nil : landings
+            return landings.sinks.isEmpty ? landings.lookups : []
+        }
+    }
+
+    /// The body of a response is whole: lookups of its key wait from now on until it is visible, or
+    /// will not be.
+    ///
+    /// A client that has read the last byte may ask again at once, long before the commit.
+    func landingBegan(_ sink: SinkState) {
+        self.tables.withLock { tables in
+            // It may have ended already, with the store.
+            guard tables.sinks[ObjectIdentifier(sink)] != nil else { return }
+            tables.landings[sink.key, default: Landings()].sinks.insert(ObjectIdentifier(sink))
+        }
+    }
+
+    /// Runs `lookup` when nothing of `key` is landing any more: false, and not at all, where nothing
+    /// is.
+    func waitsForLanding(of key: CacheKey, _ lookup: @escaping @Sendable () -> Void) -> Bool {
+        self.tables.withLock { tables in
+            guard tables.landings[key] != nil else { return false }
+            tables.landings[key]?.lookups.append(lookup)
+            return true
         }
     }
 

@@ -206,6 +206,7 @@ final class SinkState: Sendable {
                 last: state.length > 0 ? Self.takeSegment(&state) : nil)
         }
         if let draft {
+            self.core.landingBegan(self)
             self.post(.commit(self, draft))
             self.core.releaseClaim(of: self)
         }
@@ -272,7 +273,8 @@ final class SinkState: Sendable {
             state.pieces = []
             return state.observer.take()
         }
-        self.core.sinkEnded(self)
+        let lookups = self.core.sinkEnded(self)
         observer?.sinkEnded(outcome)
+        for lookup in lookups { lookup() }
     }
 }

@@ -81,11 +81,15 @@ package final class DiskStore: ObjectStore {
     /// Always nil: only the disk knows.
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
+    /// Waits for a response of this key that is being committed: what was told to be stored is found.
     package func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
         let core = self.core
-        if !core.reads.submit({ completion(core.find(key)) }) { completion([]) }
+        let lookup = { @Sendable in
+            if !core.reads.submit({ completion(core.find(key)) }) { completion([]) }
+        }
+        if !core.waitsForLanding(of: key, lookup) { lookup() }
     }
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {

@@ -46,6 +46,13 @@ extension PolicyConfiguration {
         return self.rule?.staleIfErrorGrace ?? self.staleIfErrorGrace
     }
 
+    /// The same for one that gives no answer at all; what a cache rule says of failures holds for
+    /// that too.
+    var graceWithoutAnswer: Duration {
+        if self.matchedRule != nil, let ruled = self.rule?.staleIfErrorGrace { return ruled }
+        return max(self.staleIfErrorGrace, self.unreachableGrace)
+    }
+
     /// The freshness lifetime of an error that gives none; nil where errors are not to be kept.
     func negativeLifetime(of status: StatusCode) -> Duration? {
         guard status.rawValue >= 400 else { return nil }

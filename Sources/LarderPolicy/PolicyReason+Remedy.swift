@@ -63,6 +63,8 @@ extension PolicyReason {
             "it is one by the client's max-stale; a longer lifetime makes it fresh"
         case .staleWhileRevalidate: "it is one, until its stale-while-revalidate is over"
         case .staleIfError: "it is one, while the origin fails and stale-if-error lasts"
+        case .graceWithoutAnswer:
+            "it is one, while the origin is silent and freshness.stale-if-unreachable lasts"
         case .graceOnError: "it is one, while the origin fails and freshness.stale-if-error lasts"
 
         // What would let the response be stored, and so the next request be answered from it.

@@ -69,6 +69,9 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case staleIfError = "stale-if-error"
     /// The origin failed, within the grace that the settings give (RFC 9111 §4.2.4).
     case graceOnError = "grace-on-error"
+    /// The origin gave no answer, within the grace that the settings give for that
+    /// (RFC 9111 §4.2.4: "disconnected").
+    case graceWithoutAnswer = "grace-without-answer"
 
     // MARK: What settings changed
 
@@ -179,7 +182,7 @@ extension PolicyReason {
         case .requestMaxStale: "RFC 9111 §5.2.1.2"
         case .staleWhileRevalidate: "RFC 5861 §3"
         case .staleIfError: "RFC 5861 §4"
-        case .graceOnError: "RFC 9111 §4.2.4"
+        case .graceOnError, .graceWithoutAnswer: "RFC 9111 §4.2.4"
         case .interimResponse, .statusNeedsExplicit: "RFC 9111 §3"
         case .bytesMissing, .partialResponse: "RFC 9111 §3.3"
         case .multipartResponse: "RFC 9110 §15.3.7.2"

@@ -30,8 +30,11 @@ package enum StaleOnError {
     /// not be.
     ///
     /// To be asked when no answer came at all, and when the answer `isFailure`.
+    ///
+    /// - Parameter hasAnswered: the origin did answer, with a failure.
     package static func permits(
-        _ head: StoredHead, request: Request, now: Timestamp, configuration: PolicyConfiguration,
+        _ head: StoredHead, request: Request, hasAnswered: Bool = true, now: Timestamp,
+        configuration: PolicyConfiguration,
         policy: RequestCachePolicy = .useProtocol
     ) -> PolicyReason? {
         // It wants nothing that the origin has not confirmed.
@@ -52,6 +55,11 @@ package enum StaleOnError {
             freshness.staleness <= configuration.grace
         {
             return .graceOnError
+        }
+        if !hasAnswered, freshness.staleness <= configuration.graceWithoutAnswer,
+            configuration.graceWithoutAnswer > .zero
+        {
+            return .graceWithoutAnswer
         }
         return nil
     }

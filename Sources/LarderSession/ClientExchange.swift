@@ -229,7 +229,9 @@ final class ClientExchange: Exchange {
     ///
     /// Those who waited for the head need not ask: it came after them, as from a validation.
     private func mayReuse(_ head: StoredHead?) -> Bool {
-        guard let head else { return false }
+        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
+            return false
+        }
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
             configuration: self.policy, policy: self.cachePolicy)

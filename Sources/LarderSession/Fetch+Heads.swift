@@ -9,7 +9,9 @@ extension Fetch {
     ///
     /// Only one that was to be validated: with nothing to validate, nothing stored is what was asked
     /// for.
-    func standIn(at now: Timestamp) -> (StoredObject, PolicyReason)? {
+    ///
+    /// - Parameter hasAnswered: it did give an answer, a failure.
+    func standIn(hasAnswered: Bool, at now: Timestamp) -> (StoredObject, PolicyReason)? {
         guard let index = self.order.validating, self.order.stored.indices.contains(index) else {
             return nil
         }
@@ -17,8 +19,8 @@ extension Fetch {
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             self.covers(object),
             let reason = StaleOnError.permits(
-                object.head, request: self.order.request, now: now, configuration: self.policy,
-                policy: self.order.cachePolicy)
+                object.head, request: self.order.request, hasAnswered: hasAnswered, now: now,
+                configuration: self.policy, policy: self.order.cachePolicy)
         else { return nil }
         return (object, reason)
     }

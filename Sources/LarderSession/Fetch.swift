@@ -205,7 +205,9 @@ extension Fetch: UpstreamReceiver {
                 answering: self.order.request) : []
         let isForClient =
             isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
-        let standIn = StaleOnError.isFailure(head.status) ? self.standIn(at: now) : nil
+        let standIn =
+            StaleOnError.isFailure(head.status)
+            ? self.standIn(hasAnswered: true, at: now) : nil
         let fit = self.fit(head, bodyLength)
         let continues = self.continues(head, bodyLength)
         let action = self.state.withLock { state in
@@ -270,7 +272,9 @@ extension Fetch: UpstreamReceiver {
     }
 
     func upstream(failed failure: UpstreamFailure) {
-        let standIn = failure.party == .client ? nil : self.standIn(at: self.session.clock.now())
+        let standIn =
+            failure.party == .client
+            ? nil : self.standIn(hasAnswered: false, at: self.session.clock.now())
         let mayResume = self.mayResume(after: failure)
         let action = self.state.withLock {
             $0.machine.failed(staleAllowed: standIn != nil, mayResume: mayResume)

@@ -40,16 +40,22 @@ extension Session {
         return found
     }
 
-    /// The object, invalid if one of its groups has been invalidated since it was asked for
-    /// (RFC 9875 §2.2.1).
     private func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
-        let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
+        var object = object
+        object.head = self.judged(object.head, at: uri)
+        return object
+    }
+
+    /// The head, invalid if one of its groups has been invalidated since it was asked for
+    /// (RFC 9875 §2.2.1).
+    func judged(_ head: StoredHead, at uri: TargetURI) -> StoredHead {
+        let isInvalidated = CacheGroups.isInvalidated(head) { group in
             self.store.groupInvalidation(
                 of: CacheGroups.name(of: group, at: uri, partition: self.partition))
         }
-        guard isInvalidated else { return object }
-        var object = object
-        object.head.isInvalidated = true
-        return object
+        guard isInvalidated else { return head }
+        var head = head
+        head.isInvalidated = true
+        return head
     }
 }

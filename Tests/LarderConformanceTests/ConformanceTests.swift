@@ -96,4 +96,7 @@ struct ConformanceTests {
 
     @Test("No-Vary-Search", arguments: Tables.searchVariance)
     func searchVariance(_ played: Case) async throws { try await self.check(played) }
+
+    @Test("A private cache", arguments: Tables.privateCache)
+    func privateCache(_ played: Case) async throws { try await self.check(played) }
 }

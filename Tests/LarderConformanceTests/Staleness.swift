@@ -26,10 +26,16 @@ extension Tables {
                     .get().isForwarded,
                 ])
         }
-        t.note(
-            "What is stale is not used for an origin that ends the connection",
+        t.optimal(
+            "What is stale is used where the origin ends the connection",
             [
                 .get().answer("Cache-Control: max-age=1", "ETag: \"a\"", "Age: 20"),
+                .get().isRefused.isStored().says(containing: "grace-without-answer"),
+            ])
+        t.note(
+            "Not after a day of silence",
+            [
+                .get().answer("Cache-Control: max-age=1", "ETag: \"a\"", "Age: 90000"),
                 .get().isRefused.status(502),
             ])
         t.note(
@@ -55,7 +61,7 @@ extension Tables {
             "Not beyond the grace",
             [
                 .get().answer("Cache-Control: max-age=1", "ETag: \"a\"", "Age: 9000"),
-                .get().isRefused.status(502),
+                .get().answer(status: "503 Service Unavailable").status(503),
             ])
         t.must(
             "Not against must-revalidate",

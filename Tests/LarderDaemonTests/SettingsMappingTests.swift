@@ -76,9 +76,11 @@ struct PolicyMappingTests {
         return loaded.policy(of: session)
     }
 
-    @Test("the defaults are those of policy itself")
+    @Test("the defaults are those of policy itself, but for an origin that is silent")
     func defaults() throws {
-        #expect(try self.policy("") == PolicyConfiguration())
+        var expected = PolicyConfiguration()
+        expected.unreachableGrace = .seconds(86_400)
+        #expect(try self.policy("") == expected)
     }
 
     @Test("each setting has its place")
@@ -98,6 +100,7 @@ struct PolicyMappingTests {
                   heuristic-fraction: 0.5
                   heuristic-maximum: 1 h
                   stale-if-error: 2 h
+                  stale-if-unreachable: 4 h
                   stale-while-revalidate: false
                   negative: {404: 30 s, 5xx: 5 s}
                   targeted-fields: [Larder-Cache-Control, CDN-Cache-Control]
@@ -110,6 +113,7 @@ struct PolicyMappingTests {
             targetedFields: ["Larder-Cache-Control", "CDN-Cache-Control"],
             storesSetCookie: false, storesPost: false, ftpLifetime: .seconds(10_800))
         expected.honoursNoVarySearch = false
+        expected.unreachableGrace = .seconds(14_400)
         expected.negative = [
             NegativeLifetime(404...404, .seconds(30)), NegativeLifetime(500...599, .seconds(5)),
         ]

@@ -265,6 +265,11 @@ struct StaleOnErrorTests {
     }
 
     static let grace = PolicyConfiguration(staleIfErrorGrace: .seconds(60))
+    static let disconnected: PolicyConfiguration = {
+        var configuration = PolicyConfiguration.shared
+        configuration.unreachableGrace = .seconds(10)
+        return configuration
+    }()
 
     @Test(
         "is used within the window, unless somebody forbids it",
@@ -297,6 +302,29 @@ struct StaleOnErrorTests {
             stored(c.held), request: request(c.asked), now: t0 + .seconds(c.age),
             configuration: c.configuration)
         #expect(reason == c.reason)
+    }
+
+    @Test(
+        "has a window of its own where no answer came at all (RFC 9111 §4.2.4)",
+        arguments: [
+            Case("", nil), Case("", by: disconnected, .graceWithoutAnswer),
+            Case("", age: 20, by: disconnected, .graceWithoutAnswer),
+            Case("", age: 21, by: disconnected, nil),
+            Case(", stale-if-error=5", by: disconnected, .staleIfError),
+            Case(", stale-if-error=1", by: disconnected, .graceWithoutAnswer),
+            Case(", must-revalidate", by: disconnected, nil),
+            Case(", no-cache", by: disconnected, nil), Case(", s-maxage=10", by: disconnected, nil),
+            Case("", asked: "Cache-Control: no-cache", by: disconnected, nil),
+            Case("", age: 70, by: grace, .graceOnError),
+        ])
+    func disconnectedWindow(_ c: Case) {
+        for hasAnswered in [true, false] {
+            let reason = StaleOnError.permits(
+                stored(c.held), request: request(c.asked), hasAnswered: hasAnswered,
+                now: t0 + .seconds(c.age), configuration: c.configuration)
+            let expected = hasAnswered && c.reason == .graceWithoutAnswer ? nil : c.reason
+            #expect(reason == expected)
+        }
     }
 
     @Test("is never one that was invalidated")
