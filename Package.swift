@@ -111,7 +111,9 @@ let package = Package(
         tests("LarderTransferTests", ["LarderTransfer", "LarderHTTP", nioCore]),
         tests(
             "LarderSessionTests",
-            ["LarderSession", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+            [
+                "LarderSession", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore,
+            ]),
         tests(
             "LarderProxyTests",
             [
