@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Looks up, asks policy, and then serves what is stored, or leads or joins a filling.
 final class ClientExchange: Exchange {
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         var machine = ClientMachine()
         var forward = CacheStatus.Forward.uriMiss
         /// The rule that sent the request forward.
@@ -23,7 +23,7 @@ final class ClientExchange: Exchange {
     }
 
     /// What there was before the store was asked.
-    private struct Marks {
+    struct Marks {
         /// Of the table of fillings.
         let era: UInt64
         /// Of what is being stored.
@@ -38,12 +38,12 @@ final class ClientExchange: Exchange {
     let session: Session
     let request: Request
     let body: (any BodySource)?
-    private let client: any ExchangeClient
+    let client: any ExchangeClient
     /// What the session was told when the exchange began, for its URI.
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
     let key: CacheKey
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     init(
         session: Session, request: Request, body: (any BodySource)?, options: ExchangeOptions,
@@ -93,7 +93,7 @@ final class ClientExchange: Exchange {
         self.state.withLock { ($0.looks, $0.marks.storings) }
     }
 
-    private var era: UInt64 { self.state.withLock { $0.marks.era } }
+    var era: UInt64 { self.state.withLock { $0.marks.era } }
 
     /// Looks where responses to several queries are stored, once the exact target has nothing to
     /// serve.
@@ -196,337 +196,5 @@ final class ClientExchange: Exchange {
             ExchangeFailure(
                 status: .gatewayTimeout, error: nil, detail: detail, party: .client,
                 cacheStatus: CacheStatus(detail: reason.rawValue)))
-    }
-
-    // MARK: Fetching
-
-    /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
-    ///
-    /// - Parameter ofGap: it is for bytes that are missing from what is stored.
-    private func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
-        guard self.request.method == .get, self.body == nil, forward != .request,
-            forward != .bypass, forward != .method
-        else { return false }
-        let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
-        if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
-        let own: [KnownField] = [
-            .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
-        ]
-        return !self.request.fields.lines.contains { line in
-            own.contains(line.known) && !(ofGap && line.known == .range)
-        }
-    }
-
-    private func fetch(
-        _ objects: [StoredObject], _ validating: Int?, _ forward: CacheStatus.Forward,
-        because reason: PolicyReason?
-    ) {
-        self.state.withLock { state in
-            state.forward = forward
-            state.reason = reason
-            state.stored = objects
-            state.splicing = nil
-        }
-        let splicing = self.splicing(objects, validating)
-        guard self.isCollapsible(forward, ofGap: splicing != nil) else {
-            return self.lead(objects, validating, isEntered: false)
-        }
-        self.state.withLock { $0.splicing = splicing }
-        let mine = Filling(
-            key: splicing?.object.key ?? self.key, window: self.configuration.window,
-            gap: splicing.map { Filling.Gap($0) })
-        // Before others can find it: once one has joined, it must get its fetch.
-        guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
-        let now = self.session.clock.now()
-        let (_, mark) = self.looked
-        let hasMore = { self.session.storings.hasEnded(mine.key, since: mark) }
-        let place =
-            mine.gap == nil
-            ? self.session.fillings.find(
-                self.key, or: { mine }, at: now, era: self.era, unless: hasMore)
-            : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
-        switch place {
-        case .storedMeanwhile: self.lookAgain()
-        case .notWorthWhile: self.lead(objects, validating, isEntered: false)
-        case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
-        case .existing(let filling): self.join(filling, or: objects, validating)
-        }
-    }
-
-    private func lead(
-        _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool
-    ) {
-        let filling =
-            filling ?? Filling(key: self.key, window: self.configuration.window)
-        // A filling that others may have joined is fetched for, whoever has left.
-        guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
-        _ = filling.join(self, leads: true)
-        let splicing = self.splicing(objects, validating)
-        // A part that lacks what is asked for and cannot be completed is not worth validating.
-        let covers =
-            validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
-        Fetch(
-            session: self.session,
-            order: Fetch.Order(
-                request: self.request, body: self.body, key: self.key, stored: objects,
-                mark: self.looked.mark,
-                neighbours: self.state.withLock { $0.neighbours },
-                validating: splicing == nil && covers ? validating : nil, client: self.client,
-                isEntered: isEntered, cachePolicy: self.cachePolicy,
-                asksForVariants: splicing == nil && self.asksForVariants(validating),
-                splicing: splicing),
-            filling: filling
-        ).start()
-        // A client that left between the two had nobody to tell.
-        if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
-    }
-
-    /// Whether the origin is to say if another variant than the request selects would do.
-    private func asksForVariants(_ validating: Int?) -> Bool {
-        validating == nil && self.state.withLock { $0.forward } == .varyMiss
-            && !self.request.fields.contains(FieldName(.range))
-    }
-
-    private func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
-        guard self.state.withLock({ $0.machine.waits(for: filling) }) else { return }
-        switch filling.join(self) {
-        case .waiting:
-            if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
-        case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
-            reader?.cancel()
-            self.lead(objects, validating, isEntered: false)
-        case .known(.spliced(let spliced), let reader)
-        where !self.mayReuse(spliced.object.head.whole):
-            reader?.cancel()
-            self.lead(objects, validating, isEntered: false)
-        case .known(let outcome, let reader):
-            self.filling(settled: outcome, reader: reader, leads: false)
-        case .tooLate:
-            if self.looksAgain(beyond: objects) { return }
-            self.lead(objects, validating, isEntered: false)
-        }
-    }
-
-    /// Whether the response that another client's request led to may answer this one: as if it were
-    /// stored (RFC 9111 §4).
-    ///
-    /// Also for those who waited for its head: requests are combined only as far as the response may
-    /// be reused for each of them, and one with `no-cache`, or stale as it comes, answers no other
-    /// request without a validation. A validation is everybody's who waits for it.
-    private func mayReuse(_ head: StoredHead?) -> Bool {
-        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
-            return false
-        }
-        let verdict = Reuse.decide(
-            request: self.request, candidates: [head], now: self.session.clock.now(),
-            configuration: self.policy, policy: self.cachePolicy)
-        if case .serve(_, _, stale: nil, _) = verdict { return true }
-        return false
-    }
-
-    /// What another client's fetch brought is not for this one: make one of its own.
-    private func fetchAlone() {
-        let objects = self.state.withLock { $0.stored }
-        let verdict = Reuse.decide(
-            request: self.request, candidates: objects.map(\.head),
-            now: self.session.clock.now(), configuration: self.policy,
-            policy: self.cachePolicy)
-        var validating: Int?
-        if case .validate(let index, _, _) = verdict { validating = index }
-        self.lead(objects, validating, isEntered: false)
-    }
-
-    // MARK: Answering
-
-    /// Answers from a stored response.
-    private func serve(
-        _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
-        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil
-    ) {
-        var status = status
-        status.key = self.shownKey
-        guard
-            var stored = StoredExchangeAnswer.make(
-                object, for: self.request, now: now, status: status, isValidated: isValidated,
-                configuration: self.configuration)
-        else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
-        self.session.store.noteUse(object.id, of: object.key, at: now)
-        self.session.live.bytesFromStore.add(stored.bodyBytes)
-        if let failure {
-            let member = failure.member(named: self.configuration.cacheName)
-            stored.answer.head.fields.append("Proxy-Status", member)
-        }
-        self.note(stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
-        self.answer(stored.answer)
-    }
-
-    func answer(_ answer: Answer) {
-        var source: (any BodySource)?
-        if case .source(let body) = answer.body { source = body }
-        guard self.state.withLock({ $0.machine.answer(with: source) }) else {
-            source?.cancel()
-            return
-        }
-        self.client.exchange(answered: answer)
-    }
-
-    private func fail(_ failure: ExchangeFailure) {
-        guard self.state.withLock({ $0.machine.answer(with: nil) }) else { return }
-        self.session.live.failed.add()
-        self.note(failure)
-        self.client.exchange(failed: failure)
-    }
-}
-
-extension ClientExchange {
-    /// The key as `Cache-Status` shows it; nil where it is not to be shown.
-    var shownKey: String? {
-        guard self.configuration.showsCacheKey else { return nil }
-        let parts = self.key.parts
-        return "\(parts.method) \(parts.uri)"
-    }
-
-    private func note(_ failure: ExchangeFailure) {
-        let reason = self.state.withLock { $0.reason }
-        self.note(failure, at: self.session.clock.now(), because: reason)
-    }
-}
-
-extension ClientExchange: FillingWaiter {
-    func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        let (forward, asked, splicing) = self.state.withLock {
-            ($0.forward, $0.reason, $0.splicing)
-        }
-        if !leads, let splicing {
-            return self.filling(outcome, brings: splicing, reader, forward, because: asked)
-        }
-        switch outcome {
-        case .response(let response):
-            guard leads || self.mayReuse(response.shared) else {
-                reader?.cancel()
-                return self.fetchAlone()
-            }
-            self.relay(
-                response, reader: reader, leads: leads, forward: forward, because: asked)
-        case .spliced(let spliced):
-            guard leads, let reader else {
-                reader?.cancel()
-                return self.fetchAlone()
-            }
-            self.splice(
-                spliced, reader: reader, leads: leads, forward: forward, because: asked)
-        case .stored(let stored):
-            guard leads || self.isServed(by: stored) else { return self.fetchAlone() }
-            guard self.covers(stored.object) else {
-                // Another one than was asked about: as if nothing were stored.
-                let objects = self.state.withLock { $0.stored }
-                return self.lead(objects, nil, isEntered: false)
-            }
-            self.serve(stored, leads: leads, forward: forward, because: asked)
-        case .failed(var failure):
-            failure.cacheStatus.forward = forward
-            failure.cacheStatus.collapsed = !leads
-            failure.cacheStatus.detail = asked?.rawValue
-            if failure.party != .client { failure.nextHop = self.request.uri.host }
-            self.fail(failure)
-        }
-    }
-
-    /// Makes use of what another client's fetch brings of the missing bytes, or fetches them alone.
-    private func filling(
-        _ outcome: Filling.Outcome, brings splicing: Fetch.Splicing, _ reader: FillingReader?,
-        _ forward: CacheStatus.Forward, because asked: PolicyReason?
-    ) {
-        guard case .spliced(var spliced) = outcome, let reader,
-            let answer = splicing.splice.answer(from: spliced.part)
-        else {
-            reader?.cancel()
-            let (stored, index) = self.state.withLock { state in
-                (state.stored, state.stored.firstIndex { $0.id == splicing.object.id })
-            }
-            return self.lead(stored, index, isEntered: false)
-        }
-        spliced.answer = answer
-        self.splice(spliced, reader: reader, leads: false, forward: forward, because: asked)
-    }
-
-    /// Answers from the store what went to the origin.
-    private func serve(
-        _ stored: Filling.Stored, leads: Bool, forward: CacheStatus.Forward,
-        because asked: PolicyReason?
-    ) {
-        let now = self.session.clock.now()
-        let freshness = Freshness.of(stored.object.head, at: now, configuration: self.policy)
-        if stored.isValidated {
-            self.session.live.validated.add()
-        } else {
-            self.session.live.hits.add()
-            self.session.live.staleHits.add()
-        }
-        if !leads { self.session.live.collapsed.add() }
-        let reason = stored.reason ?? asked
-        self.serve(
-            stored.object,
-            status: CacheStatus(
-                forward: forward, forwardStatus: stored.status,
-                ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
-                detail: reason?.rawValue),
-            because: reason, now: now, isValidated: stored.isValidated && leads,
-            failure: stored.failure)
-    }
-
-    /// Whether what another client's request made of a stored response answers this one.
-    private func isServed(by stored: Filling.Stored) -> Bool {
-        let head = stored.object.head
-        guard Variance.matches(head, self.request, configuration: self.policy) else { return false }
-        guard stored.isValidated else {
-            return StaleOnError.permits(
-                head, request: self.request, hasAnswered: stored.status != nil,
-                now: self.session.clock.now(), configuration: self.policy,
-                policy: self.cachePolicy) != nil
-        }
-        // What it has then is for the one client alone that asked.
-        if stored.reason == .requestAuthorization || stored.reason == .responsePrivate {
-            return false
-        }
-        return Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
-    }
-
-    /// Passes on what the origin answers, while it comes in.
-    private func relay(
-        _ response: Filling.Response, reader: FillingReader?, leads: Bool,
-        forward: CacheStatus.Forward, because asked: PolicyReason?
-    ) {
-        let now = self.session.clock.now()
-        var status = CacheStatus(
-            forward: forward, forwardStatus: response.head.status, stored: response.isStored,
-            collapsed: !leads, detail: (response.reason ?? asked)?.rawValue)
-        status.key = self.shownKey
-        var head = response.head
-        if let shared = response.shared {
-            let freshness = Freshness.of(shared, at: now, configuration: self.policy)
-            status.ttl = CacheStatus.ttl(of: freshness.remaining)
-            if !leads {
-                // As from the store: without the fields that are the first client's alone.
-                head = StoredAnswer.head(
-                    for: shared, outcome: .full, bodyLength: 0, age: freshness.currentAge,
-                    now: now, configuration: self.policy)
-            }
-        }
-        head.fields.append(
-            "Cache-Status", status.member(named: self.configuration.cacheName))
-        var body = Answer.Body.none
-        let isBodyless =
-            self.request.method == .head || head.status.forbidsContent
-            || response.bodyLength == .known(0) || response.bodyLength == .none
-        if !isBodyless, let reader { body = .source(reader) } else { reader?.cancel() }
-        if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
-        let answer = Answer(
-            head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
-            origin: response.origin)
-        self.note(
-            answer, at: now, because: asked,
-            storage: response.shared == nil ? response.reason : nil)
-        self.answer(answer)
     }
 }

@@ -1,0 +1,200 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// What the client gets, and what is noted of it.
+extension ClientExchange {
+    /// Answers from a stored response.
+    func serve(
+        _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
+        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil
+    ) {
+        var status = status
+        status.key = self.shownKey
+        guard
+            var stored = StoredExchangeAnswer.make(
+                object, for: self.request, now: now, status: status, isValidated: isValidated,
+                configuration: self.configuration)
+        else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
+        self.session.store.noteUse(object.id, of: object.key, at: now)
+        self.session.live.bytesFromStore.add(stored.bodyBytes)
+        if let failure {
+            let member = failure.member(named: self.configuration.cacheName)
+            stored.answer.head.fields.append("Proxy-Status", member)
+        }
+        self.note(stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
+        self.answer(stored.answer)
+    }
+
+    func answer(_ answer: Answer) {
+        var source: (any BodySource)?
+        if case .source(let body) = answer.body { source = body }
+        guard self.state.withLock({ $0.machine.answer(with: source) }) else {
+            source?.cancel()
+            return
+        }
+        self.client.exchange(answered: answer)
+    }
+
+    func fail(_ failure: ExchangeFailure) {
+        guard self.state.withLock({ $0.machine.answer(with: nil) }) else { return }
+        self.session.live.failed.add()
+        self.note(failure)
+        self.client.exchange(failed: failure)
+    }
+}
+
+extension ClientExchange {
+    /// The key as `Cache-Status` shows it; nil where it is not to be shown.
+    var shownKey: String? {
+        guard self.configuration.showsCacheKey else { return nil }
+        let parts = self.key.parts
+        return "\(parts.method) \(parts.uri)"
+    }
+
+    func note(_ failure: ExchangeFailure) {
+        let reason = self.state.withLock { $0.reason }
+        self.note(failure, at: self.session.clock.now(), because: reason)
+    }
+}
+
+extension ClientExchange: FillingWaiter {
+    func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
+        let (forward, asked, splicing) = self.state.withLock {
+            ($0.forward, $0.reason, $0.splicing)
+        }
+        if !leads, let splicing {
+            return self.filling(outcome, brings: splicing, reader, forward, because: asked)
+        }
+        switch outcome {
+        case .response(let response):
+            guard leads || self.mayReuse(response.shared) else {
+                reader?.cancel()
+                return self.fetchAlone()
+            }
+            self.relay(
+                response, reader: reader, leads: leads, forward: forward, because: asked)
+        case .spliced(let spliced):
+            guard leads, let reader else {
+                reader?.cancel()
+                return self.fetchAlone()
+            }
+            self.splice(
+                spliced, reader: reader, leads: leads, forward: forward, because: asked)
+        case .stored(let stored):
+            guard leads || self.isServed(by: stored) else { return self.fetchAlone() }
+            guard self.covers(stored.object) else {
+                // Another one than was asked about: as if nothing were stored.
+                let objects = self.state.withLock { $0.stored }
+                return self.lead(objects, nil, isEntered: false)
+            }
+            self.serve(stored, leads: leads, forward: forward, because: asked)
+        case .failed(var failure):
+            failure.cacheStatus.forward = forward
+            failure.cacheStatus.collapsed = !leads
+            failure.cacheStatus.detail = asked?.rawValue
+            if failure.party != .client { failure.nextHop = self.request.uri.host }
+            self.fail(failure)
+        }
+    }
+
+    /// Makes use of what another client's fetch brings of the missing bytes, or fetches them alone.
+    func filling(
+        _ outcome: Filling.Outcome, brings splicing: Fetch.Splicing, _ reader: FillingReader?,
+        _ forward: CacheStatus.Forward, because asked: PolicyReason?
+    ) {
+        guard case .spliced(var spliced) = outcome, let reader,
+            let answer = splicing.splice.answer(from: spliced.part)
+        else {
+            reader?.cancel()
+            let (stored, index) = self.state.withLock { state in
+                (state.stored, state.stored.firstIndex { $0.id == splicing.object.id })
+            }
+            return self.lead(stored, index, isEntered: false)
+        }
+        spliced.answer = answer
+        self.splice(spliced, reader: reader, leads: false, forward: forward, because: asked)
+    }
+
+    /// Answers from the store what went to the origin.
+    func serve(
+        _ stored: Filling.Stored, leads: Bool, forward: CacheStatus.Forward,
+        because asked: PolicyReason?
+    ) {
+        let now = self.session.clock.now()
+        let freshness = Freshness.of(stored.object.head, at: now, configuration: self.policy)
+        if stored.isValidated {
+            self.session.live.validated.add()
+        } else {
+            self.session.live.hits.add()
+            self.session.live.staleHits.add()
+        }
+        if !leads { self.session.live.collapsed.add() }
+        let reason = stored.reason ?? asked
+        self.serve(
+            stored.object,
+            status: CacheStatus(
+                forward: forward, forwardStatus: stored.status,
+                ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
+                detail: reason?.rawValue),
+            because: reason, now: now, isValidated: stored.isValidated && leads,
+            failure: stored.failure)
+    }
+
+    /// Whether what another client's request made of a stored response answers this one.
+    func isServed(by stored: Filling.Stored) -> Bool {
+        let head = stored.object.head
+        guard Variance.matches(head, self.request, configuration: self.policy) else { return false }
+        guard stored.isValidated else {
+            return StaleOnError.permits(
+                head, request: self.request, hasAnswered: stored.status != nil,
+                now: self.session.clock.now(), configuration: self.policy,
+                policy: self.cachePolicy) != nil
+        }
+        // What it has then is for the one client alone that asked.
+        if stored.reason == .requestAuthorization || stored.reason == .responsePrivate {
+            return false
+        }
+        return Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
+    }
+
+    /// Passes on what the origin answers, while it comes in.
+    func relay(
+        _ response: Filling.Response, reader: FillingReader?, leads: Bool,
+        forward: CacheStatus.Forward, because asked: PolicyReason?
+    ) {
+        let now = self.session.clock.now()
+        var status = CacheStatus(
+            forward: forward, forwardStatus: response.head.status, stored: response.isStored,
+            collapsed: !leads, detail: (response.reason ?? asked)?.rawValue)
+        status.key = self.shownKey
+        var head = response.head
+        if let shared = response.shared {
+            let freshness = Freshness.of(shared, at: now, configuration: self.policy)
+            status.ttl = CacheStatus.ttl(of: freshness.remaining)
+            if !leads {
+                // As from the store: without the fields that are the first client's alone.
+                head = StoredAnswer.head(
+                    for: shared, outcome: .full, bodyLength: 0, age: freshness.currentAge,
+                    now: now, configuration: self.policy)
+            }
+        }
+        head.fields.append(
+            "Cache-Status", status.member(named: self.configuration.cacheName))
+        var body = Answer.Body.none
+        let isBodyless =
+            self.request.method == .head || head.status.forbidsContent
+            || response.bodyLength == .known(0) || response.bodyLength == .none
+        if !isBodyless, let reader { body = .source(reader) } else { reader?.cancel() }
+        if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
+        let answer = Answer(
+            head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
+            origin: response.origin)
+        self.note(
+            answer, at: now, because: asked,
+            storage: response.shared == nil ? response.reason : nil)
+        self.answer(answer)
+    }
+}

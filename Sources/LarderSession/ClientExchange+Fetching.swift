@@ -1,0 +1,143 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// What goes to the origin: leading a fetch, or joining one that is under way.
+extension ClientExchange {
+    /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
+    ///
+    /// - Parameter ofGap: it is for bytes that are missing from what is stored.
+    func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
+        guard self.request.method == .get, self.body == nil, forward != .request,
+            forward != .bypass, forward != .method
+        else { return false }
+        let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
+        if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
+        let own: [KnownField] = [
+            .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
+        ]
+        return !self.request.fields.lines.contains { line in
+            own.contains(line.known) && !(ofGap && line.known == .range)
+        }
+    }
+
+    func fetch(
+        _ objects: [StoredObject], _ validating: Int?, _ forward: CacheStatus.Forward,
+        because reason: PolicyReason?
+    ) {
+        self.state.withLock { state in
+            state.forward = forward
+            state.reason = reason
+            state.stored = objects
+            state.splicing = nil
+        }
+        let splicing = self.splicing(objects, validating)
+        guard self.isCollapsible(forward, ofGap: splicing != nil) else {
+            return self.lead(objects, validating, isEntered: false)
+        }
+        self.state.withLock { $0.splicing = splicing }
+        let mine = Filling(
+            key: splicing?.object.key ?? self.key, window: self.configuration.window,
+            gap: splicing.map { Filling.Gap($0) })
+        // Before others can find it: once one has joined, it must get its fetch.
+        guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
+        let now = self.session.clock.now()
+        let (_, mark) = self.looked
+        let hasMore = { self.session.storings.hasEnded(mine.key, since: mark) }
+        let place =
+            mine.gap == nil
+            ? self.session.fillings.find(
+                self.key, or: { mine }, at: now, era: self.era, unless: hasMore)
+            : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
+        switch place {
+        case .storedMeanwhile: self.lookAgain()
+        case .notWorthWhile: self.lead(objects, validating, isEntered: false)
+        case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
+        case .existing(let filling): self.join(filling, or: objects, validating)
+        }
+    }
+
+    func lead(
+        _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool
+    ) {
+        let filling =
+            filling ?? Filling(key: self.key, window: self.configuration.window)
+        // A filling that others may have joined is fetched for, whoever has left.
+        guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
+        _ = filling.join(self, leads: true)
+        let splicing = self.splicing(objects, validating)
+        // A part that lacks what is asked for and cannot be completed is not worth validating.
+        let covers =
+            validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
+        Fetch(
+            session: self.session,
+            order: Fetch.Order(
+                request: self.request, body: self.body, key: self.key, stored: objects,
+                mark: self.looked.mark,
+                neighbours: self.state.withLock { $0.neighbours },
+                validating: splicing == nil && covers ? validating : nil, client: self.client,
+                isEntered: isEntered, cachePolicy: self.cachePolicy,
+                asksForVariants: splicing == nil && self.asksForVariants(validating),
+                splicing: splicing),
+            filling: filling
+        ).start()
+        // A client that left between the two had nobody to tell.
+        if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+    }
+
+    /// Whether the origin is to say if another variant than the request selects would do.
+    func asksForVariants(_ validating: Int?) -> Bool {
+        validating == nil && self.state.withLock { $0.forward } == .varyMiss
+            && !self.request.fields.contains(FieldName(.range))
+    }
+
+    func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
+        guard self.state.withLock({ $0.machine.waits(for: filling) }) else { return }
+        switch filling.join(self) {
+        case .waiting:
+            if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+        case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
+            reader?.cancel()
+            self.lead(objects, validating, isEntered: false)
+        case .known(.spliced(let spliced), let reader)
+        where !self.mayReuse(spliced.object.head.whole):
+            reader?.cancel()
+            self.lead(objects, validating, isEntered: false)
+        case .known(let outcome, let reader):
+            self.filling(settled: outcome, reader: reader, leads: false)
+        case .tooLate:
+            if self.looksAgain(beyond: objects) { return }
+            self.lead(objects, validating, isEntered: false)
+        }
+    }
+
+    /// Whether the response that another client's request led to may answer this one: as if it were
+    /// stored (RFC 9111 §4).
+    ///
+    /// Also for those who waited for its head: requests are combined only as far as the response may
+    /// be reused for each of them, and one with `no-cache`, or stale as it comes, answers no other
+    /// request without a validation. A validation is everybody's who waits for it.
+    func mayReuse(_ head: StoredHead?) -> Bool {
+        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
+            return false
+        }
+        let verdict = Reuse.decide(
+            request: self.request, candidates: [head], now: self.session.clock.now(),
+            configuration: self.policy, policy: self.cachePolicy)
+        if case .serve(_, _, stale: nil, _) = verdict { return true }
+        return false
+    }
+
+    /// What another client's fetch brought is not for this one: make one of its own.
+    func fetchAlone() {
+        let objects = self.state.withLock { $0.stored }
+        let verdict = Reuse.decide(
+            request: self.request, candidates: objects.map(\.head),
+            now: self.session.clock.now(), configuration: self.policy,
+            policy: self.cachePolicy)
+        var validating: Int?
+        if case .validate(let index, _, _) = verdict { validating = index }
+        self.lead(objects, validating, isEntered: false)
+    }
+}
