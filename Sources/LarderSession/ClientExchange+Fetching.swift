@@ -73,8 +73,8 @@ extension ClientExchange {
         Fetch(
             session: self.session,
             order: Fetch.Order(
-                request: self.request, body: self.body, key: self.key, stored: objects,
-                mark: self.looked.mark,
+                request: self.request, policy: self.policy, body: self.body, key: self.key,
+                stored: objects, mark: self.looked.mark,
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,

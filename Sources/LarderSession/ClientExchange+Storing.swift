@@ -17,7 +17,9 @@ extension ClientExchange {
     func looksAgain(beyond objects: [StoredObject]) -> Bool {
         guard self.request.method == .get || self.request.method == .head else { return false }
         let (looks, mark) = self.looked
-        guard looks < Self.mostLooks else { return false }
+        guard looks < Self.mostLooks, !self.session.storings.isIdle(since: mark) else {
+            return false
+        }
         for key in self.storedKeys {
             // First: what has ended by now is in the list no more.
             let storings = self.session.storings.storings(of: key)

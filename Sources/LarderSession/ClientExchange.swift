@@ -150,7 +150,7 @@ final class ClientExchange: Exchange {
             self.serve(objects[index], status: status, because: verdict.reason, now: now)
             if revalidates {
                 self.session.revalidate(
-                    self.request, self.key, objects, index, era: self.era)
+                    self.request, self.policy, self.key, objects, index, era: self.era)
             }
         case .validate(let index, let forward, let reason):
             self.fetch(objects, index, forward, because: reason)

@@ -13,6 +13,8 @@ final class Fetch: Sendable {
     struct Order: Sendable {
         /// The client's request.
         var request: Request
+        /// What the session was told when the client's exchange began, for its URI.
+        var policy: PolicyConfiguration
         var body: (any BodySource)?
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
@@ -86,8 +88,6 @@ final class Fetch: Sendable {
     let session: Session
     let order: Order
     let filling: Filling
-    /// What the session was told when the fetch began, for its URI.
-    let policy: PolicyConfiguration
     /// The indices of what is stored that the request selects by `Vary`.
     let matching: [Int]
     /// The request with conditions of the cache's own; nil: it goes as it came.
@@ -98,11 +98,9 @@ final class Fetch: Sendable {
         self.session = session
         self.order = order
         self.filling = filling
-        let policy = session.configuration.policy.resolved(for: order.request.uri)
-        self.policy = policy
         let heads = order.stored.map(\.head)
         let matching = heads.indices.filter {
-            Variance.matches(heads[$0], order.request, configuration: policy)
+            Variance.matches(heads[$0], order.request, configuration: order.policy)
         }
         self.matching = matching
         self.conditional =
@@ -112,6 +110,8 @@ final class Fetch: Sendable {
             : nil
         self.state = Mutex(State(machine: FetchMachine(validating: self.conditional != nil)))
     }
+
+    var policy: PolicyConfiguration { self.order.policy }
 
     // MARK: Towards the origin
 
@@ -327,7 +327,7 @@ extension Fetch: ObjectSinkObserver {
         if case .visible = outcome, let storing, !storing.isAddition,
             self.session.storings.hasEnded(storing.key, since: self.order.mark)
         {
-            PartMerge.start(self.session, storing.key, storing.head)
+            PartMerge.start(self.session, self.policy, storing.key, storing.head)
         }
         // Before the filling can no longer be found: one of both knows the response always.
         if let storing { self.session.storings.end(storing) }

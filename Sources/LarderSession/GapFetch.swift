@@ -28,17 +28,19 @@ final class GapFetch: GapOpening, FillingWaiter {
 
     /// The opener of gaps in answers to a request from a stored object.
     static func opener(
-        _ session: Session, _ request: Request, _ object: StoredObject
+        _ session: Session, _ request: Request, _ policy: PolicyConfiguration,
+        _ object: StoredObject
     ) -> SplicedBody.Opener {
         { range, completion in
             let gap = GapFetch(session, completion)
-            gap.start(request, object, range)
+            gap.start(request, policy, object, range)
             return gap
         }
     }
 
     private func start(
-        _ request: Request, _ object: StoredObject, _ range: Range<UInt64>
+        _ request: Request, _ policy: PolicyConfiguration, _ object: StoredObject,
+        _ range: Range<UInt64>
     ) {
         guard let extent = object.head.extent,
             let validator = StrongValidator(of: object.head.fields),
@@ -47,8 +49,9 @@ final class GapFetch: GapOpening, FillingWaiter {
         let splicing = Fetch.Splicing(splice: splice, object: object, hasBegun: true)
         let order = Fetch.Order(
             // The client's conditions were judged when the answer began.
-            request: Validation.unconditional(request), body: nil, key: object.key,
-            stored: [object], validating: nil, client: nil, isEntered: false, splicing: splicing)
+            request: Validation.unconditional(request), policy: policy, body: nil,
+            key: object.key, stored: [object], validating: nil, client: nil, isEntered: false,
+            splicing: splicing)
         self.state.withLock { $0.order = order }
         let mine = Filling(
             key: object.key, window: self.session.configuration.window, gap: Filling.Gap(splicing))

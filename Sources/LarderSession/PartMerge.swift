@@ -46,22 +46,26 @@ final class PartMerge: ObjectSinkObserver {
     private static let mostRounds = 64
 
     private let session: Session
+    private let policy: PolicyConfiguration
     private let storing: Storing
     private let state = Mutex(State())
 
-    private init(_ session: Session, _ storing: Storing) {
+    private init(_ session: Session, _ policy: PolicyConfiguration, _ storing: Storing) {
         self.session = session
+        self.policy = policy
         self.storing = storing
     }
 
     /// Begins, unless one is under way for the key, which then looks once more.
     ///
     /// - Parameter head: of the part that has just been stored.
-    static func start(_ session: Session, _ key: CacheKey, _ head: StoredHead) {
+    static func start(
+        _ session: Session, _ policy: PolicyConfiguration, _ key: CacheKey, _ head: StoredHead
+    ) {
         guard session.merges.begin(key) else { return }
         let storing = Storing(rearranging: head, of: key)
         session.storings.begin(storing)
-        PartMerge(session, storing).look()
+        PartMerge(session, policy, storing).look()
     }
 
     private func look() {
@@ -104,7 +108,7 @@ final class PartMerge: ObjectSinkObserver {
                 target.head,
                 combinedWith: ResponseHead(status: other.head.status, fields: other.head.fields),
                 requestTime: other.head.requestTime, responseTime: other.head.responseTime,
-                configuration: self.session.configuration.policy)
+                configuration: self.policy)
             self.session.store.update(target.id, of: target.key, head: target.head)
         }
         var stretches: [Range<UInt64>] = []

@@ -133,7 +133,8 @@ package final class Session: ExchangeSession {
     /// One such fetch a key at a time, and a pause after one that failed: an origin that is down
     /// must not be asked once for each client that is served meanwhile.
     func revalidate(
-        _ request: Request, _ key: CacheKey, _ objects: [StoredObject], _ index: Int, era: UInt64
+        _ request: Request, _ policy: PolicyConfiguration, _ key: CacheKey,
+        _ objects: [StoredObject], _ index: Int, era: UInt64
     ) {
         guard objects.indices.contains(index), !self.fillings.rests(key, at: self.clock.now())
         else { return }
@@ -150,8 +151,8 @@ package final class Session: ExchangeSession {
         Fetch(
             session: self,
             order: Fetch.Order(
-                request: request, body: nil, key: key, stored: objects, validating: index,
-                client: nil, isEntered: true, isBackground: true),
+                request: request, policy: policy, body: nil, key: key, stored: objects,
+                validating: index, client: nil, isEntered: true, isBackground: true),
             filling: mine
         ).start()
     }

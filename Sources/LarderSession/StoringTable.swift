@@ -42,6 +42,8 @@ final class StoringTable: Sendable {
     private static let remembered = 32
     private let slots: [Slot]
     private let count = Atomic<UInt64>(0)
+    /// How many storings have begun and not ended, over all keys.
+    private let open = Atomic<Int>(0)
 
     init() {
         self.slots = (0..<32).map { _ in Slot() }
@@ -55,6 +57,7 @@ final class StoringTable: Sendable {
     var mark: UInt64 { self.count.load(ordering: .acquiring) }
 
     func begin(_ storing: Storing) {
+        self.open.add(1, ordering: .acquiringAndReleasing)
         self.slot(storing.key.hashValue).shard.withLock { shard in
             shard.storings[storing.key, default: []].append(storing)
         }
@@ -65,13 +68,23 @@ final class StoringTable: Sendable {
     /// To be followed by `release`, once the caller holds nothing that those who wait may want.
     func end(_ storing: Storing) {
         let hash = storing.key.hashValue
-        self.slot(hash).shard.withLock { shard in
+        let wasOpen = self.slot(hash).shard.withLock { shard in
             shard.note(hash, self.count.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue)
-            shard.storings[storing.key]?.removeAll { $0 === storing }
-            if shard.storings[storing.key]?.isEmpty == true {
-                shard.storings[storing.key] = nil
-            }
+            guard var storings = shard.storings[storing.key],
+                let index = storings.firstIndex(where: { $0 === storing })
+            else { return false }
+            storings.remove(at: index)
+            shard.storings[storing.key] = storings.isEmpty ? nil : storings
+            return true
         }
+        // After the mark has moved: who sees none open sees that one has ended.
+        if wasOpen { self.open.subtract(1, ordering: .acquiringAndReleasing) }
+    }
+
+    /// Whether nothing is being stored, nor has been since the mark was read: then no key need be
+    /// looked up.
+    func isIdle(since mark: UInt64) -> Bool {
+        self.open.load(ordering: .acquiring) == 0 && self.mark == mark
     }
 
     /// Whether a storing under the key has ended since the mark was read; now and then also where

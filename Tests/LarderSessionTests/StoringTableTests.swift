@@ -1,0 +1,32 @@
+import LarderHTTP
+import LarderPolicy
+import Testing
+
+@testable import LarderSession
+
+@Suite("The table of what is being stored")
+struct StoringTableTests {
+    @Test("is idle while nothing is under way nor has ended since, however often an end is told")
+    func idle() {
+        let table = StoringTable()
+        let head = StoredHead(
+            status: .ok, fields: [:], requestTime: Timestamp(seconds: 0),
+            responseTime: Timestamp(seconds: 0))
+        let storings = ["a", "b"].map { name in
+            Storing(rearranging: head, of: CacheKey(bytes: Array(name.utf8)))
+        }
+        let mark = table.mark
+        #expect(table.isIdle(since: mark))
+        for storing in storings { table.begin(storing) }
+        #expect(!table.isIdle(since: mark))
+        // One that the store never took is ended by whoever began it, too.
+        table.end(storings[0])
+        table.end(storings[0])
+        #expect(!table.isIdle(since: table.mark))
+        #expect(table.hasEnded(storings[0].key, since: mark))
+        table.end(storings[1])
+        #expect(!table.isIdle(since: mark))
+        #expect(table.isIdle(since: table.mark))
+        #expect(table.storings(of: storings[1].key).isEmpty)
+    }
+}
