@@ -4,12 +4,27 @@ import CLMDB
 ///
 /// Bytes are lent as spans that lie in the map itself; they end with the closure. In a write
 /// transaction they also end with the next change.
+///
+/// Snapshots are read without LMDB, which trusts its pages; only in a write transaction, whose
+/// pages are in LMDB's hands, it is LMDB that reads. Damage that is found throws `.corrupted`, and
+/// the environment refuses every transaction from then on.
 @safe package struct ReadTransaction: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     let handle: OpaquePointer
+    /// The snapshot; nil in a write transaction.
+    let reader: Reader?
+    let map: PageMap
 
-    init(handle: OpaquePointer) {
+    @unsafe init(handle: OpaquePointer, _ map: PageMap) {
         unsafe self.handle = handle
+        self.reader = nil
+        self.map = map
+    }
+
+    init(_ reader: Reader) {
+        unsafe self.handle = reader.handle
+        self.reader = reader
+        self.map = reader.map
     }
 
     /// Lends the value of `key` to `body`; nil where there is none.
@@ -17,6 +32,12 @@ import CLMDB
         _ database: Database, _ key: Span<UInt8>,
         _ body: (Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
+        if let reader = self.reader {
+            return switch try reader.get(database, key, .allowed, body) {
+            case .value(let result): result
+            case .absent, .notResident: nil
+            }
+        }
         var value = unsafe MDB_val()
         let code = unsafe withBorrowedValue(key) { key in
             unsafe mdb_get(self.handle, database.handle, &key, &value)
@@ -33,6 +54,7 @@ import CLMDB
 
     /// How much a database holds; costs nothing.
     package func statistics(of database: Database) throws(LMDBError) -> DatabaseStatistics {
+        if let reader = self.reader { return try reader.statistics(of: database) }
         var raw = MDB_stat()
         try unsafe LMDBError.check(mdb_stat(self.handle, database.handle, &raw), "mdb_stat")
         return DatabaseStatistics(raw)
@@ -53,6 +75,7 @@ import CLMDB
     package func withCursor<R>(
         _ database: Database, _ body: (borrowing Cursor) throws(LMDBError) -> R
     ) throws(LMDBError) -> R {
+        if let reader = self.reader { return try body(Cursor(reader, database)) }
         var created: OpaquePointer?
         try unsafe LMDBError.check(
             mdb_cursor_open(self.handle, database.handle, &created), "mdb_cursor_open")
@@ -72,8 +95,8 @@ import CLMDB
     /// Reads as this transaction sees the databases, its own changes included.
     package let reading: ReadTransaction
 
-    init(handle: OpaquePointer) {
-        self.reading = unsafe ReadTransaction(handle: handle)
+    @unsafe init(handle: OpaquePointer, _ map: PageMap) {
+        self.reading = unsafe ReadTransaction(handle: handle, map)
     }
 
     /// Sets the value of `key`.
