@@ -27,11 +27,16 @@ package struct MemoryObject: Codable, Sendable, Equatable {
     package var isOnDisk: Bool
     /// nil where the response is complete.
     package var partial: PartialObject?
+    package var lastUsedMicroseconds: Int64?
+    /// When it was stored, in microseconds since 1970, where the disk tier is about to have it under
+    /// a name that is not known yet: so it can be told there.
+    package var landingMicroseconds: Int64?
 
     package init(
         id: UInt64, partition: String = "", method: String = "GET", url: String, status: Int,
         bytes: UInt64, ageMilliseconds: Int64, freshForMilliseconds: Int64, hits: UInt64,
-        isOnDisk: Bool, partial: PartialObject? = nil
+        isOnDisk: Bool, partial: PartialObject? = nil, lastUsedMicroseconds: Int64? = nil,
+        landingMicroseconds: Int64? = nil
     ) {
         self.id = id
         self.partition = partition
@@ -44,6 +49,8 @@ package struct MemoryObject: Codable, Sendable, Equatable {
         self.hits = hits
         self.isOnDisk = isOnDisk
         self.partial = partial
+        self.lastUsedMicroseconds = lastUsedMicroseconds
+        self.landingMicroseconds = landingMicroseconds
     }
 }
 

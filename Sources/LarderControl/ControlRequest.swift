@@ -4,8 +4,13 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case status
     /// One `.statistics` for each session, or for the named one.
     case statistics(session: String?)
-    /// One `.object` for each response that the memory tier holds.
-    case listMemory(session: String)
+    /// One `.object` for each response that the memory tier holds; those that the disk tier has, too,
+    /// only by name in `.copies`, unless they are wanted in full.
+    case listMemory(session: String, copiesInFull: Bool? = nil)
+    /// One `.resident` for each response to GET for a URL that the memory tier holds.
+    case showMemory(session: String, url: String)
+    /// The body of one of them, in `.piece`s.
+    case readMemory(session: String, url: String, id: UInt64)
     /// One `.exchange` for each exchange under way.
     case listExchanges
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
@@ -37,6 +42,9 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case status(DaemonStatus)
     case statistics(SessionStatistics)
     case object(MemoryObject)
+    case copies(ResidentCopies)
+    case resident(ResidentResponse)
+    case piece(BodyPiece)
     case exchange(OpenExchange)
     case missing(MissingURL)
     /// How many requests for further URLs are not listed, because the list was full.
@@ -52,8 +60,8 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .object, .exchange, .missing, .unlistedMissing, .purged,
-            .reloaded, .explanation, .progress:
+        case .status, .statistics, .object, .copies, .resident, .piece, .exchange, .missing,
+            .unlistedMissing, .purged, .reloaded, .explanation, .progress:
             false
         }
     }
@@ -138,6 +146,18 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var partsKept: UInt64?
     /// How often each rule decided, by the token of its reason; nil from a proxy of an older release.
     package var reasons: [String: UInt64]?
+    /// When the proxy started, in microseconds since 1970.
+    ///
+    /// This and the next four are nil from a proxy of an older release.
+    package var startedMicroseconds: Int64?
+    package var pid: Int32?
+    /// Responses stored, and those that began to be and were given up; of these, those for which the
+    /// disk was too slow.
+    package var stored: UInt64?
+    package var storesRefused: UInt64?
+    package var storesTooSlow: UInt64?
+    /// nil: the disk tier had none since the proxy started.
+    package var trouble: DiskTrouble?
 
     package init(session: String, kind: String, memory: Tier = Tier(), disk: Tier? = nil) {
         self.session = session

@@ -49,13 +49,16 @@ struct ProxyParts {
         for settings in loaded.settings.sessions where names.contains(settings.name) {
             let name = settings.name.text
             do throws(EngineError) {
+                let trouble = DiskTroubleNote()
                 let open = try OpenSession(
                     loaded.blueprint(of: settings), clock: clock, timers: timers,
                     yieldsDisk: options.yieldsDisk
                 ) { event in
+                    trouble.note(event, at: clock.now())
                     Self.tell(event, session: name, log: log)
                 }
-                self.members.append(RunningProxy.Member(settings: settings, open: open))
+                self.members.append(
+                    RunningProxy.Member(settings: settings, open: open, trouble: trouble))
             } catch {
                 throw Self.error(error, session: name)
             }

@@ -17,14 +17,20 @@ extension RunningProxy: ControlResponder {
         case .status: try await reply(.status(self.status()))
         case .statistics(let name):
             for member in try self.members(named: name) {
-                try await reply(.statistics(Self.statistics(of: member)))
+                try await reply(.statistics(self.statistics(of: member)))
             }
-        case .listMemory(let name):
-            let now = SystemClock().now()
+        case .listMemory(let name, let copiesInFull):
             for member in try self.members(named: name) {
-                for object in member.session.store.residentObjects() {
-                    try await reply(.object(MemoryObject(object, at: now, in: member.session)))
-                }
+                try await Self.listMemory(
+                    of: member.session, copiesInFull: copiesInFull == true, reply)
+            }
+        case .showMemory(let name, let url):
+            for member in try self.members(named: name) {
+                try await Self.showMemory(of: member.session, url: url, reply)
+            }
+        case .readMemory(let name, let url, let id):
+            for member in try self.members(named: name) {
+                try await Self.readMemory(of: member.session, url: url, id: id, reply)
             }
         case .listExchanges:
             for member in self.members {
@@ -98,7 +104,7 @@ extension RunningProxy: ControlResponder {
             connections: self.proxy.openConnections, requests: self.proxy.statistics().requests)
     }
 
-    private static func statistics(of member: Member) -> SessionStatistics {
+    private func statistics(of member: Member) -> SessionStatistics {
         let counters = member.session.counters()
         let store = member.session.store.statistics()
         var sum = SessionStatistics(
@@ -120,6 +126,12 @@ extension RunningProxy: ControlResponder {
         sum.partsKept = counters.partsKept
         sum.reasons = Dictionary(
             uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
+        sum.startedMicroseconds = self.started.microseconds
+        sum.pid = getpid()
+        sum.stored = counters.stored
+        sum.storesRefused = counters.storesAbandoned
+        sum.storesTooSlow = counters.storesTooSlow
+        sum.trouble = member.trouble.trouble
         return sum
     }
 
@@ -134,28 +146,6 @@ extension SessionStatistics.Tier {
         self.init(
             objects: tier.objects, bytes: tier.bytes, capacity: tier.capacity,
             evictions: tier.evictions, hits: tier.hits)
-    }
-}
-
-extension MemoryObject {
-    fileprivate init(_ resident: ResidentObject, at now: Timestamp, in session: Session) {
-        let object = resident.object
-        let freshness = Freshness.of(
-            object.head, at: now,
-            configuration: session.configuration.policy.resolved(forKey: object.key))
-        let parts = object.key.parts
-        self.init(
-            id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition,
-            method: parts.method,
-            url: parts.uri, status: Int(object.head.status.rawValue), bytes: object.bodyLength,
-            ageMilliseconds: freshness.currentAge.inMicroseconds / 1000,
-            freshForMilliseconds: freshness.remaining.inMicroseconds / 1000, hits: object.hits,
-            isOnDisk: resident.lowerID != nil,
-            partial: object.head.extent.map { extent in
-                PartialObject(
-                    ranges: extent.ranges.map { $0.lowerBound...$0.upperBound - 1 },
-                    completeLength: extent.completeLength)
-            })
     }
 }
 

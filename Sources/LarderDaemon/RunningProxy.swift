@@ -35,6 +35,7 @@ actor RunningProxy {
     struct Member: Sendable {
         let settings: SessionSettings
         let open: OpenSession
+        let trouble: DiskTroubleNote
 
         var session: Session { self.open.session }
     }

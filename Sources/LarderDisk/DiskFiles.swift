@@ -12,7 +12,7 @@ struct DiskFiles: Sendable, Equatable {
     /// Locked by the process that writes; holds its pid.
     var writerLock: String { self.directory + "/cache.lock" }
 
-    private static let asideMark = "cache.mdb.damaged-"
+    static let asideMark = "cache.mdb.damaged-"
 
     /// Makes the directory and its parents, readable by this user alone, where they do not exist.
     func makeDirectory() throws(LMDBError) {

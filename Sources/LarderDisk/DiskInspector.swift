@@ -61,22 +61,21 @@ package struct DiskStatistics: Sendable, Equatable, Codable {
 /// so that it may take as long as it likes without making the file grow. Used by one thread at a
 /// time.
 package final class DiskInspector {
-    private let files: DiskFiles
-    private let environment: Environment
-    private let schema: Schema
-    private let seed: UInt64
+    let files: DiskFiles
+    let environment: Environment
+    let schema: Schema
+    let seed: UInt64
     /// Whether this process has the file open for another purpose, too.
     private let isShared: Bool
-    private let residency: Residency
+    let residency: Residency
 
-    /// Entries that one read transaction decodes at most.
-    private static let entriesPerStep = 256
     private static let segmentsPerStep: UInt32 = 16
 
     /// Opens the cache in `directory` for looking; throws `.missing` where there is none.
     package init(directory: String) throws(StoreError) {
         let files = DiskFiles(directory: directory)
         self.files = files
+        var otherFormat: UInt64?
         do throws(LMDBError) {
             if let shared = Environment.shared(path: files.data) {
                 self.environment = shared
@@ -92,15 +91,23 @@ package final class DiskInspector {
                 self.isShared = false
             }
             let schema = try Schema(self.environment, creating: false)
-            let meta = try self.environment.read { (transaction) throws(LMDBError) in
-                try schema.readMeta(transaction)
+            let (meta, format) = try self.environment.read { (transaction) throws(LMDBError) in
+                (try schema.readMeta(transaction), try schema.readFormat(transaction))
             }
-            guard let meta else { throw LMDBError(.corrupted, operation: "open") }
+            guard let meta else {
+                if !self.isShared { self.environment.close() }
+                guard let format, format != StoreMeta.format else {
+                    throw LMDBError(.corrupted, operation: "open")
+                }
+                otherFormat = format
+                throw LMDBError(.versionMismatch, operation: "open")
+            }
             self.schema = schema
             self.seed = meta.seed
             self.residency = Residency(self.environment, bound: 64 << 20)
         } catch {
-            throw StoreError(error, path: files.data)
+            throw otherFormat.map { StoreError(ofFormat: $0, path: files.data) }
+                ?? StoreError(error, path: files.data)
         }
     }
 
@@ -109,7 +116,7 @@ package final class DiskInspector {
     }
 
     /// Reads, and once more where the writer has meanwhile been given a larger map.
-    private func read<R>(
+    func read<R>(
         _ body: (borrowing ReadTransaction) throws(LMDBError) -> R
     ) throws(StoreError) -> R {
         do throws(LMDBError) {
@@ -156,49 +163,6 @@ package final class DiskInspector {
     }
 
     // MARK: Entries
-
-    /// Calls `body` with each stored response, in no order that means anything, until it returns
-    /// false.
-    ///
-    /// What is stored or removed meanwhile may or may not be among them. No transaction is open while
-    /// `body` runs. Damaged records are left out.
-    package func forEachObject(_ body: (InspectedObject) throws -> Bool) throws {
-        var place: [UInt8] = []
-        while true {
-            let (objects, last) = try self.objects(after: place)
-            self.residency.touched(values: objects.count, bytes: 0)
-            for object in objects where try !body(object) { return }
-            guard let last else { return }
-            place = last
-        }
-    }
-
-    /// A bounded number of entries behind `place`, and the place to go on from.
-    private func objects(
-        after place: [UInt8]
-    ) throws(StoreError) -> ([InspectedObject], [UInt8]?) {
-        try self.read { (transaction) throws(LMDBError) in
-            try transaction.withCursor(self.schema.objects) { (cursor) throws(LMDBError) in
-                var objects: [InspectedObject] = []
-                var last: [UInt8]?
-                var count = 0
-                let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
-                    let bytes = key.copied
-                    guard bytes != place else { return true }
-                    last = bytes
-                    count += 1
-                    if let objectKey = ObjectKey(key), let record = try? ObjectRecord.decode(value)
-                    {
-                        objects.append(InspectedObject(id: objectKey.id, record: record))
-                    }
-                    return count < Self.entriesPerStep
-                }
-                var goesOn = try cursor.seek(atOrAfter: place.span, visit) ?? false
-                while goesOn { goesOn = try cursor.next(visit) ?? false }
-                return (objects, last)
-            }
-        }
-    }
 
     /// All stored responses for `key`, the most recent first.
     package func objects(for key: CacheKey) throws(StoreError) -> [InspectedObject] {

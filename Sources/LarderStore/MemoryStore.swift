@@ -196,23 +196,32 @@ package final class MemoryStore: ObjectStore {
         completion(self.withShard(of: key) { $0.objects(of: key) })
     }
 
-    /// Taken 256 entries at a time: other work goes on meanwhile, and what moves may be missed.
-    package func residentObjects() -> [ResidentObject] {
-        var objects: [ResidentObject] = []
-        for part in self.parts {
-            var start = 0
-            while true {
-                let (found, count) = part.shard.withLock { shard in
-                    let end = min(start + 256, max(start, shard.slotCount))
-                    let found = (start..<end).compactMap { shard.entry(at: $0) }
-                    return (found, shard.slotCount)
-                }
-                objects += found.map { ResidentObject(object: $0.object, lowerID: $0.lowerID) }
-                start += 256
-                if start >= count { break }
-            }
+    /// How many slots one step looks at with a part's lock held.
+    private static let slotsPerStep = 128
+
+    package func residentObjects(from place: ResidentPlace) -> ResidentPage {
+        guard self.parts.indices.contains(place.part), place.slot >= 0 else {
+            return ResidentPage()
         }
-        return objects
+        let start = place.slot
+        let (found, count) = self.parts[place.part].shard.withLock { shard in
+            let count = shard.slotCount
+            let end = count - start > Self.slotsPerStep ? start + Self.slotsPerStep : count
+            let found = start < end ? (start..<end).compactMap { shard.entry(at: $0) } : []
+            return (found, count)
+        }
+        var next: ResidentPlace?
+        if count - start > Self.slotsPerStep {
+            next = ResidentPlace(part: place.part, slot: start + Self.slotsPerStep)
+        } else if place.part + 1 < self.parts.count {
+            next = ResidentPlace(part: place.part + 1)
+        }
+        return ResidentPage(objects: found.map { ResidentObject($0) }, next: next)
+    }
+
+    package func residentObjects(of key: CacheKey) -> [ResidentObject] {
+        let key = HashedKey(key)
+        return self.withShard(of: key) { $0.entries(of: key) }.map { ResidentObject($0) }
     }
 
     package func removalMark() -> RemovalMark {
@@ -320,6 +329,14 @@ package final class MemoryStore: ObjectStore {
 enum Admission<R: Sendable>: Sendable {
     case admitted(R)
     case refused(SinkAbandonment)
+}
+
+extension ResidentObject {
+    fileprivate init(_ entry: MemoryEntry) {
+        self.init(
+            object: entry.object, lowerID: entry.lowerID,
+            isLanding: entry.isLanding && entry.lowerID == nil)
+    }
 }
 
 extension StoredObject {

@@ -70,10 +70,35 @@ package struct ResidentObject: Sendable {
     package var object: StoredObject
     /// Its name in the lower tier; nil where that does not have it, or not yet.
     package var lowerID: ObjectID?
+    /// Whether the lower tier is about to have it, under a name that is not known yet.
+    package var isLanding: Bool
 
-    package init(object: StoredObject, lowerID: ObjectID?) {
+    package init(object: StoredObject, lowerID: ObjectID?, isLanding: Bool = false) {
         self.object = object
         self.lowerID = lowerID
+        self.isLanding = isLanding
+    }
+}
+
+/// A place in a walk through what lies in memory.
+///
+/// It holds nothing: what comes and goes meanwhile may or may not be met.
+package struct ResidentPlace: Sendable, Equatable {
+    package var part = 0
+    package var slot = 0
+
+    package static let start = ResidentPlace()
+}
+
+/// What one step of such a walk met: a bounded number of responses, perhaps none.
+package struct ResidentPage: Sendable {
+    package var objects: [ResidentObject]
+    /// Where to go on; nil at the end.
+    package var next: ResidentPlace?
+
+    package init(objects: [ResidentObject] = [], next: ResidentPlace? = nil) {
+        self.objects = objects
+        self.next = next
     }
 }
 
@@ -173,8 +198,13 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
     func statistics() -> StoreStatistics
-    /// What lies in memory now, for people to look at; empty for a store that holds nothing there.
-    func residentObjects() -> [ResidentObject]
+    /// The next of what lies in memory, for people to look at; nothing for a store that holds nothing
+    /// there.
+    ///
+    /// Each step is short, however much there is: other work goes on between two.
+    func residentObjects(from place: ResidentPlace) -> ResidentPage
+    /// What lies in memory under `key`, the most recent response first.
+    func residentObjects(of key: CacheKey) -> [ResidentObject]
     /// Finishes what was committed, drops what was not, and closes. Nothing may be called after it.
     func close(_ completion: @escaping @Sendable () -> Void)
 }
@@ -196,7 +226,9 @@ extension ObjectStore {
 
     package func groupInvalidation(of name: [UInt8]) -> Timestamp? { nil }
 
-    package func residentObjects() -> [ResidentObject] { [] }
+    package func residentObjects(from place: ResidentPlace) -> ResidentPage { ResidentPage() }
+
+    package func residentObjects(of key: CacheKey) -> [ResidentObject] { [] }
 
     /// For a store that lies below another, which minds the order for it.
     package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }

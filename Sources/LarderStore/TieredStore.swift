@@ -158,7 +158,13 @@ package final class TieredStore: ObjectStore {
 
     // MARK: Storing
 
-    package func residentObjects() -> [ResidentObject] { self.memory.residentObjects() }
+    package func residentObjects(from place: ResidentPlace) -> ResidentPage {
+        self.memory.residentObjects(from: place)
+    }
+
+    package func residentObjects(of key: CacheKey) -> [ResidentObject] {
+        self.memory.residentObjects(of: key)
+    }
 
     package func removalMark() -> RemovalMark { self.memory.removalMark() }
 

@@ -5,83 +5,165 @@ import LarderControl
 /// The verb `larder cache list`.
 struct CacheList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List what is stored.")
+        commandName: "list", abstract: "List what is stored.",
+        discussion: """
+            Rows come as they are found, in no order that means anything, unless they are to be \
+            sorted. On a terminal they stand in a table; elsewhere one space lies between columns, \
+            and numbers are bytes and seconds.
+            """)
 
+    @OptionGroup(title: "Which ones") var which: ListArguments
+    @OptionGroup(title: "In what order") var order: ListOrderArguments
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
 
     @Flag(help: "One JSON object a line.")
     var json = false
 
+    @Flag(
+        name: [.customShort("0"), .customLong("null")],
+        help: "Only the URLs, each with a NUL byte behind it, as \"xargs -0\" takes them.")
+    var null = false
+
+    func validate() throws {
+        try self.which.check()
+        try self.order.check()
+        if self.json, self.null {
+            throw ValidationError("--json and --null are two forms; give one of them")
+        }
+    }
+
     func run() async throws {
         let view = try CacheView(self.options, self.session)
-        var text = CacheListText(width: Output.width)
-        func write(_ row: CacheRow) throws {
-            if self.json { return try Output.line(try JSONLine.of(row)) }
-            for line in text.add(row) { try Output.line(line) }
+        Interruption.listen()
+        let form: RowWriter.Form = self.json ? .json : self.null ? .urls : .columns
+        var writer = RowWriter(form, width: Output.width)
+        var progress = ListProgress(total: try view.disk?.figures().objects ?? 0)
+        let listing = CacheListing(view: view, filter: self.which.filter)
+        if let order = self.order.sort {
+            try self.sorted(by: order, listing, &writer, &progress)
+        } else {
+            try self.streamed(listing, &writer, &progress)
         }
-        // What is in memory is bounded by the memory tier; the disk is not held.
-        var memory: [ObjectName: MemoryObject] = [:]
-        // A running proxy that has no listener for this session knows nothing of it.
-        do {
-            _ = try view.ask(.listMemory(session: view.session.name.text)) { reply in
-                guard case .object(let object) = reply else { return true }
-                if object.isOnDisk {
-                    memory[ObjectName(CacheRow(object))] = object
-                } else {
-                    try write(CacheRow(object))
-                }
-                return true
-            }
-        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
-        try view.disk?.forEach { row in
-            var row = row
-            if let twin = memory[ObjectName(row)] {
-                row.tier = .both
-                row.hits = max(row.hits, twin.hits)
-            }
-            try write(row)
+        progress.hide()
+        try writer.finish()
+    }
+
+    /// Writes rows as they are found.
+    private func streamed(
+        _ listing: CacheListing, _ writer: inout RowWriter, _ progress: inout ListProgress
+    ) throws {
+        var left = self.order.limit ?? .max
+        guard left > 0 else { return }
+        try listing.forEach { walked in
+            progress.step(walked)
+            if writer.isWaiting(at: .now) { try writer.settle(after: { progress.hide() }) }
+        } _: { row in
+            try writer.write(row, after: { progress.hide() })
+            left -= 1
+            return left > 0
+        }
+    }
+
+    /// Finds all rows first, and writes them in order.
+    private func sorted(
+        by order: RowOrder, _ listing: CacheListing, _ writer: inout RowWriter,
+        _ progress: inout ListProgress
+    ) throws {
+        var sorter = RecordSorter(wanted: self.order.limit, isReversed: self.order.reverse)
+        try listing.forEach {
+            progress.step($0)
+        } _: { row in
+            try sorter.add(RowRecord.of(row, by: order))
             return true
         }
-        for line in text.finish() { try Output.line(line) }
+        progress.begin("writing", total: sorter.count)
+        try sorter.finish { record in
+            guard let row = RowRecord.row(record) else {
+                throw CommandFailure(.inputOutput, "what was sorted is damaged")
+            }
+            try writer.write(row, after: { progress.hide() })
+            progress.step(1)
+            return true
+        }
     }
 }
 
-/// Tells a response in both tiers, nearly always: variants of one URL and one size look the same.
-struct ObjectName: Hashable {
-    private var partition: String
-    private var method: String
-    private var url: String
-    private var bytes: UInt64
-    /// A part has the length of its whole.
-    private var isPartial: Bool
+/// The arguments that say which stored responses are listed.
+struct ListArguments: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Of this host; *.example.com stands for all below it.", valueName: "host"))
+    var host: HostPattern?
 
-    init(_ row: CacheRow) {
-        self.partition = row.partition
-        self.method = row.method
-        self.url = row.url
-        self.bytes = row.bytes
-        self.isPartial = row.partial != nil
+    @Option(
+        name: [.customLong("url"), .customLong("pattern")],
+        help: ArgumentHelp(
+            "Every URL that this fits as a whole; * stands for anything.", valueName: "glob"))
+    var pattern: String?
+
+    @Option(help: ArgumentHelp("Larger than this: 512K, 10 MiB.", valueName: "size"))
+    var largerThan: SizeArgument?
+
+    @Option(help: ArgumentHelp("Smaller than this.", valueName: "size"))
+    var smallerThan: SizeArgument?
+
+    @Flag(help: "What must be validated before it is used.")
+    var stale = false
+
+    @Flag(help: "What may be used as it is.")
+    var fresh = false
+
+    @Flag(help: "What is not all there.")
+    var partial = false
+
+    @Option(help: ArgumentHelp("In this tier, or in both: memory or disk.", valueName: "tier"))
+    var tier: String?
+
+    @Option(help: ArgumentHelp("The answer to this method.", valueName: "method"))
+    var method: String?
+
+    @Option(help: ArgumentHelp("With this status: 404, or 4xx.", valueName: "status"))
+    var status: StatusPattern?
+
+    func check() throws(ValidationError) {
+        if self.stale, self.fresh {
+            throw ValidationError("--stale and --fresh together are everything; give one of them")
+        }
+        if let tier = self.tier, tier != "memory", tier != "disk" {
+            throw ValidationError("there is no tier \"\(tier)\"; there are: memory, disk")
+        }
+    }
+
+    var filter: ListFilter {
+        ListFilter(
+            host: self.host, pattern: self.pattern.map { Glob($0) },
+            largerThan: self.largerThan?.bytes, smallerThan: self.smallerThan?.bytes,
+            isFresh: self.stale ? false : self.fresh ? true : nil, isPartial: self.partial,
+            tier: self.tier.flatMap { CacheTier(rawValue: $0) },
+            method: self.method?.uppercased(), status: self.status)
     }
 }
 
-extension CachePartial {
-    init(_ partial: PartialObject) {
-        self.init(
-            ranges: partial.ranges.map { CacheRange(first: $0.lowerBound, last: $0.upperBound) },
-            storedBytes: partial.ranges.reduce(0) { sum, range in
-                sum &+ (range.upperBound - range.lowerBound) &+ 1
-            },
-            completeLength: partial.completeLength)
-    }
-}
+/// The arguments that say in what order rows come, and how many.
+struct ListOrderArguments: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Names in the order of their letters, numbers the largest first.", valueName: "column"))
+    var sort: RowOrder?
 
-extension CacheRow {
-    init(_ object: MemoryObject) {
-        self.init(
-            partition: object.partition, method: object.method, url: object.url,
-            status: object.status, bytes: object.bytes, ageMilliseconds: object.ageMilliseconds,
-            freshForMilliseconds: object.freshForMilliseconds, hits: object.hits, tier: .memory,
-            partial: object.partial.map { CachePartial($0) })
+    @Flag(help: "The other way round.")
+    var reverse = false
+
+    @Option(help: ArgumentHelp("At most so many.", valueName: "rows"))
+    var limit: Int?
+
+    func check() throws(ValidationError) {
+        if self.reverse, self.sort == nil {
+            throw ValidationError("--reverse needs an order to turn round; give --sort, too")
+        }
+        if let limit = self.limit, limit < 0 {
+            throw ValidationError("--limit \(limit): there are no fewer than 0 rows")
+        }
     }
 }

@@ -30,7 +30,9 @@ struct CachePartial: Encodable, Equatable {
 }
 
 /// A stored response in a listing.
-struct CacheRow: Encodable, Equatable {
+struct CacheRow: Equatable {
+    /// Names it among those of its tier; not shown.
+    var id: UInt64 = 0
     /// The principal whose it is; empty where the session is not split.
     var partition = ""
     var method = "GET"
@@ -41,11 +43,19 @@ struct CacheRow: Encodable, Equatable {
     /// What is left of its freshness; zero or less when it is stale.
     var freshForMilliseconds: Int64
     var hits: UInt64
+    var lastUsedMicroseconds: Int64 = 0
     var tier: CacheTier
     /// nil where all of it is there.
     var partial: CachePartial?
 
     var isFresh: Bool { self.freshForMilliseconds > 0 }
+}
+
+/// A row of what is on disk, and when that was stored.
+struct StoredRow: Equatable {
+    var row: CacheRow
+    /// A 304 does not change it: it tells a response that is also known by another name.
+    var storedMicroseconds: Int64
 }
 
 /// A field line.
@@ -107,14 +117,27 @@ struct CacheFigures: Encodable, Equatable {
     var hits: UInt64
     var evictions: UInt64
     var damaged: UInt64
+    /// What the disk refused, since the file was made.
+    var failures: UInt64 = 0
+    /// Bodies that are being written or deleted.
+    var pending: UInt64 = 0
+    var garbage: UInt64 = 0
+    /// The process that writes to it now.
+    var writer: Int32?
+
+    /// What the file holds and does not use.
+    var freeBytes: UInt64 { self.fileBytes > self.usedBytes ? self.fileBytes - self.usedBytes : 0 }
 }
 
 /// A session's cache on disk, looked into from outside the proxy.
 protocol CacheReading {
     /// What is stored for GET on a URI, for an explanation.
     func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)]
-    /// Calls `body` with every stored response, in no particular order, until it answers false.
-    func forEach(_ body: (CacheRow) throws -> Bool) throws
+    /// Calls `body` with every stored response that fits, in no particular order, until it answers
+    /// false; and `step` now and then, with how many it came by since.
+    func forEach(
+        _ filter: ListFilter, step: (Int) throws -> Void, _ body: (StoredRow) throws -> Bool
+    ) throws
     /// The stored responses to GET for a URL, the most recent first, without digests.
     func objects(for url: String) throws -> [CacheObject]
     /// Hands over the body of what `objects` gave, piece by piece.

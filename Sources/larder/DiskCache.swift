@@ -35,22 +35,53 @@ final class DiskCache: CacheReading {
         self.policy = policy ?? session.policy
     }
 
-    func forEach(_ body: (CacheRow) throws -> Bool) throws {
+    func forEach(
+        _ filter: ListFilter, step: (Int) throws -> Void, _ body: (StoredRow) throws -> Bool
+    ) throws {
         let now = Timestamp(microseconds: wallClockMicroseconds())
         try self.translating {
-            try self.inspector.forEachObject { object in
-                let freshness = self.freshness(of: object.head, object.key, at: now)
-                let (partition, method, _) = object.key.parts
-                return try body(
-                    CacheRow(
-                        partition: partition, method: method, url: Self.url(of: object),
-                        status: Int(object.head.status.rawValue), bytes: object.bodyLength,
-                        ageMilliseconds: freshness.currentAgeMilliseconds,
-                        freshForMilliseconds: object.head.isInvalidated
-                            ? 0 : freshness.remainingMilliseconds,
-                        hits: object.hits, tier: .disk, partial: CachePartial(object)))
+            let inspector = try self.inspector
+            let invalidation = try Interruption.held { () throws(StoreError) in
+                try inspector.groupInvalidations(now: now)
+            }
+            var place: ListingPlace? = .start
+            while let here = place {
+                let found = try Interruption.held { () throws(StoreError) in
+                    try inspector.list(from: here, where: filter.mayMatch)
+                }
+                for object in found.objects {
+                    let row = self.row(object, at: now, invalidation)
+                    guard filter.matches(row) else { continue }
+                    let stored = object.head.storedTime.microseconds
+                    guard try body(StoredRow(row: row, storedMicroseconds: stored)) else { return }
+                }
+                try step(found.walked)
+                place = found.next
             }
         }
+    }
+
+    private func row(
+        _ object: InspectedObject, at now: Timestamp, _ invalidation: ([UInt8]) -> Timestamp?
+    ) -> CacheRow {
+        let freshness = self.freshness(of: object.head, object.key, at: now)
+        let (partition, method, _) = object.key.parts
+        let url = object.key.url(of: object.head)
+        let isInvalidated =
+            object.head.isInvalidated
+            || CacheGroups.isInvalidated(object.head) { group in
+                TargetURI(text: url).flatMap {
+                    invalidation(CacheGroups.name(of: group, at: $0, partition: partition))
+                }
+            }
+        let remaining = freshness.remainingMilliseconds
+        return CacheRow(
+            id: object.id.rawValue, partition: partition, method: method, url: url,
+            status: Int(object.head.status.rawValue), bytes: object.bodyLength,
+            ageMilliseconds: freshness.currentAgeMilliseconds,
+            freshForMilliseconds: isInvalidated ? min(0, remaining) : remaining,
+            hits: object.hits, lastUsedMicroseconds: object.lastUsed.microseconds, tier: .disk,
+            partial: CachePartial(object))
     }
 
     func objects(for url: String) throws -> [CacheObject] {
@@ -80,7 +111,9 @@ final class DiskCache: CacheReading {
                 objects: figures.objects, bodyBytes: figures.bodyBytes,
                 usedBytes: figures.usedBytes,
                 fileBytes: figures.fileBytes, capacityBytes: self.session.cache.disk.bytes,
-                hits: figures.hits, evictions: figures.evictions, damaged: figures.damaged)
+                hits: figures.hits, evictions: figures.evictions, damaged: figures.damaged,
+                failures: figures.failures, pending: figures.pending, garbage: figures.garbage,
+                writer: figures.writer)
         }
     }
 
@@ -134,23 +167,14 @@ extension DiskCache {
         }
     }
 
-    /// The URL that a response was stored for, also where its key says less than that.
-    private static func url(of object: InspectedObject) -> String {
-        let text = object.key.parts.uri
-        guard let own = object.head.pathAndQuery, var uri = TargetURI(text: text) else {
-            return text
-        }
-        uri.pathAndQuery = own
-        return uri.description
-    }
-
     private func object(_ object: InspectedObject, at now: Timestamp) -> CacheObject {
         let head = object.head
         let (partition, method, _) = object.key.parts
         return CacheObject(
             id: object.id.rawValue, partition: partition, method: method,
-            url: Self.url(of: object),
-            variant: Self.variant(of: head), status: Int(head.status.rawValue),
+            url: object.key.url(of: head),
+            variant: head.variant.map { CacheField(name: $0.name, value: $0.value) },
+            status: Int(head.status.rawValue),
             reason: head.reason,
             fields: head.fields.pairs.map { CacheField(name: $0.name, value: $0.value) },
             trailers: object.trailers.pairs.map { CacheField(name: $0.name, value: $0.value) },
@@ -161,16 +185,6 @@ extension DiskCache {
             freshness: self.freshness(of: head, object.key, at: now),
             isInvalidated: head.isInvalidated, bodyBytes: object.bodyLength,
             partial: CachePartial(object), hits: object.hits, tier: .disk, sha256: nil)
-    }
-
-    /// Every field that `Vary` names, with what the request had in it.
-    private static func variant(of head: StoredHead) -> [CacheField] {
-        let selecting = head.varyingFields.pairs
-        return head.fields.elements(FieldName(.vary)).map { element in
-            let name = String(decoding: element, as: UTF8.self)
-            let values = selecting.filter { $0.name.lowercased() == name.lowercased() }
-            return CacheField(name: name, value: values.map(\.value).joined(separator: ", "))
-        }
     }
 
     private func freshness(

@@ -59,17 +59,29 @@ enum Output {
         _ = Self.write(Array("\(text)\n".utf8), to: STDERR_FILENO)
     }
 
+    /// Writes to the terminal behind standard error, without a line's end.
+    static func sketch(_ text: String) {
+        _ = Self.write(Array(text.utf8), to: STDERR_FILENO)
+    }
+
     static func failure(_ failure: CommandFailure) {
         for line in failure.lines { Self.note(line) }
     }
 
-    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+    static let isTerminal = isatty(STDOUT_FILENO) == 1
+    static let isErrorTerminal = isatty(STDERR_FILENO) == 1
 
     /// Columns of the terminal; nil where standard output is none.
     static var width: Int? {
-        guard Self.isTerminal else { return nil }
+        Self.isTerminal ? Self.width(of: STDOUT_FILENO) : nil
+    }
+
+    /// Columns of the terminal behind standard error.
+    static var errorWidth: Int { Self.width(of: STDERR_FILENO) }
+
+    private static func width(of descriptor: CInt) -> Int {
         var size = winsize()
-        let code = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
+        let code = unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size)
         return code == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
     }
 

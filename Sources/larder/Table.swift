@@ -33,11 +33,12 @@ struct Table {
     }
 
     /// The lines that are left.
-    mutating func finish() -> [String] {
-        self.widths == nil ? self.settle() : []
-    }
+    mutating func finish() -> [String] { self.settle() }
 
-    private mutating func settle() -> [String] {
+    /// Has the widths follow from the rows so far, and answers their lines; nothing where there are
+    /// none, or where the widths are known.
+    mutating func settle() -> [String] {
+        guard self.widths == nil, !self.kept.isEmpty else { return [] }
         var widths = self.columns.map(\.title.count)
         for row in self.kept {
             for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.count) }
@@ -47,7 +48,7 @@ struct Table {
             widths[elastic] = min(widths[elastic], max(Self.narrowest, width - others))
         }
         self.widths = widths
-        let rows = self.kept.isEmpty ? [] : [self.columns.map(\.title)] + self.kept
+        let rows = [self.columns.map(\.title)] + self.kept
         self.kept = []
         return rows.map { self.line($0, widths) }
     }

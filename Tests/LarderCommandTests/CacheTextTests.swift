@@ -9,20 +9,9 @@ struct CacheTextTests {
         url: "http://h/a", status: 200, bytes: 1536, ageMilliseconds: 5000,
         freshForMilliseconds: 55_000, hits: 3, tier: .disk)
 
-    @Test("a part is not taken for the whole in another tier, whose length it has")
-    func partAndWhole() {
-        var part = Self.row
-        part.partial = CachePartial(
-            ranges: [CacheRange(first: 0, last: 0)], storedBytes: 1, completeLength: part.bytes)
-        #expect(ObjectName(part) != ObjectName(Self.row))
-        var warmer = Self.row
-        warmer.hits += 1
-        #expect(ObjectName(warmer) == ObjectName(Self.row))
-    }
-
     @Test("list, for people")
     func list() {
-        var text = CacheListText(width: nil)
+        var text = CacheListText(width: 80)
         var stale = Self.row
         stale.url = "http://h/\u{1B}b"
         stale.freshForMilliseconds = 0
@@ -44,7 +33,7 @@ struct CacheTextTests {
     func partial() throws {
         var row = Self.row
         row.partial = Self.partial
-        var text = CacheListText(width: nil)
+        var text = CacheListText(width: 200)
         let lines = text.add(row) + text.finish()
         #expect(lines.last?.hasSuffix("3  disk, partial, 2 ranges, 12 KiB of 4 MiB") == true)
         var object = Self.object
@@ -60,17 +49,37 @@ struct CacheTextTests {
         object.partial?.completeLength = nil
         #expect(object.partial?.text == "partial, 2 ranges, 12 KiB of unknown length")
         #expect(
-            try JSONLine.of(row).contains(
+            String(decoding: RowJSON.line(row), as: UTF8.self).contains(
                 "\"partial\":{\"completeLength\":4194304,\"ranges\":[{\"first\":0,\"last\":99},"))
     }
 
-    @Test("list, for programs")
-    func json() throws {
+    @Test("list, for tools that take columns: a space between two, none inside")
+    func columns() {
+        var text = CacheListText(width: nil)
+        var row = Self.row
+        row.url = "http://h/a b\u{7}"
+        row.method = "POST"
+        row.partial = Self.partial
+        row.lastUsedMicroseconds = 1_700_000_000_999_999
         #expect(
-            try JSONLine.of(Self.row)
-                == "{\"ageMilliseconds\":5000,\"bytes\":1536,\"freshForMilliseconds\":55000,\"hits\":3,"
-                + "\"method\":\"GET\",\"partition\":\"\",\"status\":200,\"tier\":\"disk\","
-                + "\"url\":\"http://h/a\"}")
+            text.add(row) == ["http://h/a%20b\\u{7} POST 200 1536 5 55 1700000000 3 disk,partial"])
+        #expect(text.finish().isEmpty)
+        #expect(
+            CacheListText.header.split(separator: " ").count
+                == text.add(Self.row).first?.split(separator: " ").count)
+    }
+
+    @Test("a table's rows wait for their widths, and can be had sooner; later rows keep to them")
+    func settling() {
+        var text = CacheListText(width: 60)
+        #expect(text.add(Self.row).isEmpty)
+        #expect(text.settle().count == 2)
+        #expect(text.settle().isEmpty)
+        var long = Self.row
+        long.url = "http://h/" + String(repeating: "x", count: 80)
+        let line = text.add(long).first ?? ""
+        #expect(line.contains("…") && line.count <= 60)
+        #expect(text.finish().isEmpty)
     }
 
     static let object = CacheObject(

@@ -87,8 +87,8 @@ struct DiskCacheTests {
             #expect(body == Array("hello".utf8))
             #expect(try cache.objects(for: "http://c.example/p?b=1").isEmpty)
             var urls: [String] = []
-            try cache.forEach {
-                urls.append($0.url)
+            try cache.forEach(ListFilter(), step: { _ in }) {
+                urls.append($0.row.url)
                 return true
             }
             #expect(urls.contains("http://c.example/p?a=1"))
@@ -133,10 +133,12 @@ struct DiskCacheTests {
     func list() async throws {
         try await self.withCache { _, cache in
             var rows: [CacheRow] = []
-            try cache.forEach {
-                rows.append($0)
+            var walked = 0
+            try cache.forEach(ListFilter(), step: { walked += $0 }) {
+                rows.append($0.row)
                 return true
             }
+            #expect(walked == 3)
             #expect(rows.map(\.url).sorted() == Self.urls)
             #expect(rows.allSatisfy { $0.bytes == 5 && $0.isFresh && $0.tier == .disk })
             #expect(try cache.figures().objects == 3)

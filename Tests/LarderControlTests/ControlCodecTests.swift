@@ -5,6 +5,8 @@ import Testing
 struct ControlCodecTests {
     static let requests: [ControlRequest] = [
         .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
+        .listMemory(session: "b", copiesInFull: true), .showMemory(session: "b", url: "http://h/"),
+        .readMemory(session: "b", url: "http://h/", id: .max),
         .listExchanges, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
         .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
@@ -30,6 +32,16 @@ struct ControlCodecTests {
                 id: 1, url: "u", status: 200, bytes: 5, ageMilliseconds: 1,
                 freshForMilliseconds: 1, hits: 0, isOnDisk: false,
                 partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil))),
+        .copies(ResidentCopies(ids: [1, .max], hits: [0, .max])),
+        .piece(BodyPiece([0, 10, 255])), .piece(BodyPiece([])),
+        .resident(
+            ResidentResponse(
+                id: .max, diskID: 3, url: "http://h/\n",
+                variant: [ControlField(name: "A", value: "")], status: 200,
+                requestTimeMicroseconds: .min, responseTimeMicroseconds: 1,
+                storedTimeMicroseconds: 2, lastUsedMicroseconds: .max, lifetimeMilliseconds: 0,
+                lifetimeSource: "max-age", currentAgeMilliseconds: 9, bodyBytes: .max,
+                partial: PartialObject(ranges: [0...1], completeLength: nil), hits: 2)),
         .exchange(
             OpenExchange(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,

@@ -1,0 +1,27 @@
+import LarderControl
+import LarderDisk
+import LarderEngine
+import LarderHTTP
+import Synchronization
+
+/// The trouble that a session's disk tier had last, for whoever asks later.
+///
+/// The log says it once; a person may look hours after.
+final class DiskTroubleNote: Sendable {
+    private let last = Mutex<DiskTrouble?>(nil)
+
+    var trouble: DiskTrouble? { self.last.withLock { $0 } }
+
+    /// Takes note of an event, if it is about trouble.
+    func note(_ event: EngineEvent, at now: Timestamp) {
+        switch event {
+        case .withoutDisk(let error), .disk(.failed(let error)):
+            let trouble = DiskTrouble(
+                cause: "\(error.path): \(error.cause)", microseconds: now.microseconds,
+                isOver: false)
+            self.last.withLock { $0 = trouble }
+        case .disk(.recovered): self.last.withLock { $0?.isOver = true }
+        case .disk: break
+        }
+    }
+}

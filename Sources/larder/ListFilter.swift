@@ -1,0 +1,146 @@
+import ArgumentParser
+import LarderConfig
+import LarderDisk
+import LarderPolicy
+
+/// The letters of ASCII, whose case does not count in hosts.
+enum ASCIICase {
+    static func lowered(_ byte: UInt8) -> UInt8 {
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+    }
+}
+
+/// The host of a URL's text.
+enum URLHost {
+    /// Without brackets, port and user; empty where there is none.
+    static func of(_ url: some Collection<UInt8>) -> [UInt8] {
+        let url = Array(url)
+        guard let colon = url.firstIndex(of: UInt8(ascii: ":")),
+            url[(colon + 1)...].starts(with: "//".utf8)
+        else { return [] }
+        var authority = url[(colon + 3)...].prefix {
+            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
+        }
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+            authority = authority[(at + 1)...]
+        }
+        if authority.first == UInt8(ascii: "[") {
+            return Array(authority.dropFirst().prefix { $0 != UInt8(ascii: "]") })
+        }
+        return Array(authority.prefix { $0 != UInt8(ascii: ":") })
+    }
+}
+
+/// One host, or with `*.` before it all hosts below it.
+struct HostPattern: Equatable, ExpressibleByArgument {
+    private var name: [UInt8]
+    private var isSuffix: Bool
+
+    init?(argument: String) {
+        var text = argument.lowercased()[...]
+        let isSuffix = text.hasPrefix("*.")
+        if isSuffix { text = text.dropFirst() }
+        if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
+        // A port or a path would fit nothing, ever.
+        let isName = !text.contains { "/*?@ ".contains($0) }
+        let colons = text.count { $0 == ":" }
+        guard isName, colons != 1, text.count > (isSuffix ? 1 : 0) else { return nil }
+        self.name = Array(text.utf8)
+        self.isSuffix = isSuffix
+    }
+
+    func matches(_ host: [UInt8]) -> Bool {
+        guard self.isSuffix ? host.count > self.name.count : host.count == self.name.count
+        else { return false }
+        return zip(host.suffix(self.name.count), self.name).allSatisfy {
+            ASCIICase.lowered($0) == $1
+        }
+    }
+}
+
+/// A status code, or a class of them: `404`, `4xx`.
+struct StatusPattern: Equatable, ExpressibleByArgument {
+    private var range: ClosedRange<Int>
+
+    init?(argument: String) {
+        let text = argument.lowercased()
+        if text.count == 3, text.hasSuffix("xx"), let first = text.first?.wholeNumberValue,
+            (1...9).contains(first)
+        {
+            self.range = first * 100...first * 100 + 99
+        } else if let code = Int(text), (100...999).contains(code), text.count == 3 {
+            self.range = code...code
+        } else {
+            return nil
+        }
+    }
+
+    func matches(_ status: Int) -> Bool { self.range.contains(status) }
+}
+
+/// A size as an argument: as the configuration takes it, or as other tools do: `64 KiB`, `64K`,
+/// `65536`.
+struct SizeArgument: Equatable, ExpressibleByArgument {
+    var bytes: UInt64
+
+    init?(argument: String) {
+        if let bytes = UInt64(argument), !argument.hasPrefix("+") {
+            self.bytes = bytes
+            return
+        }
+        var text = argument
+        if let unit = text.last, "kKMGT".contains(unit) {
+            text = "\(text.dropLast())\(unit == "k" ? "K" : unit)iB"
+        }
+        guard let size = try? ByteSize(settingText: text) else { return nil }
+        self.bytes = size.bytes
+    }
+}
+
+/// Which stored responses a listing is about.
+struct ListFilter {
+    var host: HostPattern?
+    var pattern: Glob?
+    /// Both of the whole representation's length.
+    var largerThan: UInt64?
+    var smallerThan: UInt64?
+    var isFresh: Bool?
+    /// Only what is not all there.
+    var isPartial = false
+    /// `.both` is none that can be asked for: what is in both tiers is in each.
+    var tier: CacheTier?
+    var method: String?
+    var status: StatusPattern?
+
+    /// Whether what is known of a record so far leaves it a chance.
+    func mayMatch(_ facts: ListingFacts) -> Bool {
+        guard self.fits(size: facts.bodyLength), self.status?.matches(Int(facts.status)) ?? true
+        else { return false }
+        guard self.host != nil || self.pattern != nil else { return true }
+        // `partition SP method SP URI`; a key that leaves the query out does not say all of it.
+        let parts = facts.key.bytes.split(
+            separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return true }
+        if let host = self.host, !host.matches(URLHost.of(parts[2])) { return false }
+        if let pattern = self.pattern, !facts.key.leavesOutSearch,
+            !parts[2].contains(UInt8(ascii: "@"))
+        {
+            return pattern.matches(parts[2])
+        }
+        return true
+    }
+
+    func matches(_ row: CacheRow) -> Bool {
+        guard self.fits(size: row.bytes), self.status?.matches(row.status) ?? true,
+            self.isFresh.map({ $0 == row.isFresh }) ?? true,
+            !self.isPartial || row.partial != nil, self.method.map({ $0 == row.method }) ?? true,
+            self.tier.map({ row.tier == $0 || row.tier == .both }) ?? true
+        else { return false }
+        if let host = self.host, !host.matches(URLHost.of(row.url.utf8)) { return false }
+        return self.pattern?.matches(row.url) ?? true
+    }
+
+    private func fits(size: UInt64) -> Bool {
+        self.largerThan.map { size > $0 } ?? true && self.smallerThan.map { size < $0 } ?? true
+    }
+}
