@@ -61,13 +61,13 @@ package struct DiskStatistics: Sendable, Equatable, Codable {
 /// so that it may take as long as it likes without making the file grow. Used by one thread at a
 /// time.
 package final class DiskInspector {
-    private let files: DiskFiles
-    private let environment: Environment
-    private let schema: Schema
-    private let seed: UInt64
+    let files: DiskFiles
+    let environment: Environment
+    let schema: Schema
+    let seed: UInt64
     /// Whether this process has the file open for another purpose, too.
     private let isShared: Bool
-    private let residency: Residency
+    let residency: Residency
 
     /// Entries that one read transaction decodes at most.
     private static let entriesPerStep = 256
@@ -109,7 +109,7 @@ package final class DiskInspector {
     }
 
     /// Reads, and once more where the writer has meanwhile been given a larger map.
-    private func read<R>(
+    func read<R>(
         _ body: (borrowing ReadTransaction) throws(LMDBError) -> R
     ) throws(StoreError) -> R {
         do throws(LMDBError) {
