@@ -20,6 +20,9 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case purge(session: String?, PurgeSelection)
     /// Reads the configuration again: `.reloaded`.
     case reload
+    /// Takes out of the disk tier what a verification has found in it, where it is still so:
+    /// `.mended`.
+    case mend(session: String, [DamageRecord])
     /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
     case explain(ExplainQuestion)
 }
@@ -52,6 +55,8 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case purged(PurgeOutcome)
     case reloaded(ReloadOutcome)
     case explanation(ExplanationRecord)
+    /// What of it was taken out.
+    case mended([DamageRecord])
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
     case failed(ControlFailure)
@@ -61,7 +66,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
         switch self {
         case .end, .failed: true
         case .status, .statistics, .object, .copies, .resident, .piece, .exchange, .missing,
-            .unlistedMissing, .purged, .reloaded, .explanation, .progress:
+            .unlistedMissing, .purged, .reloaded, .explanation, .mended, .progress:
             false
         }
     }

@@ -57,6 +57,8 @@ extension RunningProxy: ControlResponder {
             } catch let error as ConfigurationError {
                 throw ControlRefusal(failure: ControlFailure(.invalid, "\(error)"))
             }
+        case .mend(let name, let damage):
+            try await reply(.mended(self.mend(damage, in: self.members(named: name))))
         case .explain(let question):
             for member in try self.members(named: question.session) {
                 try await reply(.explanation(await Self.explain(question, by: member)))
@@ -64,7 +66,7 @@ extension RunningProxy: ControlResponder {
         }
     }
 
-    private func members(named name: String?) throws -> [Member] {
+    func members(named name: String?) throws -> [Member] {
         guard let name else { return self.members }
         let found = self.members.filter { $0.settings.name.text == name }
         guard !found.isEmpty else {

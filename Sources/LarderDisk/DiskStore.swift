@@ -13,7 +13,7 @@ import Synchronization
 /// No call waits for the disk: writing is the business of one thread, reading of a few others.
 /// A store that is released without `close` closes itself.
 package final class DiskStore: ObjectStore {
-    private let core: DiskCore
+    let core: DiskCore
 
     private init(core: DiskCore) {
         self.core = core

@@ -48,6 +48,9 @@ extension DiskWriter {
             try self.remove(keys, completion, &attempt, transaction)
         case .groups:
             break  // Written with each batch, whatever became of the last one.
+        case .mend(let damage, let completion):
+            let mended = try self.mend(damage, &attempt, transaction)
+            attempt.effects.append(.reached { completion(mended) })
         case .barrier(let completion):
             attempt.effects.append(.reached(completion))
         }

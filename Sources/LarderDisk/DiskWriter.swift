@@ -259,6 +259,8 @@ struct DiskWriter {
                 completion?(keys.count)
             case .groups:
                 break  // Still in the table: written with the next batch that succeeds.
+            case .mend(_, let completion):
+                completion([])
             case .barrier(let completion):
                 completion()
             }

@@ -13,6 +13,8 @@ package final class OpenSession: Sendable {
     /// Where its disk tier lies; nil where it has none.
     package let directory: String?
     private let store: any ObjectStore
+    /// The lower tier of the store; nil where there is none.
+    private let disk: DiskStore?
     private let upstream: CurlUpstream
 
     /// Opens what the blueprint names.
@@ -44,6 +46,7 @@ package final class OpenSession: Sendable {
         }
         let memory = MemoryStore(blueprint.memory)
         self.store = TieredStore(memory: memory, disk: disk)
+        self.disk = disk
         self.kind = blueprint.kind
         self.directory = directory
         self.session = Session(
@@ -68,6 +71,16 @@ package final class OpenSession: Sendable {
 
     package func transferStatistics() -> TransferStatistics {
         self.upstream.statistics()
+    }
+
+    /// Takes out of the disk tier what a verification of its file has found, where it is still so.
+    ///
+    /// - Returns: what was taken out; nil where the session has no disk tier.
+    package func mend(_ damage: [DiskDamage]) async -> [DiskDamage]? {
+        guard let disk = self.disk else { return nil }
+        return await withCheckedContinuation { continuation in
+            disk.mend(damage) { continuation.resume(returning: $0) }
+        }
     }
 
     /// Breaks off what is still under way, finishes what was committed, and closes every file.

@@ -219,7 +219,7 @@ extension CachePartial {
 }
 
 extension CommandFailure {
-    fileprivate init(store error: StoreError) {
+    init(store error: StoreError) {
         let status: ExitStatus =
             switch error.code {
             case .inUse, .closed: .unavailable

@@ -7,6 +7,8 @@ enum ExitStatus: Int32 {
     case done = 0
     /// Nothing fitted what was asked for.
     case nothingFound = 1
+    /// Something was found damaged, or could not all be taken over.
+    case damageFound = 2
     case usage = 64
     case data = 65
     case noInput = 66

@@ -1,0 +1,121 @@
+import LarderLMDB
+import LarderPolicy
+import LarderStore
+
+// Taking out what a verification has found. Each thing is looked at once more, in the transaction that
+// takes it out: what has changed meanwhile is left alone.
+extension DiskWriter {
+    /// Returns what was still so and is no longer.
+    func mend(
+        _ damage: [DiskDamage], _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> [DiskDamage] {
+        var mended: [DiskDamage] = []
+        for one in damage where try self.mend(one, &attempt, transaction) { mended.append(one) }
+        return mended
+    }
+
+    private func mend(
+        _ damage: DiskDamage, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
+        let schema = self.core.schema
+        switch damage.kind {
+        case .record, .misplaced, .segment, .named:
+            guard try self.isStill(damage, transaction) else { return false }
+            try self.leaveQueue(damage.objectKey, transaction)
+            return try self.remove(damage.objectKey, &attempt, transaction)
+        case .unqueued:
+            return try self.requeue(damage.objectKey, &attempt, transaction)
+        case .stray:
+            let place = NumberKey.bytes(damage.number)
+            let key: ObjectKey?? = try transaction.reading.get(schema.queue, place.span) {
+                ObjectKey($0)
+            }
+            guard let key,
+                try schema.isStray(place: damage.number, of: key, transaction.reading)
+            else { return false }
+            return try transaction.delete(schema.queue, place.span)
+        case .orphan:
+            // That no entry has it, nothing could change: ids are given out once.
+            guard try !schema.isNamed(damage.objectID, transaction.reading),
+                try schema.hasSegments(damage.objectID, transaction.reading)
+            else { return false }
+            try transaction.put(schema.garbage, NumberKey.bytes(damage.id).span, Span())
+            return true
+        case .sum:
+            attempt.meta.bodyBytes &+= damage.number
+            return true
+        }
+    }
+
+    /// Whether an entry is as bad as it was found.
+    private func isStill(
+        _ damage: DiskDamage, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
+        let schema = self.core.schema
+        let key = damage.objectKey
+        let record: ObjectRecord
+        switch try schema.judgedRecord(key, transaction.reading) {
+        case nil: return false
+        case .failure?: return damage.kind == .record
+        case .success(let found)?: record = found
+        }
+        switch damage.kind {
+        case .misplaced: return Checksum.key(record.key.bytes, seed: self.core.seed) != key.hash
+        case .named: return try schema.isNamed(key.id, transaction.reading)
+        case .segment:
+            guard let index = UInt32(exactly: damage.number) else { return false }
+            return try schema.problem(
+                inSegment: index, of: key.id, record.extent, transaction.reading) != nil
+        case .record, .unqueued, .stray, .orphan, .sum: return false
+        }
+    }
+
+    /// Gives up the place that a record names, whatever else of it is damaged, if it is its own.
+    private func leaveQueue(
+        _ key: ObjectKey, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        let schema = self.core.schema
+        let number: UInt64?? = try transaction.reading.get(schema.objects, key.bytes.span) {
+            ObjectRecord.place(in: $0)
+        }
+        guard let number, let number else { return }
+        let place = NumberKey.bytes(number)
+        let isOurs = try transaction.reading.get(schema.queue, place.span) { ObjectKey($0) == key }
+        if isOurs == true { try transaction.delete(schema.queue, place.span) }
+    }
+
+    /// Gives an entry without a place in the queue one at its end.
+    private func requeue(
+        _ key: ObjectKey, _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
+        let schema = self.core.schema
+        guard case .success(var record)? = try schema.judgedRecord(key, transaction.reading),
+            try !schema.isQueued(key, record, transaction.reading)
+        else { return false }
+        record.sequence = attempt.meta.nextSequence
+        attempt.meta.nextSequence &+= 1
+        try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
+        try transaction.put(
+            schema.queue, NumberKey.bytes(record.sequence).span, key.bytes.span)
+        return true
+    }
+}
+
+extension ObjectRecord {
+    /// The place in the queue that a record names, which need not be sound otherwise.
+    fileprivate static func place(in bytes: Span<UInt8>) -> UInt64? { bytes.littleEndian(24) }
+}
+
+extension DiskStore {
+    /// Takes out what a verification of this file has found, where it is still so.
+    ///
+    /// - Parameter completion: gets what was taken out, once that is committed; called on a thread of
+    ///   the store's, must not block.
+    package func mend(
+        _ damage: [DiskDamage], _ completion: @escaping @Sendable ([DiskDamage]) -> Void
+    ) {
+        if self.core.mailbox.post(.mend(damage, completion)) != .accepted { completion([]) }
+    }
+}
