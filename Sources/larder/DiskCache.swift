@@ -65,8 +65,8 @@ final class DiskCache: CacheReading {
         _ object: InspectedObject, at now: Timestamp, _ invalidation: ([UInt8]) -> Timestamp?
     ) -> CacheRow {
         let freshness = self.freshness(of: object.head, object.key, at: now)
-        let (partition, method, _) = object.key.parts
-        let url = object.key.url(of: object.head)
+        let (partition, method, uri) = object.key.parts
+        let url = object.head.pathAndQuery == nil ? uri : object.key.url(of: object.head)
         let isInvalidated =
             object.head.isInvalidated
             || CacheGroups.isInvalidated(object.head) { group in
