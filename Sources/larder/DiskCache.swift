@@ -113,7 +113,9 @@ final class DiskCache: CacheReading {
                 fileBytes: figures.fileBytes, capacityBytes: self.session.cache.disk.bytes,
                 hits: figures.hits, evictions: figures.evictions, damaged: figures.damaged,
                 failures: figures.failures, pending: figures.pending, garbage: figures.garbage,
-                writer: figures.writer)
+                writer: figures.writer,
+                freeBytes: figures.fileBytes > figures.usedBytes
+                    ? figures.fileBytes - figures.usedBytes : 0)
         }
     }
 

@@ -112,7 +112,7 @@ struct CacheTextTests {
 
     private static let figures = CacheFigures(
         objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384, capacityBytes: 10 << 30,
-        hits: 9, evictions: 1, damaged: 0)
+        hits: 9, evictions: 1, damaged: 0, freeBytes: 8192)
 
     @Test("stats, without a proxy")
     func stats() {
