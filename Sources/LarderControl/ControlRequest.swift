@@ -4,7 +4,7 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case status
     /// One `.statistics` for each session, or for the named one.
     case statistics(session: String?)
-    /// One `.object` for each response that the memory tier holds; those that the disk tier has, too,
+    /// `.objects` with the responses that the memory tier holds; those that the disk tier has, too,
     /// only by name in `.copies`, unless they are wanted in full.
     case listMemory(session: String, copiesInFull: Bool? = nil)
     /// One `.resident` for each response to GET for a URL that the memory tier holds.
@@ -44,7 +44,7 @@ package enum PurgeSelection: Codable, Sendable, Equatable {
 package enum ControlReply: Codable, Sendable, Equatable {
     case status(DaemonStatus)
     case statistics(SessionStatistics)
-    case object(MemoryObject)
+    case objects([MemoryObject])
     case copies(ResidentCopies)
     case resident(ResidentResponse)
     case piece(BodyPiece)
@@ -65,7 +65,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .object, .copies, .resident, .piece, .exchange, .missing,
+        case .status, .statistics, .objects, .copies, .resident, .piece, .exchange, .missing,
             .unlistedMissing, .purged, .reloaded, .explanation, .mended, .progress:
             false
         }

@@ -18,6 +18,42 @@ package struct ResidentCopies: Codable, Sendable, Equatable {
     }
 }
 
+/// Objects on their way, gathered until they make a line of some length: a line each would cost a
+/// write and a reading each.
+package struct ObjectBatch: Sendable {
+    private var objects: [MemoryObject] = []
+    private var bytes = 0
+
+    /// Room for at least one object with the longest URL, which JSON can make six times as long.
+    private static let enough = ControlCodec.longestLine / 8
+    /// What an object takes beside its texts and its ranges.
+    private static let bytesEach = 400
+
+    package init() {}
+
+    package var isEmpty: Bool { self.objects.isEmpty }
+
+    /// Takes an object; answers those that are to be sent now.
+    package mutating func add(_ object: MemoryObject) -> [MemoryObject]? {
+        let bytes = Self.estimate(object)
+        let full = !self.objects.isEmpty && self.bytes + bytes > Self.enough ? self.take() : nil
+        self.objects.append(object)
+        self.bytes += bytes
+        return full
+    }
+
+    /// The objects that wait.
+    package mutating func take() -> [MemoryObject] {
+        defer { (self.objects, self.bytes) = ([], 0) }
+        return self.objects
+    }
+
+    private static func estimate(_ object: MemoryObject) -> Int {
+        let texts = object.url.utf8.count + object.partition.utf8.count + object.method.utf8.count
+        return Self.bytesEach + 6 * texts + 48 * (object.partial?.ranges.count ?? 0)
+    }
+}
+
 /// One response in the memory tier, with all that is known of it but its body.
 package struct ResidentResponse: Codable, Sendable, Equatable {
     /// Names it among the responses in memory.

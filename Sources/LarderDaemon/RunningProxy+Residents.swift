@@ -18,13 +18,15 @@ extension RunningProxy {
         let now = SystemClock().now()
         let policy = session.configuration.policy
         var copies = ResidentCopies()
+        var objects = ObjectBatch()
         var place: ResidentPlace? = .start
         while let here = place {
             let page = session.store.residentObjects(from: here)
             place = page.next
             for resident in page.objects {
                 guard let id = resident.lowerID, !copiesInFull else {
-                    try await reply(.object(MemoryObject(resident, at: now, policy: policy)))
+                    let object = MemoryObject(resident, at: now, policy: policy)
+                    if let full = objects.add(object) { try await reply(.objects(full)) }
                     continue
                 }
                 copies.ids.append(id.rawValue)
@@ -38,6 +40,7 @@ extension RunningProxy {
             await Task.yield()
         }
         if !copies.ids.isEmpty { try await reply(.copies(copies)) }
+        if !objects.isEmpty { try await reply(.objects(objects.take())) }
     }
 
     /// What memory holds of the responses to GET for a URL.

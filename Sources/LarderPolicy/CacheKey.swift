@@ -75,31 +75,24 @@ package struct CacheKey: Hashable, Sendable {
     /// Partition, method and URI as text, for people; an ftp password is left out.
     package var parts: (partition: String, method: String, uri: String) {
         let bytes = self.leavesOutSearch ? self.bytes.dropLast() : self.bytes[...]
-        let text = String(decoding: bytes, as: UTF8.self)
-        let pieces = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard pieces.count == 3 else { return ("", "", text) }
-        return (String(pieces[0]), String(pieces[1]), Self.withoutUserInfo(String(pieces[2])))
+        guard let first = bytes.firstIndex(of: ASCII.space),
+            let second = bytes[(first + 1)...].firstIndex(of: ASCII.space)
+        else { return ("", "", String(decoding: bytes, as: UTF8.self)) }
+        return (
+            String(decoding: bytes[..<first], as: UTF8.self),
+            String(decoding: bytes[(first + 1)..<second], as: UTF8.self),
+            Self.withoutUserInfo(bytes[(second + 1)...])
+        )
     }
 
-    private static func withoutUserInfo(_ uri: String) -> String {
-        guard let schemeEnd = uri.range(of: "://"),
-            let at = uri[schemeEnd.upperBound...].firstIndex(of: "@"),
-            !uri[schemeEnd.upperBound..<at].contains("/")
-        else { return uri }
-        return String(uri[..<schemeEnd.upperBound] + uri[uri.index(after: at)...])
-    }
-}
-
-extension String {
-    /// The first place of `needle`, without Foundation.
-    fileprivate func range(of needle: String) -> Range<String.Index>? {
-        var start = self.startIndex
-        while start < self.endIndex {
-            if self[start...].hasPrefix(needle) {
-                return start..<self.index(start, offsetBy: needle.count)
-            }
-            start = self.index(after: start)
+    private static func withoutUserInfo(_ uri: ArraySlice<UInt8>) -> String {
+        let scheme = uri.prefix { $0 != ASCII.colon }
+        let rest = uri[scheme.endIndex...]
+        guard rest.starts(with: "://".utf8) else { return String(decoding: uri, as: UTF8.self) }
+        let authority = rest.dropFirst(3).prefix { $0 != UInt8(ascii: "/") }
+        guard let at = authority.firstIndex(of: UInt8(ascii: "@")) else {
+            return String(decoding: uri, as: UTF8.self)
         }
-        return nil
+        return String(decoding: scheme + rest.prefix(3) + uri[(at + 1)...], as: UTF8.self)
     }
 }

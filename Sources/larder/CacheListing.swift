@@ -55,9 +55,11 @@ struct CacheListing {
             let name = self.view.session.name.text
             _ = try self.view.ask(.listMemory(session: name, copiesInFull: copiesInFull)) { reply in
                 switch reply {
-                case .object(let object):
-                    if self.filter.matches(CacheRow(object)) { goesOn = try body(object) }
-                    try step(1)
+                case .objects(let objects):
+                    for object in objects where goesOn && self.filter.matches(CacheRow(object)) {
+                        goesOn = try body(object)
+                    }
+                    try step(objects.count)
                 case .copies(let table): copies(table)
                 default: break
                 }

@@ -124,9 +124,8 @@ struct CacheFigures: Encodable, Equatable {
     var garbage: UInt64 = 0
     /// The process that writes to it now.
     var writer: Int32?
-
     /// What the file holds and does not use.
-    var freeBytes: UInt64 { self.fileBytes > self.usedBytes ? self.fileBytes - self.usedBytes : 0 }
+    var freeBytes: UInt64 = 0
 }
 
 /// A session's cache on disk, looked into from outside the proxy.

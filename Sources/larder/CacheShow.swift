@@ -20,19 +20,18 @@ struct CacheShow: AsyncParsableCommand {
 
     func run() async throws {
         let view = try CacheView(self.options, self.session)
-        let objects = try view.disk?.objects(for: self.url) ?? []
-        guard let disk = view.disk, let latest = objects.first else {
+        let copies = try CacheCopies(of: self.url, in: view)
+        let objects = try copies.all()
+        guard let latest = objects.first else {
             throw CommandFailure(
-                .nothingFound, "nothing is stored on disk for \(self.url)",
+                .nothingFound, "nothing is stored for \(self.url)",
                 remedy: "\"larder cache list\" shows what is")
         }
-        if self.body {
-            return try disk.readBody(of: latest) { try Output.bytes($0) }
-        }
+        if self.body { return try copies.readBody(of: latest) { try Output.bytes($0) } }
         let now = wallClockMicroseconds()
         for (index, object) in objects.enumerated() {
             var object = object
-            object.sha256 = Self.digest(of: object, in: disk)
+            object.sha256 = Self.digest(of: object, in: copies)
             if self.json {
                 try Output.line(try JSONLine.of(object))
                 continue
@@ -43,10 +42,11 @@ struct CacheShow: AsyncParsableCommand {
     }
 
     /// In hexadecimal; nil where the body is damaged or was removed meanwhile.
-    private static func digest(of object: CacheObject, in disk: any CacheReading) -> String? {
+    private static func digest(of object: CacheObject, in copies: CacheCopies) -> String? {
+        if object.partial != nil { return nil }
         var hash = SHA256()
         do {
-            try disk.readBody(of: object) { hash.update(data: $0) }
+            try copies.readBody(of: object) { hash.update(data: $0) }
         } catch {
             return nil
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import LarderConfig
 import LarderControl
+import LarderDisk
 
 /// The verb `larder cache stats`.
 struct CacheStats: AsyncParsableCommand {
@@ -19,6 +20,10 @@ struct CacheStats: AsyncParsableCommand {
             session: view.session.name.text, kind: view.session.kind.rawValue,
             directory: view.loaded.cacheDirectory(of: view.session), running: nil,
             disk: try view.disk?.figures())
+        if let directory = report.directory {
+            report.setAside = SetAsideFile.all(in: directory)
+            report.durability = CacheStatsReport.diskDurability
+        }
         // A running proxy that has no listener for this session knows nothing of it.
         do {
             _ = try view.ask(.statistics(session: report.session)) { reply in
@@ -27,6 +32,7 @@ struct CacheStats: AsyncParsableCommand {
             }
         } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
         if self.json { return try Output.line(try JSONLine.of(report)) }
-        for line in CacheStatsText.lines(report) { try Output.line(line) }
+        let now = wallClockMicroseconds()
+        for line in CacheStatsText.lines(report, nowMicroseconds: now) { try Output.line(line) }
     }
 }

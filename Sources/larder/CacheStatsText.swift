@@ -1,4 +1,5 @@
 import LarderControl
+import LarderDisk
 
 /// What is known of a session's cache, from the running proxy and from the file.
 struct CacheStatsReport: Encodable {
@@ -9,14 +10,25 @@ struct CacheStatsReport: Encodable {
     var running: SessionStatistics?
     /// nil: there is no disk tier, or nothing in it yet.
     var disk: CacheFigures?
+    /// Files that could not be used and were kept for a look.
+    var setAside: [SetAsideFile] = []
+    /// What a stored response survives, in a line; nil where there is no disk tier.
+    var durability: String?
+
+    /// Commits bring data to the disk before what names it, and the naming page with the next one.
+    static let diskDurability =
+        "kill -9: all that was committed; power failure: all but the last commit"
 }
 
 /// The page of `larder cache stats`, for people.
 enum CacheStatsText {
-    static func lines(_ report: CacheStatsReport) -> [String] {
-        var facts: [(String, String)] = [("session", "\(report.session) (\(report.kind))")]
+    typealias Fact = (name: String, value: String)
+
+    static func lines(_ report: CacheStatsReport, nowMicroseconds now: Int64) -> [String] {
+        var facts: [Fact] = [("session", "\(report.session) (\(report.kind))")]
         if let directory = report.directory { facts.append(("directory", directory)) }
         if let running = report.running {
+            facts += Self.proxy(running, now)
             facts += Self.requests(running)
             facts += Self.completions(running)
             facts += Self.reasons(running)
@@ -31,15 +43,32 @@ enum CacheStatsText {
         } else if report.directory != nil {
             facts.append(("disk", "nothing stored yet"))
         }
-        let width = facts.map(\.0.count).max() ?? 0
+        facts += Self.failures(report, now)
+        if let durability = report.durability { facts.append(("survives", durability)) }
+        for (index, file) in report.setAside.enumerated() {
+            facts.append((index == 0 ? "set aside" : "", "\(file.name), \(Human.size(file.bytes))"))
+        }
+        let width = facts.map(\.name.count).max() ?? 0
         return facts.map { name, value in
-            "\(name)\(String(repeating: " ", count: width - name.count + 2))\(value)"
+            Printable.text(
+                "\(name)\(String(repeating: " ", count: width - name.count + 2))\(value)")
         }
     }
 
-    private static func requests(_ running: SessionStatistics) -> [(String, String)] {
-        let reused = running.hits &+ running.validated
+    private static func proxy(_ running: SessionStatistics, _ now: Int64) -> [Fact] {
+        guard let pid = running.pid, let started = running.startedMicroseconds else { return [] }
+        let up = now.subtractingReportingOverflow(started)
+        let time = Human.time(milliseconds: up.overflow ? 0 : up.partialValue / 1000)
         return [
+            ("proxy", "process \(pid), for \(time), since \(Human.date(microseconds: started))")
+        ]
+    }
+
+    private static func requests(_ running: SessionStatistics) -> [Fact] {
+        let reused = running.hits &+ running.validated
+        let fromMemory = min(running.memory.hits, reused)
+        let fromDisk = reused - fromMemory
+        var facts = [
             (
                 "requests",
                 "\(Human.count(running.requests)), hit ratio "
@@ -49,16 +78,36 @@ enum CacheStatsText {
                     + "\(Human.count(running.failures)) failed)"
             ),
             (
+                "answered",
+                [
+                    ("from memory", fromMemory), ("from disk", fromDisk),
+                    ("by origins", running.misses),
+                ]
+                .map { name, count in
+                    "\(name) \(Human.count(count)) (\(Human.share(count, of: running.requests)))"
+                }.joined(separator: ", ")
+            ),
+            (
                 "served",
                 "\(Human.size(running.bytesServed)), from the cache "
                     + "\(Human.size(running.bytesFromCache)) "
                     + "(\(Human.share(running.bytesFromCache, of: running.bytesServed)))"
             ),
         ]
+        if let stored = running.stored, let refused = running.storesRefused {
+            let slow = Human.count(running.storesTooSlow ?? 0)
+            facts.append(
+                (
+                    "stored",
+                    "\(Human.count(stored, "response")), \(Human.count(refused)) refused, for "
+                        + "\(slow) of which the disk was too slow"
+                ))
+        }
+        return facts
     }
 
     /// What was asked for beside or after the clients' own requests; nothing where none was.
-    private static func completions(_ running: SessionStatistics) -> [(String, String)] {
+    private static func completions(_ running: SessionStatistics) -> [Fact] {
         let counted: [(UInt64?, String)] = [
             (running.gapFetches, "gaps filled"), (running.bodiesResumed, "bodies resumed"),
             (running.partsKept, "parts kept"),
@@ -70,7 +119,7 @@ enum CacheStatsText {
     }
 
     /// How often each rule decided, the most frequent one first.
-    private static func reasons(_ running: SessionStatistics) -> [(String, String)] {
+    private static func reasons(_ running: SessionStatistics) -> [Fact] {
         let sorted = (running.reasons ?? [:]).sorted {
             $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value
         }
@@ -79,29 +128,55 @@ enum CacheStatsText {
         }
     }
 
-    private static func tier(
-        _ name: String, _ tier: SessionStatistics.Tier
-    ) -> [(String, String)] {
+    private static func tier(_ name: String, _ tier: SessionStatistics.Tier) -> [Fact] {
         [
             (
                 name,
                 "\(Human.count(tier.objects, "object")), \(Human.size(tier.bytes)) of "
-                    + "\(Human.size(tier.capacity)), \(Human.count(tier.evictions)) evicted"
+                    + "\(Human.size(tier.capacity)), \(Human.count(tier.evictions)) evicted, "
+                    + "\(Human.count(tier.hits, "hit"))"
             )
         ]
     }
 
-    private static func disk(_ disk: CacheFigures) -> [(String, String)] {
+    private static func disk(_ disk: CacheFigures) -> [Fact] {
         var facts = [
             (
                 "disk",
-                "\(Human.count(disk.objects, "object")), bodies \(Human.size(disk.bodyBytes)), in use "
-                    + "\(Human.size(disk.usedBytes)) of \(Human.size(disk.capacityBytes)), file "
-                    + "\(Human.size(disk.fileBytes)), \(Human.count(disk.evictions)) evicted"
+                "\(Human.count(disk.objects, "object")), bodies \(Human.size(disk.bodyBytes)), "
+                    + "\(Human.count(disk.evictions)) evicted, \(Human.count(disk.hits, "hit"))"
             ),
-            ("disk hits", Human.count(disk.hits)),
+            (
+                "file",
+                "\(Human.size(disk.fileBytes)), never more than \(Human.size(disk.capacityBytes)): "
+                    + "in use \(Human.size(disk.usedBytes)), free \(Human.size(disk.freeBytes))"
+            ),
         ]
+        if disk.pending > 0 || disk.garbage > 0 {
+            facts.append(
+                (
+                    "under way",
+                    "\(Human.count(disk.pending)) being written, \(Human.count(disk.garbage)) "
+                        + "being deleted"
+                ))
+        }
+        facts.append(("writer", disk.writer.map { "process \($0)" } ?? "none"))
         if disk.damaged > 0 { facts.append(("damaged", "\(Human.count(disk.damaged)) dropped")) }
+        return facts
+    }
+
+    private static func failures(_ report: CacheStatsReport, _ now: Int64) -> [Fact] {
+        let count = max(report.disk?.failures ?? 0, report.running?.storeFailures ?? 0)
+        var facts: [Fact] = []
+        if count > 0 { facts.append(("failures", "\(Human.count(count)) of the disk")) }
+        if let trouble = report.running?.trouble {
+            facts.append(
+                (
+                    "last",
+                    "\(Human.date(microseconds: trouble.microseconds)), \(trouble.cause); "
+                        + (trouble.isOver ? "stored again since" : "nothing is stored for now")
+                ))
+        }
         return facts
     }
 }

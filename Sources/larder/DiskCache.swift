@@ -65,8 +65,8 @@ final class DiskCache: CacheReading {
         _ object: InspectedObject, at now: Timestamp, _ invalidation: ([UInt8]) -> Timestamp?
     ) -> CacheRow {
         let freshness = self.freshness(of: object.head, object.key, at: now)
-        let (partition, method, _) = object.key.parts
-        let url = object.key.url(of: object.head)
+        let (partition, method, uri) = object.key.parts
+        let url = object.head.pathAndQuery == nil ? uri : object.key.url(of: object.head)
         let isInvalidated =
             object.head.isInvalidated
             || CacheGroups.isInvalidated(object.head) { group in
@@ -113,7 +113,9 @@ final class DiskCache: CacheReading {
                 fileBytes: figures.fileBytes, capacityBytes: self.session.cache.disk.bytes,
                 hits: figures.hits, evictions: figures.evictions, damaged: figures.damaged,
                 failures: figures.failures, pending: figures.pending, garbage: figures.garbage,
-                writer: figures.writer)
+                writer: figures.writer,
+                freeBytes: figures.fileBytes > figures.usedBytes
+                    ? figures.fileBytes - figures.usedBytes : 0)
         }
     }
 

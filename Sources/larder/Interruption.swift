@@ -50,7 +50,16 @@ enum Interruption {
             var bytes: UInt32 = 0x4B5B_1B0D
             _ = unsafe write(STDERR_FILENO, &bytes, 4)
         }
+        Self.unblock(number)
         raise(number)
+    }
+
+    /// Lets a signal come to this thread: those that libdispatch makes take none.
+    static func unblock(_ number: CInt) {
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, number)
+        unsafe pthread_sigmask(CInt(SIG_UNBLOCK), &signals, nil)
     }
 
     /// Runs `body`, which a signal must not end, and lets one that came meanwhile do so afterwards.

@@ -49,8 +49,9 @@ enum Main {
         // Help and the version are asked for by throwing, too; an ExitCode has nothing to say.
         guard code != .success, !(error is ExitCode) else { Larder.exit(withError: error) }
         Output.failure(
-            CommandFailure(
-                .usage, Larder.message(for: error), remedy: "see \"larder help\""))
+            NearestVerb.failure(of: Array(CommandLine.arguments.dropFirst()))
+                ?? CommandFailure(
+                    .usage, Larder.message(for: error), remedy: "see \"larder help\""))
         exit(ExitStatus.usage.rawValue)
     }
 }

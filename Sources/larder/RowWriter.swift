@@ -10,10 +10,10 @@ struct RowWriter {
     private let isTerminal: Bool
     private var text: CacheListText
     private var isBegun = false
-    /// When the first row came that is not written yet.
+    /// When the first row came that may not be written yet.
     private var waitsSince: ContinuousClock.Instant?
 
-    /// Rows wait for others to be aligned with, but not for longer.
+    /// Rows wait for others, to be aligned with or to be written together, but not for longer.
     private static let patience = Duration.milliseconds(500)
 
     /// - Parameter width: of the terminal; nil where standard output is none.
@@ -25,6 +25,7 @@ struct RowWriter {
 
     /// - Parameter prepare: called before anything is written to a terminal.
     mutating func write(_ row: CacheRow, after prepare: () -> Void) throws {
+        if self.waitsSince == nil { self.waitsSince = .now }
         switch self.form {
         case .json:
             if self.isTerminal { prepare() }
@@ -35,22 +36,20 @@ struct RowWriter {
         case .columns:
             if !self.isTerminal, !self.isBegun { try Output.line(CacheListText.header) }
             self.isBegun = true
-            let lines = self.text.add(row)
-            if lines.isEmpty {
-                if self.waitsSince == nil { self.waitsSince = .now }
-            } else {
-                try self.write(lines, after: prepare)
-            }
+            try self.write(self.text.add(row), after: prepare)
         }
     }
 
-    /// Whether rows have waited for too long to be aligned with others.
+    /// Whether rows have waited for too long for others.
     func isWaiting(at now: ContinuousClock.Instant) -> Bool {
         self.waitsSince.map { now - $0 >= Self.patience } ?? false
     }
 
+    /// Writes those that wait.
     mutating func settle(after prepare: () -> Void) throws {
         try self.write(self.text.settle(), after: prepare)
+        try Output.flush()
+        self.waitsSince = nil
     }
 
     mutating func finish() throws {
@@ -58,7 +57,6 @@ struct RowWriter {
     }
 
     private mutating func write(_ lines: [String], after prepare: () -> Void) throws {
-        self.waitsSince = nil
         guard !lines.isEmpty else { return }
         if self.isTerminal { prepare() }
         for line in lines { try Output.line(line) }

@@ -1,4 +1,5 @@
 import LarderControl
+import LarderDisk
 import Testing
 
 @testable import larder
@@ -109,44 +110,86 @@ struct CacheTextTests {
             ])
     }
 
-    @Test("stats, with a proxy and without")
+    private static let figures = CacheFigures(
+        objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384, capacityBytes: 10 << 30,
+        hits: 9, evictions: 1, damaged: 0, freeBytes: 8192)
+
+    @Test("stats, without a proxy")
     func stats() {
-        let figures = CacheFigures(
-            objects: 2, bodyBytes: 2048, usedBytes: 8192, fileBytes: 16_384,
-            capacityBytes: 10 << 30,
-            hits: 9, evictions: 1, damaged: 0)
         var report = CacheStatsReport(
-            session: "default", kind: "default", directory: "/c", running: nil, disk: figures)
+            session: "default", kind: "default", directory: "/c", running: nil, disk: Self.figures)
         #expect(
-            CacheStatsText.lines(report) == [
+            CacheStatsText.lines(report, nowMicroseconds: 0) == [
                 "session    default (default)", "directory  /c", "proxy      not running",
-                "disk       2 objects, bodies 2 KiB, in use 8 KiB of 10 GiB, file 16 KiB, 1 evicted",
-                "disk hits  9",
+                "disk       2 objects, bodies 2 KiB, 1 evicted, 9 hits",
+                "file       16 KiB, never more than 10 GiB: in use 8 KiB, free 8 KiB",
+                "writer     none",
             ])
-        var running = SessionStatistics(session: "default", kind: "default")
+        report.disk?.writer = 7
+        report.disk?.damaged = 3
+        report.disk?.failures = 1000
+        report.disk?.garbage = 2
+        report.durability = CacheStatsReport.diskDurability
+        report.setAside = [
+            .init(name: "cache.mdb.damaged-1\n", bytes: 1024),
+            .init(name: "cache.mdb.damaged-2", bytes: 1),
+        ]
+        #expect(
+            CacheStatsText.lines(report, nowMicroseconds: 0).suffix(7) == [
+                "under way  0 being written, 2 being deleted", "writer     process 7",
+                "damaged    3 dropped", "failures   1,000 of the disk",
+                "survives   kill -9: all that was committed; power failure: all but the last commit",
+                "set aside  cache.mdb.damaged-1\\u{a}, 1 KiB",
+                "           cache.mdb.damaged-2, 1 B",
+            ])
+    }
+
+    @Test("stats, with a proxy")
+    func running() {
+        var running = SessionStatistics(
+            session: "default", kind: "default", memory: .init(hits: 2))
         running.requests = 4
         running.hits = 2
         running.validated = 1
         running.misses = 1
         running.bytesServed = 4096
         running.bytesFromCache = 1024
-        report.running = running
-        report.disk = nil
+        var report = CacheStatsReport(
+            session: "default", kind: "default", directory: "/c", running: running, disk: nil)
         #expect(
-            CacheStatsText.lines(report) == [
+            CacheStatsText.lines(report, nowMicroseconds: 0) == [
                 "session    default (default)", "directory  /c",
                 "requests   4, hit ratio 75.0% (2 hits, 1 validated, 1 misses, 0 failed)",
+                "answered   from memory 2 (50.0%), from disk 1 (25.0%), by origins 1 (25.0%)",
                 "served     4 KiB, from the cache 1 KiB (25.0%)",
-                "memory     0 objects, 0 B of 0 B, 0 evicted", "disk       nothing stored yet",
+                "memory     0 objects, 0 B of 0 B, 0 evicted, 2 hits",
+                "disk       nothing stored yet",
             ])
         running.gapFetches = 5
         running.bodiesResumed = 2
         running.partsKept = 3
         running.backgroundFetches = 1
+        running.pid = 8
+        running.startedMicroseconds = 951_782_400_000_000
+        running.stored = 1
+        running.storesRefused = 3
+        running.storesTooSlow = 2
+        running.storeFailures = 4
+        running.trouble = DiskTrouble(
+            cause: "/c/cache.mdb: no space left", microseconds: 951_782_401_000_000, isOver: false)
         report.running = running
+        let lines = CacheStatsText.lines(report, nowMicroseconds: 951_782_490_000_000)
+        for line in [
+            "proxy      process 8, for 90 s, since 2000-02-29 00:00:00 UTC",
+            "fetches    5 gaps filled, 2 bodies resumed, 3 parts kept, 1 background validations",
+            "stored     1 response, 3 refused, for 2 of which the disk was too slow",
+            "failures   4 of the disk",
+            "last       2000-02-29 00:00:01 UTC, /c/cache.mdb: no space left; nothing is stored for "
+                + "now",
+        ] { #expect(lines.contains(line), "\(line)") }
+        report.running?.trouble?.isOver = true
         #expect(
-            CacheStatsText.lines(report).contains(
-                "fetches    5 gaps filled, 2 bodies resumed, 3 parts kept, "
-                    + "1 background validations"))
+            CacheStatsText.lines(report, nowMicroseconds: 0).last?.hasSuffix("; stored again since")
+                == true)
     }
 }

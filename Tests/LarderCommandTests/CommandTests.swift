@@ -62,6 +62,29 @@ struct CommandTests {
                 == "4 requests: 2 hits, 1 missed, 1 tunnel opened; 1 KiB of 4 KiB saved")
     }
 
+    @Test(
+        "A misspelt verb is told the nearest one, wherever it stands",
+        arguments: [
+            (
+                ["cache", "lsit"],
+                "larder: \"larder cache\" has no verb \"lsit\"; did you mean \"larder cache list\"?"
+            ),
+            (["srve"], "larder: \"larder\" has no verb \"srve\"; did you mean \"larder serve\"?"),
+            (["cache", "list", "lsit"], nil), (["cache", "--lsit"], nil), ([], nil),
+            (["cache"], nil), (["help"], nil), (["cache", "help"], nil),
+            (["run", "--", "srve"], nil),
+        ] as [([String], String?)])
+    func verb(_ arguments: [String], _ expected: String?) {
+        #expect(NearestVerb.failure(of: arguments)?.lines.first == expected)
+    }
+
+    @Test("A verb that is near to none is told which there are")
+    func strangeVerb() {
+        let failure = NearestVerb.failure(of: ["cache", "frobnicate"])
+        #expect(failure?.status == .usage)
+        #expect(failure?.remedy?.hasPrefix("there are: list, show, ") == true)
+    }
+
     @Test("A misspelt session is told its nearest name")
     func session() throws {
         let option = try SessionOption.parse(["--session", "ephemral"])

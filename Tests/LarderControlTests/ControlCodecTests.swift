@@ -23,15 +23,16 @@ struct ControlCodecTests {
                 release: "1", pid: 7, startedMicroseconds: .max, listeners: ["127.0.0.1:1"],
                 sessions: ["default"], configuration: nil, connections: 2, requests: .max)),
         .statistics(SessionStatistics(session: "a", kind: "default", disk: .init(objects: .max))),
-        .object(
+        .objects([
             MemoryObject(
                 id: .max, url: "http://h/\"\\", status: 200, bytes: 5, ageMilliseconds: 1,
-                freshForMilliseconds: -1, hits: 0, isOnDisk: true)),
-        .object(
+                freshForMilliseconds: -1, hits: 0, isOnDisk: true, lastUsedMicroseconds: .min),
             MemoryObject(
                 id: 1, url: "u", status: 200, bytes: 5, ageMilliseconds: 1,
                 freshForMilliseconds: 1, hits: 0, isOnDisk: false,
-                partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil))),
+                partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil),
+                landingMicroseconds: .max),
+        ]),
         .copies(ResidentCopies(ids: [1, .max], hits: [0, .max])),
         .piece(BodyPiece([0, 10, 255])), .piece(BodyPiece([])),
         .resident(

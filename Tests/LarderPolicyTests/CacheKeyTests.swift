@@ -32,4 +32,16 @@ struct CacheKeyTests {
             partition: "p")
         #expect(key.parts == ("p", "GET", "https://a.example:8443/~?q"))
     }
+
+    @Test(
+        "shows no ftp user, and takes no other at-sign for one",
+        arguments: [
+            ("ftp://user:secret@h/a@b", "ftp://h/a@b"), ("ftp://h/a@b", "ftp://h/a@b"),
+            ("http://h/?a=://x@y", "http://h/?a=://x@y"), ("ftp://u@h", "ftp://h"),
+            ("nothing", "nothing"), ("a:b@c", "a:b@c"), ("", ""), ("://@", "://"),
+        ])
+    func userInfo(_ uri: String, _ shown: String) {
+        #expect(CacheKey(bytes: Array("p GET \(uri)".utf8)).parts == ("p", "GET", shown))
+        #expect(CacheKey(bytes: Array("no spaces".utf8)).parts == ("", "", "no spaces"))
+    }
 }

@@ -91,6 +91,70 @@ struct CacheCommandTests {
         }
     }
 
+    @Test("list is narrowed, ordered and cut short, in each of its forms")
+    func order() async throws {
+        try await self.play { home, origin, _ in
+            func paths(_ arguments: String...) async throws -> [String] {
+                let all = ["cache", "list", "--json"] + arguments
+                let output = try await home.start(all + ["--config", home.configuration]).ended()
+                #expect(output.status == 0, "\(output.errText)")
+                return try self.decode(Row.self, output).map {
+                    String($0.url.dropFirst(origin.url("").count))
+                }
+            }
+            // Bodies of 14, 12 and 12 bytes; what is alike comes by URL.
+            #expect(try await paths("--sort", "size") == ["/three", "/one", "/two"])
+            #expect(try await paths("--sort", "size", "--reverse") == ["/two", "/one", "/three"])
+            #expect(try await paths("--sort", "url", "--limit", "2") == ["/one", "/three"])
+            #expect(try await paths("--limit", "2").count == 2)
+            #expect(try await paths("--limit", "0").isEmpty)
+            #expect(try await paths("--url", "*/t*", "--sort", "url") == ["/three", "/two"])
+            #expect(try await paths("--larger-than", "12") == ["/three"])
+            #expect(try await paths("--smaller-than", "12").isEmpty)
+            #expect(try await paths("--host", "127.0.0.1").count == 3)
+            #expect(try await paths("--host", "*.0.0.1").count == 3)
+            #expect(try await paths("--host", "elsewhere.example").isEmpty)
+            #expect(try await paths("--stale").isEmpty)
+            #expect(try await paths("--fresh", "--status", "2xx", "--method", "get").count == 3)
+            #expect(try await paths("--tier", "memory").isEmpty)
+            #expect(try await paths("--tier", "disk").count == 3)
+            let urls = try await home.cache("list", "-0", "--sort", "url")
+            #expect(
+                urls.outText == ["/one", "/three", "/two"].map { origin.url($0) + "\0" }.joined())
+            let wrong = try await home.cache("list", "--sort", "colour")
+            #expect(wrong.status == 64)
+            let verb = try await home.cache("lsit")
+            #expect(verb.status == 64)
+            #expect(verb.errText.hasSuffix("did you mean \"larder cache list\"?\n"))
+        }
+    }
+
+    @Test("What lies in both tiers is one row, and shown once")
+    func bothTiers() async throws {
+        try await Scene.play {
+            response(body: $0.target)
+        } _: { scene in
+            _ = try await scene.get("/a")
+            try await scene.stored("/a")
+            var tiers: [String] = []
+            // The disk has it a moment later.
+            for _ in 0..<100 where tiers != ["memory+disk"] {
+                let rows = try self.decode(Row.self, try await scene.home.cache("list", "--json"))
+                tiers = rows.map(\.tier)
+                #expect(tiers.count == 1)
+            }
+            #expect(tiers == ["memory+disk"])
+            for tier in ["memory", "disk"] {
+                let rows = try self.decode(
+                    Row.self, try await scene.home.cache("list", "--json", "--tier", tier))
+                #expect(rows.map(\.tier) == ["memory+disk"])
+            }
+            let shown = try await scene.home.cache("show", scene.origin.url("/a"))
+            #expect(shown.outText.components(separatedBy: "HTTP 200 OK").count == 2)
+            #expect(shown.outText.contains("memory+disk, "))
+        }
+    }
+
     @Test("show tells the key, the variant, the stored head, the freshness and the body's digest")
     func show() async throws {
         try await self.play { home, origin, _ in
@@ -192,6 +256,15 @@ struct CacheCommandTests {
             let rows = try self.decode(Row.self, try await scene.home.cache("list", "--json"))
             #expect(rows.map(\.url) == [scene.origin.url("/a")])
             #expect(rows.map(\.tier) == ["memory"])
+            let url = scene.origin.url("/a")
+            let shown = try self.decode(
+                Shown.self, try await scene.home.cache("show", url, "--json"))
+            #expect(shown.map(\.url) == [url])
+            #expect(shown.first?.bodyBytes == 2)
+            // printf '/a' | sha256sum
+            #expect(shown.first?.sha256?.hasPrefix("6a50dc85") == true)
+            let body = try await scene.home.cache("show", url, "--body")
+            #expect(body.outText == "/a")
             let purged = try await scene.home.cache("purge", scene.origin.url("/a"))
             #expect(purged.outText == "1\n")
             let after = try await scene.get("/a", "Cache-Control: only-if-cached")
