@@ -20,14 +20,6 @@ extension DiskStore {
     }
 }
 
-/// Says to other tasks that it is time.
-private final class Flag: Sendable {
-    private let value = Atomic(false)
-
-    var isSet: Bool { self.value.load(ordering: .acquiring) }
-    func set() { self.value.store(true, ordering: .releasing) }
-}
-
 @Suite("Compaction", .timeLimit(.minutes(2)))
 struct CompactionTests {
     private let directory: TemporaryDirectory

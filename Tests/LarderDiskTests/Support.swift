@@ -227,3 +227,11 @@ extension DiskStore {
         await withCheckedContinuation { continuation in self.close { continuation.resume() } }
     }
 }
+
+/// Says to other tasks that it is time.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { self.value.load(ordering: .acquiring) }
+    func set() { self.value.store(true, ordering: .releasing) }
+}
