@@ -22,7 +22,10 @@ struct OpenedCache {
     /// LMDB's pages are the operating system's; the file's own size of page is what counts.
     private static let usualPageSize: UInt64 = 4096
 
-    /// So many processes in a row that ended soon after opening a file are no chance.
+    /// After so many processes in a row that ended soon after opening a file, all of its trees are
+    /// looked at; the usual opening does not depend on what the file holds.
+    private static let suspicion = 3
+    /// So many are no chance, whatever the look at it found.
     private static let earlyEndLimit = 8
 
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
@@ -67,10 +70,12 @@ struct OpenedCache {
         _ files: DiskFiles, _ earlyEnds: Int
     ) throws(LMDBError) -> String? {
         if case .unsound(let reason) = try FileHeader.check(path: files.data) { return reason }
-        if earlyEnds >= Self.earlyEndLimit, files.dataSize ?? 0 > 0 {
+        guard earlyEnds >= Self.suspicion, files.dataSize ?? 0 > 0 else { return nil }
+        if earlyEnds >= Self.earlyEndLimit {
             return "\(earlyEnds) processes in a row ended soon after opening it"
         }
-        return nil
+        let found = try FileStructure.check(path: files.data).newest
+        return found.isSound ? nil : "\(found.problemCount) of its pages are damaged"
     }
 
     /// Opens the file once more that the store had open before; nil where it is not sound any more,

@@ -118,6 +118,34 @@ struct ExchangeTests {
         await store.closed()
     }
 
+    @Test("is never served from, whatever pages are overwritten under the store", arguments: 1...6)
+    func noise(seed: UInt64) async throws {
+        let store = try self.world.open(self.directory) { $0.bodyWithHead = .kibibytes(1) }
+        for i in 0..<200 as Range<UInt64> {
+            await store.put(cacheKey("\(i)"), pattern(Int(i) * 300, seed: i))
+        }
+        let pages = Int(self.directory.fileSize / 4096)
+        for i in 0..<pages / 4 {
+            let page = 2 + (i &* 7919 &+ Int(seed) &* 31) % (pages - 2)
+            try self.directory.overwrite(
+                pattern(4096, seed: seed &+ UInt64(i)), at: page * 4096)
+        }
+        for i in 0..<200 as Range<UInt64> {
+            for object in await store.find(cacheKey("\(i)")) {
+                let read = await store.body(object)
+                #expect(read.bytes == Array(pattern(Int(i) * 300, seed: i)[..<read.bytes.count]))
+                if read.failure == nil { #expect(read.bytes.count == Int(i) * 300) }
+            }
+            _ = await store.put(cacheKey("new\(i)"), pattern(500, seed: i))
+        }
+        self.world.now.withLock { $0 = $0 + .seconds(400) }
+        _ = await store.put(cacheKey("last"), [1])
+        self.world.now.withLock { $0 = $0 + .seconds(400) }
+        #expect(self.isVisible(await store.put(cacheKey("last"), [1])))
+        #expect(await store.find(cacheKey("last")).count >= 1)
+        await store.closed()
+    }
+
     @Test("found by a reader alone is replaced without anything being stored")
     func foundByReader() async throws {
         let store = try self.world.open(self.directory)
@@ -356,6 +384,29 @@ struct EarlyEndTests {
         await store.closed()
     }
 
+    @Test("is looked at whole after three, and set aside where a page deep in it is ruined")
+    func ruinedDeep() async throws {
+        var store = try self.world.open(self.directory)
+        for i in 0..<300 { await store.put(cacheKey("\(i)"), [UInt8(i % 256)]) }
+        await store.closed()
+        // Every leaf but the roots, which each start looks at.
+        let data = try Data(contentsOf: URL(fileURLWithPath: self.directory.data))
+        let root = try self.directory.rootPage()
+        for page in 2..<data.count / 4096 where page != root {
+            let flags = data[page * 4096 + 10]
+            let isFreeRoot = [80, 4096 + 80].contains { Int(data[$0]) == page }
+            if flags == 2, !isFreeRoot {
+                try self.directory.overwrite(pattern(4080), at: page * 4096 + 16)
+            }
+        }
+        try self.note("4711\nopened 3\n")
+        store = try self.world.open(self.directory)
+        #expect(self.directory.aside.count == 1)
+        await store.put(cacheKey("new"), [1])
+        #expect(await store.find(cacheKey("new")).count == 1)
+        await store.closed()
+    }
+
     @Test(
         "is counted by the text of the lock alone",
         arguments: [
@@ -372,7 +423,6 @@ struct EarlyEndTests {
         let pid = getpid()
         try self.note("4711\nopened 5\n")
         let store = try self.world.open(self.directory)
-        await store.flushed()
         #expect(self.directory.writerLockText == "\(pid)\nopened 6\n")
         await store.put(cacheKey("a"), [1])
         await store.flushed()
