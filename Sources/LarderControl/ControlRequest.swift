@@ -18,6 +18,8 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case listMissing(session: String, clears: Bool)
     /// Removes stored responses from both tiers: `.purged`.
     case purge(session: String?, PurgeSelection)
+    /// Writes a session's cache file anew without holes: `.progress` in bytes, then `.compacted`.
+    case compact(session: String)
     /// Reads the configuration again: `.reloaded`.
     case reload
     /// Takes out of the disk tier what a verification has found in it, where it is still so:
@@ -53,6 +55,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     /// How many requests for further URLs are not listed, because the list was full.
     case unlistedMissing(UInt64)
     case purged(PurgeOutcome)
+    case compacted(CompactionOutcome)
     case reloaded(ReloadOutcome)
     case explanation(ExplanationRecord)
     /// What of it was taken out.
@@ -66,7 +69,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
         switch self {
         case .end, .failed: true
         case .status, .statistics, .objects, .copies, .resident, .piece, .exchange, .missing,
-            .unlistedMissing, .purged, .reloaded, .explanation, .mended, .progress:
+            .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended, .progress:
             false
         }
     }

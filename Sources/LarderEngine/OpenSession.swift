@@ -69,6 +69,20 @@ package final class OpenSession: Sendable {
         }
     }
 
+    /// Writes the disk tier's file anew without holes; nil where there is no disk tier.
+    ///
+    /// Throws `StoreError`. The exchanges go on meanwhile.
+    ///
+    /// - Parameter progress: bytes copied, and of how many at most; must not block.
+    package func compact(
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws -> CompactionReport? {
+        guard let disk = self.disk else { return nil }
+        return try await withCheckedContinuation { continuation in
+            disk.compact(progress: progress) { continuation.resume(returning: $0) }
+        }.get()
+    }
+
     package func transferStatistics() -> TransferStatistics {
         self.upstream.statistics()
     }

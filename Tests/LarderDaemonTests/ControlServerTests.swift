@@ -18,8 +18,8 @@ private struct ScriptedResponder: ControlResponder {
         case .purge:
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
-        case .status, .statistics, .showMemory, .readMemory, .listExchanges, .listMissing, .mend,
-            .explain:
+        case .status, .statistics, .showMemory, .readMemory, .listExchanges, .listMissing,
+            .compact, .mend, .explain:
             return
         }
     }

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderLMDB
 import LarderPolicy
 import LarderStore
 import NIOCore
@@ -395,5 +396,42 @@ struct DiskSinkTests {
         #expect(again.statistics().disk?.objects == 20)
         #expect(await again.find(cacheKey("7")).count == 1)
         await again.closed()
+    }
+
+    @Test("commits again and again while commands never stop coming")
+    func flood() async throws {
+        let store = try self.world.open(self.directory)
+        guard case .visible(let id) = await store.put(cacheKey("flooded"), [1]) else {
+            Issue.record("not stored")
+            return
+        }
+        let isOver = Flag()
+        let flood = Task {
+            while !isOver.isSet {
+                for _ in 0..<100 {
+                    store.update(id, of: cacheKey("flooded"), head: storedHead("b"))
+                }
+                await Task.yield()
+            }
+        }
+        let environment = store.core.environment
+        var last = try environment.information().lastTransaction
+        for i in 0..<5 {
+            // A trickle: bytes of a response that is far from its end.
+            let observer = Observer()
+            let sink = try #require(
+                store.store(
+                    storedHead(), for: cacheKey("trickle\(i)"), length: nil, replacing: [],
+                    observer: observer))
+            sink.write(ByteBuffer(bytes: pattern(70_000)))
+            await observer.wrote(65_000)
+            let now = try environment.information().lastTransaction
+            #expect(now > last)
+            last = now
+            #expect(observer.ends == 0)
+        }
+        isOver.set()
+        await flood.value
+        await store.closed()
     }
 }

@@ -40,6 +40,8 @@ final class TemporaryDirectory: Sendable {
 final class World: Sendable {
     let events = Mutex<[DiskEvent]>([])
     let now = Mutex(Timestamp(seconds: 1_700_000_000))
+    /// Kept for as long as a store has them open: one that is deleted is made anew.
+    private let directories = Mutex<[TemporaryDirectory]>([])
 
     func open(
         _ directory: TemporaryDirectory, capacity: ByteCount = .mebibytes(64),
@@ -47,6 +49,7 @@ final class World: Sendable {
     ) throws(StoreError) -> DiskStore {
         var configuration = DiskConfiguration(directory: directory.path, capacity: capacity)
         change(&configuration)
+        self.directories.withLock { $0.append(directory) }
         return try DiskStore.open(
             configuration, clock: { self.now.withLock { $0 } },
             report: { event in self.events.withLock { $0.append(event) } })
@@ -226,4 +229,12 @@ extension DiskStore {
     func closed() async {
         await withCheckedContinuation { continuation in self.close { continuation.resume() } }
     }
+}
+
+/// Says to other tasks that it is time.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { self.value.load(ordering: .acquiring) }
+    func set() { self.value.store(true, ordering: .releasing) }
 }
