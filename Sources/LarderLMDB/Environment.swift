@@ -19,6 +19,8 @@ import Synchronization
         /// Read transactions that were reset and can be renewed.
         var idle = IdleTransactions()
         var databases: [String: Database] = [:]
+        /// Whether the disk may lack the meta page of the last commit for good.
+        var isAdrift = true
     }
 
     /// Handles of reset read transactions; only ever touched by the one that took them out.
@@ -238,6 +240,13 @@ import Synchronization
         guard let handle = unsafe created else {
             throw LMDBError(.other, operation: "mdb_txn_begin")
         }
+        do throws(LMDBError) {
+            // No one else writes while the transaction lasts.
+            try self.settle()
+        } catch {
+            unsafe mdb_txn_abort(handle)
+            throw error
+        }
         let result: R
         do throws(LMDBError) {
             result = try body(unsafe WriteTransaction(handle: handle))
@@ -246,8 +255,23 @@ import Synchronization
             throw error
         }
         // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
+        try self.noting(unsafe mdb_txn_commit(handle), "mdb_txn_commit")
         return result
+    }
+
+    /// Throws where a call failed that writes; what it left on the disk is not known then.
+    func noting(_ code: Int32, _ operation: StaticString) throws(LMDBError) {
+        if code != MDB_SUCCESS { self.usage.withLock { $0.isAdrift = true } }
+        try LMDBError.check(code, operation)
+    }
+
+    /// Makes sure that the last commit is on the disk where a failure has left that open.
+    private func settle() throws(LMDBError) {
+        guard self.options.durability == .dataOnly, self.usage.withLock({ $0.isAdrift }) else {
+            return
+        }
+        try self.anchor()
+        self.usage.withLock { $0.isAdrift = false }
     }
 
     // MARK: Databases
