@@ -151,7 +151,8 @@ let package = Package(
         .executableTarget(
             name: "LarderStress",
             dependencies: [
-                "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore, arguments,
+                "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore,
+                arguments,
             ],
             path: "Tests/LarderStress", swiftSettings: house),
         tests(

@@ -6,7 +6,7 @@ import Glibc
 /// Used by one thread.
 final class Child {
     let pid: pid_t
-    private let input: Int32
+    private var input: Int32
     private let output: Int32
     private var rest: [UInt8] = []
     private var hasEnded = false
@@ -59,7 +59,7 @@ final class Child {
 
     deinit {
         if !self.hasEnded { _ = self.kill() }
-        _ = Glibc.close(self.input)
+        self.endInput()
         _ = Glibc.close(self.output)
     }
 
@@ -115,6 +115,12 @@ final class Child {
     func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = unsafe Glibc.write(self.input, bytes, bytes.count)
+    }
+
+    /// Ends its standard input.
+    func endInput() {
+        if self.input >= 0 { _ = Glibc.close(self.input) }
+        self.input = -1
     }
 
     func signal(_ number: Int32) {

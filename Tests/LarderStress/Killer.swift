@@ -6,6 +6,8 @@ import LarderHTTP
 /// judges what each left behind.
 struct Killer {
     var rounds: Int
+    /// Ends after so long, where that is sooner.
+    var length: Duration?
     var seed: UInt64
     /// The longest that a writer lives.
     var life: Duration
@@ -38,7 +40,9 @@ struct Killer {
         var expectations = Expectations()
         var report = Report()
         let judge = StoreJudge(directory: directory, capacity: self.capacity)
+        let end = self.length.map { ContinuousClock.now + $0 }
         for round in 0..<self.rounds {
+            if let end, end <= .now { break }
             let journal = try self.live(in: directory, round: round, &random)
             for line in journal { expectations.hear(line) }
             report.operations += journal.count / 2

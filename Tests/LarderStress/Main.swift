@@ -2,12 +2,16 @@ import ArgumentParser
 import Glibc
 import LarderDisk
 import LarderHTTP
+import LarderLMDB
 
 @main
 struct StressCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Treats a cache as badly as a machine can, and judges every byte that it gives.",
-        subcommands: [Kill.self, Power.self, SoakCommand.self, LoadCommand.self, LookCommand.self])
+        subcommands: [
+            Kill.self, Power.self, SoakCommand.self, LoadCommand.self, LookCommand.self,
+            HoldCommand.self,
+        ])
 }
 
 /// A failure: what must never be was.
@@ -21,18 +25,22 @@ struct Kill: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Kills a writer at random instants, and reads all that it left.")
 
-    @Option(help: "How many writers are killed.") var rounds = 100
+    @Option(help: "How many writers are killed.") var rounds: Int?
+    @Option(help: "For how long, instead.") var seconds: Int?
     @Option(help: "Repeats a run.") var seed: UInt64 = .random(in: 0 ... .max >> 1)
     @Option(help: "The longest that a writer lives, in milliseconds.") var life = 60
     @Flag(help: "In a capacity so small that entries are evicted.") var small = false
 
     func run() async throws {
         let killer = Killer(
-            rounds: self.rounds, seed: self.seed, life: .milliseconds(self.life),
+            rounds: self.rounds ?? (self.seconds == nil ? 100 : .max),
+            length: self.seconds.map { .seconds($0) }, seed: self.seed,
+            life: .milliseconds(self.life),
             capacity: self.small ? .mebibytes(4) : .mebibytes(256), isSmall: self.small)
         do {
             let report = try await killer.run()
             let openings = report.openings.sorted()
+            guard !openings.isEmpty else { throw Wrong("nothing was done") }
             print(
                 "kills \(report.kills), operations \(report.operations), "
                     + "acknowledged entries judged \(report.settled), "
@@ -143,6 +151,25 @@ struct LoadCommand: AsyncParsableCommand {
         } catch {
             throw fail(error)
         }
+    }
+}
+
+struct HoldCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hold", abstract: "Reads from a cache, and stands still in the midst of it.",
+        shouldDisplay: false)
+
+    @Argument var directory: String
+
+    func run() async throws {
+        let environment = try Environment.open(
+            path: self.directory + "/cache.mdb", options: EnvironmentOptions(isReadOnly: true))
+        try environment.read { (_) throws(LMDBError) in
+            sayText("held\n")
+            // Until whoever started it has gone, or ends it.
+            while readLine() != nil {}
+        }
+        environment.close()
     }
 }
 

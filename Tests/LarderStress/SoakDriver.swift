@@ -241,11 +241,11 @@ final class SoakDriver: Sendable {
         ]
         guard let control = try? FaultControl(path: self.proxy.faults) else { return }
         while !self.soak.isOver {
-            self.soak.pause(until: .now + .milliseconds(500 + Int(random.below(1500))))
+            self.soak.pause(until: .now + .milliseconds(300 + Int(random.below(1500))))
             let (operations, error) = kinds[Int(random.below(UInt64(kinds.count)))]
             try? control.set(
-                operations, error: error, every: 1 + UInt32(random.below(2) * random.below(9)))
-            self.soak.pause(until: .now + .milliseconds(100 + Int(random.below(900))))
+                operations, error: error, every: 1 + UInt32(random.below(2) * random.below(4)))
+            self.soak.pause(until: .now + .milliseconds(300 + Int(random.below(1200))))
             try? control.set([])
         }
     }
