@@ -108,6 +108,20 @@ package struct PurgeOutcome: Codable, Sendable, Equatable {
     }
 }
 
+/// What a compaction did.
+package struct CompactionOutcome: Codable, Sendable, Equatable {
+    package var session: String
+    /// Bytes of the file.
+    package var before: UInt64
+    package var after: UInt64
+
+    package init(session: String, before: UInt64, after: UInt64) {
+        self.session = session
+        self.before = before
+        self.after = after
+    }
+}
+
 /// What a reload did.
 package struct ReloadOutcome: Codable, Sendable, Equatable {
     /// Settings that changed but wait for a restart.
@@ -121,7 +135,7 @@ package struct ReloadOutcome: Codable, Sendable, Equatable {
 /// Why a request could not be done.
 package struct ControlFailure: Codable, Sendable, Equatable {
     package enum Code: String, Codable, Sendable {
-        case unknownVersion, malformed, noSuchSession, invalid, failed
+        case unknownVersion, malformed, noSuchSession, invalid, noSpace, failed
     }
 
     package var code: Code

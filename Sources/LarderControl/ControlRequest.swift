@@ -13,6 +13,8 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case listMissing(session: String, clears: Bool)
     /// Removes stored responses from both tiers: `.purged`.
     case purge(session: String?, PurgeSelection)
+    /// Writes a session's cache file anew without holes: `.progress` in bytes, then `.compacted`.
+    case compact(session: String)
     /// Reads the configuration again: `.reloaded`.
     case reload
     /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
@@ -42,6 +44,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     /// How many requests for further URLs are not listed, because the list was full.
     case unlistedMissing(UInt64)
     case purged(PurgeOutcome)
+    case compacted(CompactionOutcome)
     case reloaded(ReloadOutcome)
     case explanation(ExplanationRecord)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
@@ -53,7 +56,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
         switch self {
         case .end, .failed: true
         case .status, .statistics, .object, .exchange, .missing, .unlistedMissing, .purged,
-            .reloaded, .explanation, .progress:
+            .compacted, .reloaded, .explanation, .progress:
             false
         }
     }

@@ -88,10 +88,28 @@ struct ProxyParts {
             log.warning(
                 "cache file set aside, a new one made",
                 metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
-        case .disk(.discarded(let reason)):
+        case .disk(.asideRemoved(let name, let bytes)):
+            log.notice(
+                "older cache file that was set aside removed",
+                metadata: ["session": "\(session)", "name": "\(name)", "bytes": "\(bytes)"])
+        case .disk(.lost(let reason)):
             log.warning(
-                "cache file discarded, a new one made",
+                "cache file lost, a new one made",
                 metadata: ["session": "\(session)", "reason": "\(reason)"])
+        case .disk(.shrunk(let report)):
+            log.notice(
+                "cache file made smaller, as its capacity was",
+                metadata: [
+                    "session": "\(session)", "before": "\(report.before)",
+                    "after": "\(report.after)",
+                ])
+        case .disk(.notShrunk(let error)):
+            log.warning(
+                "cache file stays larger than its capacity for now",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
         case .disk(.damaged(let key, let reason)):
             log.warning(
                 "damaged entry dropped",

@@ -1,6 +1,7 @@
 import Glibc
 import LarderConfig
 import LarderControl
+import LarderDisk
 import LarderEngine
 import LarderHTTP
 import LarderPolicy
@@ -44,6 +45,12 @@ extension RunningProxy: ControlResponder {
                 let removed = try await PurgeFilter(selection).purge(member.session)
                 try await reply(
                     .purged(PurgeOutcome(session: member.settings.name.text, removed: removed)))
+            }
+        case .compact(let name):
+            for member in try self.members(named: name) {
+                if let outcome = try await Self.compact(member, reply) {
+                    try await reply(.compacted(outcome))
+                }
             }
         case .reload:
             do {
@@ -96,6 +103,41 @@ extension RunningProxy: ControlResponder {
             listeners: self.listeners.map { "\($0)" },
             sessions: self.members.map(\.settings.name.text), configuration: self.loaded.file,
             connections: self.proxy.openConnections, requests: self.proxy.statistics().requests)
+    }
+
+    /// Compacts a session's cache file, and tells how it gets on; nil where it has none.
+    ///
+    /// It goes on where nobody listens any more.
+    private static func compact(
+        _ member: Member, _ reply: @Sendable (ControlReply) async throws -> Void
+    ) async throws -> CompactionOutcome? {
+        let (steps, step) = AsyncStream.makeStream(
+            of: UInt64.self, bufferingPolicy: .bufferingNewest(1))
+        async let outcome = Self.compact(member) { done, _ in
+            step.yield(done)
+        } ended: {
+            step.finish()
+        }
+        for await bytes in steps { try await reply(.progress(bytes)) }
+        return try await outcome
+    }
+
+    private static func compact(
+        _ member: Member, progress: @escaping @Sendable (UInt64, UInt64) -> Void,
+        ended: @Sendable () -> Void
+    ) async throws -> CompactionOutcome? {
+        defer { ended() }
+        do {
+            return try await member.open.compact(progress: progress).map {
+                CompactionOutcome(
+                    session: member.settings.name.text, before: $0.before, after: $0.after)
+            }
+        } catch let error as StoreError {
+            throw ControlRefusal(
+                failure: ControlFailure(
+                    error.code == .noSpace ? .noSpace : .failed,
+                    "\(error.path): \(error.cause); \(error.remedy)"))
+        }
     }
 
     private static func statistics(of member: Member) -> SessionStatistics {

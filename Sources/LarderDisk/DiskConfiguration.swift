@@ -65,8 +65,14 @@ package struct DiskConfiguration: Sendable {
 package enum DiskEvent: Sendable, Equatable {
     /// The file could not be used, was renamed to `name`, and a new one was made.
     case setAside(name: String, reason: String)
-    /// The file was removed and a new one was made, because it was larger than the capacity.
-    case discarded(reason: String)
+    /// A file that had been set aside was removed, to keep their number small.
+    case asideRemoved(name: String, bytes: UInt64)
+    /// The file was deleted or replaced while it was in use, and a new one was made.
+    case lost(reason: String)
+    /// The file was larger than the capacity, and has been made smaller.
+    case shrunk(CompactionReport)
+    /// The same could not be done; it is tried again later.
+    case notShrunk(StoreError)
     /// An entry was dropped because what the disk gave back is not what was written.
     case damaged(key: CacheKey?, reason: String)
     /// Nothing is stored until later.

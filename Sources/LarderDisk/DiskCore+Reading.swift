@@ -31,8 +31,9 @@ extension DiskCore {
         let hash = Checksum.key(key.bytes, seed: self.seed)
         var damaged: [(ObjectKey, String)] = []
         let found: [StoredObject]?
+        let environment = self.environment
         do throws(LMDBError) {
-            found = try self.environment.read { (transaction) throws(LMDBError) in
+            found = try environment.read { (transaction) throws(LMDBError) in
                 var records: [(ObjectID, ObjectRecord)] = []
                 try self.schema.forEachVariant(transaction, of: hash) { objectKey, value in
                     do throws(RecordDamage) {
@@ -50,7 +51,7 @@ extension DiskCore {
                 return objects
             }
         } catch {
-            self.failures.add(1, ordering: .relaxed)
+            self.readFailed(error, with: environment)
             found = nil
         }
         for (objectKey, reason) in damaged { self.dropDamaged(objectKey, reason: reason) }
@@ -93,8 +94,9 @@ extension DiskCore {
     ) -> Result<[ByteBuffer], SegmentReadFailure> {
         guard !range.isEmpty else { return .success([]) }
         defer { self.residency.touched(bytes: Int(clamping: range.upperBound - range.lowerBound)) }
+        let environment = self.environment
         do throws(LMDBError) {
-            return try self.environment.read { (transaction) throws(LMDBError) in
+            return try environment.read { (transaction) throws(LMDBError) in
                 var pieces: [ByteBuffer] = []
                 let last = Segment.index(of: range.upperBound - 1)
                 for index in Segment.index(of: range.lowerBound)...last {
@@ -113,7 +115,7 @@ extension DiskCore {
                 return .success(pieces)
             }
         } catch {
-            self.failures.add(1, ordering: .relaxed)
+            self.readFailed(error, with: environment)
             return .failure(.failed(error))
         }
     }

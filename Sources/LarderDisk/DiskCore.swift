@@ -7,7 +7,7 @@ import Synchronization
 /// What store, sinks, readers and the writer share.
 ///
 /// Everything in it is fixed, atomic or behind a lock that is held for a few lines; the file itself
-/// is changed by the writer's thread alone.
+/// is changed, and exchanged for another, by the writer's thread alone.
 final class DiskCore: Sendable {
     private struct Tables {
         /// How many readers each body has: none of its segments is deleted before they are gone.
@@ -27,18 +27,10 @@ final class DiskCore: Sendable {
         var lookups: [@Sendable () -> Void] = []
     }
 
-    private struct Health {
-        var failedUntil: Timestamp?
-        var isReported = false
-    }
-
     let configuration: DiskConfiguration
     let files: DiskFiles
-    let environment: Environment
-    let residency: Residency
-    let schema: Schema
+    /// The same for every file that takes the place of another: keys made before stay good.
     let seed: UInt64
-    let policy: SecondChance
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
@@ -60,9 +52,11 @@ final class DiskCore: Sendable {
     /// `No-Vary-Search`, and every miss asks for such a key: without one it need not wait for a
     /// thread that reads.
     let holdsSearch: Atomic<Bool>
+    let compactions = CompactionQueue()
     private let lastID: Atomic<UInt64>
+    private let current: Mutex<CacheFile>
     private let tables = Mutex(Tables())
-    private let health = Mutex(Health())
+    private let health: Mutex<DiskHealth>
     private let published: Mutex<StoreStatistics>
 
     init(
@@ -72,10 +66,9 @@ final class DiskCore: Sendable {
     ) throws(LMDBError) {
         self.configuration = configuration
         self.files = opened.files
-        self.environment = opened.environment
-        self.residency = Residency(
-            opened.environment, bound: configuration.residentBound.bytes)
-        self.schema = opened.schema
+        self.current = Mutex(
+            CacheFile(opened, residentBound: configuration.residentBound.bytes))
+        self.health = Mutex(DiskHealth(firstPause: configuration.retryInterval))
         self.seed = opened.meta.seed
         self.groups = GroupTable(opened.groups)
         self.hits = Atomic(opened.meta.hits)
@@ -83,13 +76,35 @@ final class DiskCore: Sendable {
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
-        self.policy = SecondChance(capacityPages: opened.capacityPages)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock
         self.clock = clock
         self.report = report
         self.published = Mutex(opened.statistics)
+    }
+
+    // MARK: The file
+
+    /// The file that is in use now.
+    ///
+    /// A step takes it once. One that takes it twice may see two files; their databases have the same
+    /// handles, because they are opened in the same order.
+    var file: CacheFile { self.current.withLock { $0 } }
+
+    var environment: Environment { self.file.environment }
+    var schema: Schema { self.file.schema }
+    var residency: Residency { self.file.residency }
+    var policy: SecondChance { self.file.policy }
+
+    /// Goes on with another file. The writer's thread alone calls it, between two transactions.
+    func exchange(_ file: CacheFile) {
+        // The old one may be closed when it is released: not with the lock held.
+        let old = self.current.withLock { current in
+            defer { current = file }
+            return current
+        }
+        withExtendedLifetime(old) {}
     }
 
     // MARK: Names
@@ -175,12 +190,25 @@ final class DiskCore: Sendable {
     }
 
     /// Runs `lookup` when nothing of `key` is landing any more: false, and not at all, where nothing
-    /// is.
+    /// is, or where that would take too long.
     func waitsForLanding(of key: CacheKey, _ lookup: @escaping @Sendable () -> Void) -> Bool {
-        self.tables.withLock { tables in
+        if self.compactions.isRunning { return false }
+        return self.tables.withLock { tables in
             guard tables.landings[key] != nil else { return false }
             tables.landings[key]?.lookups.append(lookup)
             return true
+        }
+    }
+
+    /// Takes out all lookups that wait for something to land: it will take long.
+    func takeWaitingLookups() -> [@Sendable () -> Void] {
+        self.tables.withLock { tables in
+            var lookups: [@Sendable () -> Void] = []
+            for key in tables.landings.keys {
+                lookups += tables.landings[key]?.lookups ?? []
+                tables.landings[key]?.lookups = []
+            }
+            return lookups
         }
     }
 
@@ -210,6 +238,11 @@ final class DiskCore: Sendable {
         }
     }
 
+    /// Nothing of what was stored is there any more: what was to be hidden is gone.
+    func forgetHidden() {
+        self.tables.withLock { $0.hidden = [] }
+    }
+
     func isHidden(_ id: ObjectID) -> Bool {
         self.tables.withLock { !$0.hidden.isEmpty && $0.hidden.contains(id) }
     }
@@ -218,32 +251,55 @@ final class DiskCore: Sendable {
 
     /// Whether it is worth while to store something now.
     func isHealthy(at now: Timestamp) -> Bool {
-        self.health.withLock { health in health.failedUntil.map { now >= $0 } ?? true }
+        self.health.withLock { $0.isHealthy(at: now) }
     }
 
-    /// The disk failed: nothing is stored for a while, and it is said once.
+    /// The writer failed with the file that is in use.
+    ///
+    /// Where the file itself is to blame, the writer sees to it; else nothing is stored for a while.
     func failed(_ error: LMDBError) {
         self.failures.add(1, ordering: .relaxed)
-        let until = self.clock() + self.configuration.retryInterval
-        let isFirst = self.health.withLock { health in
-            health.failedUntil = until
-            defer { health.isReported = true }
-            return !health.isReported
+        if let trouble = FileTrouble(error) {
+            _ = self.file.note(trouble)
+        } else {
+            self.pause(self.storeError(error))
         }
-        if isFirst { self.report(.failed(StoreError(error, path: self.files.data))) }
+    }
+
+    func storeError(_ error: LMDBError) -> StoreError {
+        StoreError(error, path: self.files.data)
+    }
+
+    /// A reader failed with `environment`; the writer is called where the file itself is to blame.
+    func readFailed(_ error: LMDBError, with environment: Environment) {
+        self.failures.add(1, ordering: .relaxed)
+        let file = self.file
+        guard let trouble = FileTrouble(error), file.environment === environment,
+            file.note(trouble)
+        else { return }
+        self.mailbox.nudge()
+    }
+
+    /// Nothing is stored for a while, which is said once.
+    ///
+    /// - Returns: until when.
+    @discardableResult
+    func pause(_ error: StoreError) -> Timestamp {
+        let now = self.clock()
+        let (isFirst, until) = self.health.withLock { $0.failed(at: now) }
+        if isFirst { self.report(.failed(error)) }
+        return until
     }
 
     /// Something was stored: the disk works again, if that was asked after the pause.
-    ///
-    /// What was on its way already when it failed proves nothing, and would make it say so in turns.
     func worked() {
         let now = self.clock()
-        let hadFailed = self.health.withLock { health in
-            guard let until = health.failedUntil, now >= until else { return false }
-            defer { health = Health() }
-            return health.isReported
-        }
-        if hadFailed { self.report(.recovered) }
+        if self.health.withLock({ $0.worked(at: now) }) { self.report(.recovered) }
+    }
+
+    /// The cause of a failure was removed.
+    func mended() {
+        if self.health.withLock({ $0.mended() }) { self.report(.recovered) }
     }
 
     /// Drops an entry that is not what was written, counts it and says it.
@@ -268,6 +324,11 @@ final class DiskCore: Sendable {
 
     func publish(_ change: (inout StoreStatistics) -> Void) {
         self.published.withLock { change(&$0) }
+    }
+
+    /// Whether the file is larger than the capacity, as far as was published.
+    var isOversized: Bool {
+        self.published.withLock { $0.fileBytes } > self.configuration.capacity.bytes
     }
 
     var statistics: StoreStatistics {

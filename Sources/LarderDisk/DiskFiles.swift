@@ -12,6 +12,12 @@ struct DiskFiles: Sendable, Equatable {
     /// Locked by the process that writes; holds its pid.
     var writerLock: String { self.directory + "/cache.lock" }
 
+    /// A file on its way to become the data file; no part of the cache before it has its name.
+    var next: String { self.data + ".new" }
+    var nextReaderTable: String { self.next + "-lock" }
+
+    /// Files that were set aside and are kept: they must not fill the disk one by one.
+    static let asideLimit = 2
     private static let asideMark = "cache.mdb.damaged-"
 
     /// Makes the directory and its parents, readable by this user alone, where they do not exist.
@@ -31,11 +37,28 @@ struct DiskFiles: Sendable, Equatable {
         }
     }
 
-    /// Renames the data file, so that a new one can be made; returns its new name.
+    // MARK: Setting aside
+
+    /// A file that was set aside.
+    struct Aside: Sendable, Equatable {
+        var name: String
+        var bytes: UInt64
+        /// When, and which of that second's.
+        var second: Int64
+        var number: Int
+    }
+
+    /// Gives the data file another name; returns it. The oldest of such files are removed first.
     ///
-    /// Only the latest such file is kept: they must not fill the disk one by one.
-    func setAside(second: Int64) throws(LMDBError) -> String {
-        self.removeOlderAside()
+    /// The table of readers stays: whoever still reads the file needs it. A new data file needs its
+    /// own.
+    func setAside(
+        second: Int64, _ removed: (Aside) -> Void = { _ in }
+    ) throws(LMDBError) -> String {
+        for aside in self.asides.dropLast(Self.asideLimit - 1)
+        where unsafe unlink(self.directory + "/" + aside.name) == 0 {
+            removed(aside)
+        }
         var name = Self.asideMark + String(second)
         var number = 1
         while unsafe access(self.directory + "/" + name, F_OK) == 0, number < 1000 {
@@ -45,103 +68,97 @@ struct DiskFiles: Sendable, Equatable {
         guard unsafe rename(self.data, self.directory + "/" + name) == 0 else {
             throw LMDBError(returnCode: errno, operation: "rename")
         }
-        // Whoever still reads the old file goes on with the old table; the new file needs its own.
-        _ = unsafe unlink(self.readerTable)
         return name
     }
 
-    private func removeOlderAside() {
-        guard let listing = unsafe opendir(self.directory) else { return }
+    /// The files that were set aside, the oldest first.
+    var asides: [Aside] {
+        guard let listing = unsafe opendir(self.directory) else { return [] }
         defer { _ = unsafe closedir(listing) }
+        var found: [Aside] = []
         while let entry = unsafe readdir(listing) {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
                 unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) {
                     unsafe String(cString: $0)
                 }
             }
-            if name.hasPrefix(Self.asideMark) { _ = unsafe unlink(self.directory + "/" + name) }
+            if let aside = self.aside(name) { found.append(aside) }
         }
+        return found.sorted { ($0.second, $0.number, $0.name) < ($1.second, $1.number, $1.name) }
     }
 
-    /// Removes the data file, which holds nothing that cannot be fetched again.
-    func discard() throws(LMDBError) {
-        guard unsafe unlink(self.data) == 0 || errno == ENOENT else {
-            throw LMDBError(returnCode: errno, operation: "unlink")
-        }
+    private func aside(_ name: String) -> Aside? {
+        guard name.hasPrefix(Self.asideMark) else { return nil }
+        let parts = name.dropFirst(Self.asideMark.count).split(separator: "-")
+        return Aside(
+            name: name, bytes: Self.size(of: self.directory + "/" + name) ?? 0,
+            second: parts.first.flatMap { Int64($0) } ?? 0,
+            number: parts.dropFirst().first.flatMap { Int($0) } ?? 1)
+    }
+
+    /// Removes the table of readers of a data file that is no longer there.
+    func removeReaderTable() {
         _ = unsafe unlink(self.readerTable)
     }
 
-    /// The size of the data file; nil where there is none.
-    var dataSize: UInt64? {
-        var status = stat()
-        guard unsafe stat(self.data, &status) == 0 else { return nil }
-        return UInt64(clamping: status.st_size)
-    }
-}
+    // MARK: Exchanging
 
-/// The right to write, held by one process at a time.
-///
-/// A lock of flock(2) on a file of its own, which also names the holder. The kernel gives it up when
-/// the process ends, in whatever way; the file stays. Looking into a cache needs no such right.
-final class WriterLock: Sendable {
-    private let descriptor: Int32
-
-    private init(descriptor: Int32) {
-        self.descriptor = descriptor
-    }
-
-    deinit {
-        _ = close(self.descriptor)
-    }
-
-    /// Lets another process have it.
-    func release() {
-        _ = flock(self.descriptor, LOCK_UN)
-    }
-
-    /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
-    static func acquire(_ files: DiskFiles) throws(StoreError) -> WriterLock {
-        let path = files.writerLock
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw StoreError(LMDBError(returnCode: errno, operation: "open"), path: path)
-        }
-        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let number = errno
-            let pid = Self.holder(descriptor)
-            _ = close(descriptor)
-            guard number == EWOULDBLOCK else {
-                throw StoreError(LMDBError(returnCode: number, operation: "flock"), path: path)
+    /// Gives the next file the name of the data file, in place of the one that may be there.
+    ///
+    /// It must be open, and synchronised. Its table of readers comes first. So another process that
+    /// opens the table and then the file never has the old table with the new file, whose writer
+    /// would not know of it, without the table having changed under its name. The other way about
+    /// does no harm: nobody writes to the old file. If the process dies between the two, a sound file
+    /// is there, and the first to open it makes its table anew.
+    func installNext() throws(LMDBError) {
+        for (from, to) in [(self.nextReaderTable, self.readerTable), (self.next, self.data)] {
+            guard unsafe rename(from, to) == 0 else {
+                throw LMDBError(returnCode: errno, operation: "rename")
             }
-            throw StoreError(
-                .inUse(pid: pid), path: files.directory,
-                cause: "process \(pid.map(String.init) ?? "?") writes to this cache",
-                remedy: "stop it, or name another directory")
         }
-        let text = Array("\(getpid())\n".utf8)
-        guard ftruncate(descriptor, 0) == 0,
-            unsafe pwrite(descriptor, text, text.count, 0) == text.count
-        else {
-            let error = LMDBError(returnCode: errno, operation: "write")
-            _ = close(descriptor)
-            throw StoreError(error, path: path)
-        }
-        return WriterLock(descriptor: descriptor)
+        self.synchronizeDirectory()
     }
 
-    private static func holder(_ descriptor: Int32) -> Int32? {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
-        guard count > 0 else { return nil }
-        return Int32(String(decoding: bytes.prefix(count).prefix { $0 != 10 }, as: UTF8.self))
+    /// Removes what an exchange left that did not come to its end.
+    func removeNext() {
+        _ = unsafe unlink(self.next)
+        _ = unsafe unlink(self.nextReaderTable)
     }
 
-    /// The process that holds the lock of this directory now; nil where none does.
-    static func holder(of files: DiskFiles) -> Int32? {
-        let descriptor = unsafe open(files.writerLock, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { _ = close(descriptor) }
-        if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return nil }
-        return Self.holder(descriptor)
+    /// rename(2) is in the kernel's memory alone until the directory is written. Where that fails,
+    /// power that fails brings the old file back, which is as whole as the new one.
+    private func synchronizeDirectory() {
+        let descriptor = unsafe open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = fsync(descriptor)
+        _ = close(descriptor)
+    }
+
+    // MARK: Sizes
+
+    /// Bytes that this user may still write to the file system.
+    func freeBytes() throws(LMDBError) -> UInt64 {
+        var status = statvfs()
+        guard unsafe statvfs(self.directory, &status) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "statvfs")
+        }
+        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+            by: UInt64(status.f_frsize))
+        return overflow ? .max : bytes
+    }
+
+    /// The size of the data file; nil where there is none.
+    var dataSize: UInt64? { Self.size(of: self.data) }
+
+    /// Which file the table of readers is: changes when the data file is exchanged.
+    var readerTableIdentity: UInt64? {
+        var status = stat()
+        return unsafe stat(self.readerTable, &status) == 0 ? UInt64(status.st_ino) : nil
+    }
+
+    private static func size(of path: String) -> UInt64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return UInt64(clamping: status.st_size)
     }
 }

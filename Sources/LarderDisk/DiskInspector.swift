@@ -82,13 +82,7 @@ package final class DiskInspector {
                 self.environment = shared
                 self.isShared = true
             } else {
-                switch try FileHeader.check(path: files.data) {
-                case .sound: break
-                case .absent: throw LMDBError(.noSuchFile, operation: "open")
-                case .unsound: throw LMDBError(.notLMDB, operation: "open")
-                }
-                self.environment = try Environment.open(
-                    path: files.data, options: EnvironmentOptions(isReadOnly: true))
+                self.environment = try Self.open(files)
                 self.isShared = false
             }
             let schema = try Schema(self.environment, creating: false)
@@ -102,6 +96,27 @@ package final class DiskInspector {
         } catch {
             throw StoreError(error, path: files.data)
         }
+    }
+
+    /// Opens the file for reading, together with the table of readers that is its own.
+    ///
+    /// The writer may exchange both between our two steps. With the table of another file, it would
+    /// not know of what is read here, and write over it.
+    private static func open(_ files: DiskFiles) throws(LMDBError) -> Environment {
+        for _ in 0..<8 {
+            let before = files.readerTableIdentity
+            switch try FileHeader.check(path: files.data) {
+            case .sound: break
+            case .absent: throw LMDBError(.noSuchFile, operation: "open")
+            case .unsound: throw LMDBError(.notLMDB, operation: "open")
+            }
+            let environment = try Environment.open(
+                path: files.data, options: EnvironmentOptions(isReadOnly: true))
+            // Where there was none, nobody wrote.
+            if before == nil || files.readerTableIdentity == before { return environment }
+            environment.close()
+        }
+        throw LMDBError(.alreadyOpen, operation: "open")
     }
 
     deinit {

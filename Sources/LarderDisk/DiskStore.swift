@@ -13,7 +13,7 @@ import Synchronization
 /// No call waits for the disk: writing is the business of one thread, reading of a few others.
 /// A store that is released without `close` closes itself.
 package final class DiskStore: ObjectStore {
-    private let core: DiskCore
+    let core: DiskCore
 
     private init(core: DiskCore) {
         self.core = core
@@ -50,7 +50,8 @@ package final class DiskStore: ObjectStore {
             throw StoreError(error, path: files.directory)
         }
         let lock = try WriterLock.acquire(files)
-        let opened = try OpenedCache.open(files, configuration, now: clock(), report)
+        let opened = try OpenedCache.open(
+            files, configuration, earlyEnds: lock.earlyEnds, now: clock(), report)
         do throws(LMDBError) {
             let core = try DiskCore(
                 opened: opened, configuration: configuration, writerLock: lock, clock: clock,
@@ -190,6 +191,28 @@ package final class DiskStore: ObjectStore {
     /// Calls back once all that was asked for before is committed, or has failed.
     package func flush(_ completion: @escaping @Sendable () -> Void) {
         if self.core.mailbox.post(.barrier(completion)) != .accepted { completion() }
+    }
+
+    /// Writes all that is stored into a new file without holes, which takes the place of the old one.
+    ///
+    /// Lookups and readers go on meanwhile; what is being stored waits, and is given up where that
+    /// exceeds the bound of what may wait. Needs as much room on the disk as is in use. Where the
+    /// process dies, the old file or the new one is there, whole.
+    ///
+    /// - Parameters:
+    ///   - progress: bytes copied, and of how many at most; called on the writer's thread, must not
+    ///     block.
+    ///   - completion: the sizes of the file before and after.
+    package func compact(
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void = { _, _ in },
+        completion: @escaping @Sendable (Result<CompactionReport, StoreError>) -> Void
+    ) {
+        let request = CompactionRequest(progress: progress, completion: completion)
+        if self.core.compactions.add(request) { return self.core.mailbox.nudge() }
+        completion(
+            .failure(
+                StoreError(
+                    LMDBError(.closed, operation: "compact"), path: self.core.files.data)))
     }
 
     package func statistics() -> StoreStatistics { self.core.statistics }

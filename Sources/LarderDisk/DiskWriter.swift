@@ -1,3 +1,4 @@
+import LarderHTTP
 import LarderLMDB
 import LarderPolicy
 import LarderStore
@@ -21,6 +22,14 @@ import Synchronization
 /// meta of n+1. Pages that n−1 frees are written over by n+1 at the earliest, so the snapshot that
 /// the meta page on the disk names is intact at every instant. What was being written and never
 /// committed is found in `pending` at the next start.
+///
+/// An fdatasync that fails may have lost the meta page of the commit before, and no later one would
+/// report it again (fsync(2) tells of each failure once). So the first commit after a failure is
+/// followed by mdb_env_sync: its own meta page is on the disk before another transaction writes over
+/// pages that an older one needs.
+///
+/// No commit is further from the last than `batchTime` and one command, while anything is written: a
+/// stream of small pieces does not keep a transaction open.
 struct DiskWriter {
     /// What one transaction changed, to be taken over when it is committed.
     struct Attempt {
@@ -62,13 +71,24 @@ struct DiskWriter {
     /// What a failed batch should have removed.
     var owedRemovals: [ObjectKey] = []
     var owedGarbage: [ObjectID] = []
+    var mending = FileMending()
+    /// The file is larger than the capacity.
+    var isOversized: Bool
+    /// When it is tried again to make it smaller.
+    var shrinkNotBefore: Timestamp?
+    /// A commit has failed: what of the last ones is on the disk is not certain.
+    var owesSync = false
+    /// When the file is taken for one that does not end the process.
+    private var steadyDue: ContinuousClock.Instant?
 
+    private static let steadyTime = Duration.seconds(10)
     private static let batchTime = Duration.milliseconds(100)
     private static let flushSize = 2048
 
     init(core: DiskCore, meta: StoreMeta) {
         self.core = core
         self.meta = meta
+        self.isOversized = core.isOversized
     }
 
     /// Pages of the trees that a commit touches apart from those of its commands.
@@ -76,21 +96,33 @@ struct DiskWriter {
 
     /// Runs until the mailbox is closed and empty; then says the end to all sinks.
     mutating func run() {
+        let steadyDue = ContinuousClock.now + Self.steadyTime
+        self.steadyDue = steadyDue
+        self.core.mailbox.wake(at: steadyDue)
         self.recover()
         while self.turn() {}
-        while !self.core.uses.isEmpty, self.flushUses() {}
+        let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
+        if isUsable {
+            while !self.core.uses.isEmpty, self.flushUses() {}
+        }
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
+        self.failCompactions(self.core.compactions.close(), .closed)
+        guard isUsable else { return }
         do throws(LMDBError) {
             // The meta page of the last commit, which no other commit will bring to the disk.
             try self.core.environment.synchronize()
         } catch {
             self.core.failed(error)
         }
+        self.core.writerLock.note(.closed)
     }
 
     /// Does the next thing, or waits for one; false when it is over.
     private mutating func turn() -> Bool {
         let look = self.core.mailbox.look()
+        self.noteSteady()
+        guard self.hasUsableFile() else { return self.turnWithoutFile(look) }
+        if !look.isClosed, self.compactIfWanted() { return true }
         let mayReclaim = (self.isEvicting || self.hasGarbage) && !self.isStuck && !look.isClosed
         let isCritical = self.pages > self.core.policy.criticalPages
         if mayReclaim, isCritical || !look.hasCommands {
@@ -110,6 +142,14 @@ struct DiskWriter {
         return true
     }
 
+    /// The file has been open for a while, or taken something, and nothing happened to the process.
+    private mutating func noteSteady(hasStored: Bool = false) {
+        guard let due = self.steadyDue, hasStored || due <= ContinuousClock.now else { return }
+        self.steadyDue = nil
+        self.core.mailbox.wake(at: nil)
+        self.core.writerLock.note(.steady)
+    }
+
     // MARK: Batches
 
     private mutating func runBatch() {
@@ -125,7 +165,11 @@ struct DiskWriter {
             self.takeOver(attempt)
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
-            if attempt.hasStored { self.core.worked() }
+            self.paySync()
+            if attempt.hasStored {
+                self.noteSteady(hasStored: true)
+                self.core.worked()
+            }
             self.owedRemovals = []
             self.owedGarbage = []
             self.run(attempt.effects)
@@ -135,11 +179,22 @@ struct DiskWriter {
             if batch.isEmpty {
                 while let command = self.core.mailbox.take() { batch.append(command) }
             }
+            self.owesSync = true
             self.core.failed(error)
             self.fail(batch, error)
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = false
+    }
+
+    private mutating func paySync() {
+        guard self.owesSync else { return }
+        do throws(LMDBError) {
+            try self.core.environment.synchronize()
+            self.owesSync = false
+        } catch {
+            self.core.failed(error)
+        }
     }
 
     private func attempt(
@@ -203,9 +258,12 @@ struct DiskWriter {
         self.publish()
     }
 
-    private func publish() {
-        let environment = self.core.environment
-        let schema = self.core.schema
+    mutating func publish() {
+        let file = self.core.file
+        let environment = file.environment
+        let schema = file.schema
+        // Whoever deleted or replaced it did not mean what is stored from now on.
+        if (try? environment.isFile(at: self.core.files.data)) == false { _ = file.note(.gone) }
         // A file that stays shorter than its account would look cut short at the next start; that
         // it could not be made longer is no failure of what was committed.
         try? environment.extendFileToLastPage()
@@ -223,6 +281,7 @@ struct DiskWriter {
             }
             statistics.disk?.evictions = meta.evictions
         }
+        self.isOversized = self.core.isOversized
     }
 
     private func run(_ effects: [Effect]) {
@@ -242,7 +301,7 @@ struct DiskWriter {
     ///
     /// Sinks end. What was to be removed or marked as invalid must not be served any more, so it is
     /// hidden, and removed with the next batch that succeeds.
-    private mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
+    mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
         let reason: SinkAbandonment =
             error.code == .mapFull || error.code == .noSpace ? .noSpace : .storeFailed
         for command in batch {

@@ -45,6 +45,14 @@ final class GroupTable: Sendable {
         }
     }
 
+    /// Another file has taken the place of the one that knew them: all are to be written.
+    func forgetWritten() {
+        self.state.withLock { state in
+            state.unwritten.times = state.groups.times.mapValues { .some($0) }
+            state.unwritten.floor = state.groups.floor
+        }
+    }
+
     var unwritten: Unwritten { self.state.withLock { $0.unwritten } }
 
     /// The file knows `written` now; what was noted since stays to be written.

@@ -16,28 +16,33 @@ struct OpenedCache {
     var holdsSearch: Bool
     var statistics = StoreStatistics()
     var capacityPages: UInt64
+    /// Pages in use.
+    var pages: UInt64
 
     /// LMDB's pages are the operating system's; the file's own size of page is what counts.
     private static let usualPageSize: UInt64 = 4096
 
+    /// So many processes in a row that ended soon after opening a file are no chance.
+    private static let earlyEndLimit = 8
+
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
+    ///
+    /// - Parameter earlyEnds: processes in a row that ended soon after they had opened it.
     static func open(
-        _ files: DiskFiles, _ configuration: DiskConfiguration, now: Timestamp,
-        _ report: (DiskEvent) -> Void
+        _ files: DiskFiles, _ configuration: DiskConfiguration, earlyEnds: Int = 0,
+        now: Timestamp, _ report: (DiskEvent) -> Void
     ) throws(StoreError) -> OpenedCache {
         do throws(LMDBError) {
-            if let reason = try Self.objection(files, configuration) {
-                report(.setAside(name: try files.setAside(second: now.seconds), reason: reason))
-            } else if let size = files.dataSize, size > configuration.capacity.bytes {
-                try files.discard()
-                report(
-                    .discarded(
-                        reason: "\(size) bytes, and the capacity is "
-                            + "\(configuration.capacity.bytes)"))
+            // A file that this process has open is not to be touched, not even to look at it.
+            if Environment.shared(path: files.data) != nil {
+                throw LMDBError(.alreadyOpen, operation: "open")
+            }
+            files.removeNext()
+            if let reason = try Self.objection(files, earlyEnds) {
+                try Self.setAside(files, reason, now, report)
             }
             if let opened = try Self.openSound(files, configuration, now) { return opened }
-            let reason = "not a cache of format \(StoreMeta.format)"
-            report(.setAside(name: try files.setAside(second: now.seconds), reason: reason))
+            try Self.setAside(files, "not a cache of format \(StoreMeta.format)", now, report)
             guard let opened = try Self.openSound(files, configuration, now) else {
                 throw LMDBError(.corrupted, operation: "open")
             }
@@ -47,28 +52,98 @@ struct OpenedCache {
         }
     }
 
+    private static func setAside(
+        _ files: DiskFiles, _ reason: String, _ now: Timestamp, _ report: (DiskEvent) -> Void
+    ) throws(LMDBError) {
+        let name = try files.setAside(second: now.seconds) { aside in
+            report(.asideRemoved(name: aside.name, bytes: aside.bytes))
+        }
+        files.removeReaderTable()
+        report(.setAside(name: name, reason: reason))
+    }
+
     /// What speaks against giving the file to LMDB; nil where nothing does.
     private static func objection(
-        _ files: DiskFiles, _ configuration: DiskConfiguration
+        _ files: DiskFiles, _ earlyEnds: Int
     ) throws(LMDBError) -> String? {
-        // A file that this process has open is not to be touched, not even to look at it.
-        if Environment.shared(path: files.data) != nil {
-            throw LMDBError(.alreadyOpen, operation: "open")
+        if case .unsound(let reason) = try FileHeader.check(path: files.data) { return reason }
+        if earlyEnds >= Self.earlyEndLimit, files.dataSize ?? 0 > 0 {
+            return "\(earlyEnds) processes in a row ended soon after opening it"
         }
-        guard case .unsound(let reason) = try FileHeader.check(path: files.data) else { return nil }
-        return reason
+        return nil
+    }
+
+    /// Opens the file once more that the store had open before; nil where it is not sound any more,
+    /// or another one.
+    static func reopen(
+        _ files: DiskFiles, _ configuration: DiskConfiguration, seed: UInt64, now: Timestamp
+    ) throws(LMDBError) -> OpenedCache? {
+        guard case .sound = try FileHeader.check(path: files.data),
+            let opened = try Self.openSound(files, configuration, now)
+        else { return nil }
+        if opened.meta.seed == seed { return opened }
+        opened.environment.close()
+        return nil
+    }
+
+    /// Makes an empty file that is to become the data file (``DiskFiles/installNext()``).
+    ///
+    /// - Parameters:
+    ///   - meta: what it begins with; nil where it is to be filled.
+    ///   - mapSize: its bound, where that is not the capacity.
+    static func makeNext(
+        _ files: DiskFiles, _ configuration: DiskConfiguration, meta: StoreMeta?,
+        mapSize: UInt64 = 0
+    ) throws(LMDBError) -> (Environment, Schema) {
+        files.removeNext()
+        let environment = try Environment.open(
+            path: files.next, options: Self.options(configuration, mapSize: mapSize))
+        do throws(LMDBError) {
+            let schema = try Schema(environment, creating: true)
+            if let meta {
+                try environment.write { (transaction) throws(LMDBError) in
+                    try schema.writeMeta(meta, transaction)
+                }
+            }
+            return (environment, schema)
+        } catch {
+            environment.close()
+            files.removeNext()
+            throw error
+        }
+    }
+
+    private static func options(
+        _ configuration: DiskConfiguration, mapSize: UInt64
+    ) -> EnvironmentOptions {
+        // Read-ahead stays on: a segment is sixteen pages side by side, and with MDB_NORDAHEAD the
+        // kernel would fetch them one fault at a time.
+        EnvironmentOptions(
+            mapSize: max(mapSize, Self.capacity(configuration)),
+            maximumReaders: configuration.maximumReaders, durability: .dataOnly)
+    }
+
+    /// The capacity in whole pages.
+    static func capacity(_ configuration: DiskConfiguration) -> UInt64 {
+        configuration.capacity.bytes / Self.usualPageSize * Self.usualPageSize
+    }
+
+    /// The bound for a file that is larger than the capacity: what it has, and room for the
+    /// transactions that make it smaller.
+    private static func boundToShrink(_ files: DiskFiles, _ capacity: UInt64) -> UInt64 {
+        guard let size = files.dataSize, size > capacity else { return capacity }
+        let room = max(4 << 20, size / 16)
+        let (bound, overflow) = size.addingReportingOverflow(room)
+        return overflow ? size : bound / Self.usualPageSize * Self.usualPageSize
     }
 
     /// nil where the file is LMDB's, but not one of this format.
     private static func openSound(
         _ files: DiskFiles, _ configuration: DiskConfiguration, _ now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
-        let capacity = configuration.capacity.bytes / Self.usualPageSize * Self.usualPageSize
-        // Read-ahead stays on: a segment is sixteen pages side by side, and with MDB_NORDAHEAD the
-        // kernel would fetch them one fault at a time.
-        let options = EnvironmentOptions(
-            mapSize: capacity, maximumReaders: configuration.maximumReaders,
-            durability: .dataOnly)
+        let capacity = Self.capacity(configuration)
+        let options = Self.options(
+            configuration, mapSize: Self.boundToShrink(files, capacity))
         let environment: Environment
         do throws(LMDBError) {
             environment = try Environment.open(path: files.data, options: options)
@@ -100,7 +175,8 @@ struct OpenedCache {
         }
     }
 
-    private static func describe(
+    /// Reads what a store must know of a file that is open.
+    static func describe(
         _ environment: Environment, _ schema: Schema, _ files: DiskFiles, _ capacity: UInt64,
         _ now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
@@ -108,14 +184,15 @@ struct OpenedCache {
             guard let meta = try schema.readMeta(transaction) else { return nil }
             let objects = try transaction.statistics(of: schema.objects)
             let pageSize = max(512, objects.pageSize)
+            let pages = try transaction.pagesInUse(schema.all)
             var opened = OpenedCache(
                 files: files, environment: environment, schema: schema, meta: meta,
                 groups: try schema.readGroups(transaction, now: now),
                 holdsSearch: try schema.holdsSearch(transaction),
-                capacityPages: capacity / pageSize)
+                capacityPages: capacity / pageSize, pages: pages)
             var disk = StoreStatistics.Tier()
             disk.objects = objects.entries
-            disk.bytes = try transaction.pagesInUse(schema.all) &* pageSize
+            disk.bytes = pages &* pageSize
             disk.capacity = capacity
             disk.evictions = meta.evictions
             opened.statistics.disk = disk

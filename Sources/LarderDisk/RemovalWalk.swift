@@ -22,11 +22,12 @@ struct RemovalWalk: Sendable {
 
     private func run(after place: [UInt8], _ removed: Int) {
         let part: [(ObjectKey, CacheKey?)]
+        let environment = self.core.environment
         do throws(LMDBError) {
             part = try self.core.schema.objectKeys(
-                in: self.core.environment, after: place, limit: Self.stepSize)
+                in: environment, after: place, limit: Self.stepSize)
         } catch {
-            self.core.failures.add(1, ordering: .relaxed)
+            self.core.readFailed(error, with: environment)
             return self.completion(removed)
         }
         guard let last = part.last else { return self.completion(removed) }

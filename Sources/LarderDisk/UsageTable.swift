@@ -48,5 +48,10 @@ final class UsageTable: Sendable {
         }
     }
 
+    /// Forgets all that was noted.
+    func clear() {
+        self.uses.withLock { $0 = [:] }
+    }
+
     var isEmpty: Bool { self.uses.withLock { $0.isEmpty } }
 }

@@ -24,6 +24,7 @@ final class WriteMailbox: Sendable {
         var isNudged = false
         var isClosed = false
         var usesDue: ContinuousClock.Instant?
+        var alarm: ContinuousClock.Instant?
     }
 
     private let state = Mutex(State())
@@ -88,21 +89,26 @@ final class WriteMailbox: Sendable {
 
     // MARK: The writer's side
 
+    /// Ends a wait at `moment`, for a reason that the writer has; nil: at none.
+    func wake(at moment: ContinuousClock.Instant?) {
+        self.state.withLock { $0.alarm = moment }
+    }
+
     func look() -> Look {
         self.state.withLock { Self.look($0) }
     }
 
-    /// Waits until there is something to do, or the time for uses has come.
+    /// Waits until there is something to do, or the time for uses or of the alarm has come.
     func wait() {
-        let (look, waits) = self.state.withLock { state in
+        let (end, waits) = self.state.withLock { state in
             let look = Self.look(state)
             state.writerWaits = !look.hasCommands && !look.isClosed && !state.isNudged
             state.isNudged = false
-            return (look, state.writerWaits)
+            return ([look.usesDue, state.alarm].compactMap { $0 }.min(), state.writerWaits)
         }
         guard waits else { return }
-        if let due = look.usesDue {
-            let limit = due - ContinuousClock.now
+        if let end {
+            let limit = end - ContinuousClock.now
             if limit > .zero { self.doorbell.wait(limit: limit) }
         } else {
             self.doorbell.wait()

@@ -13,6 +13,7 @@ package final class OpenSession: Sendable {
     /// Where its disk tier lies; nil where it has none.
     package let directory: String?
     private let store: any ObjectStore
+    private let disk: DiskStore?
     private let upstream: CurlUpstream
 
     /// Opens what the blueprint names.
@@ -42,6 +43,7 @@ package final class OpenSession: Sendable {
         } catch {
             throw .transfer(error)
         }
+        self.disk = disk
         let memory = MemoryStore(blueprint.memory)
         self.store = TieredStore(memory: memory, disk: disk)
         self.kind = blueprint.kind
@@ -64,6 +66,20 @@ package final class OpenSession: Sendable {
             report(.withoutDisk(error))
             return nil
         }
+    }
+
+    /// Writes the disk tier's file anew without holes; nil where there is no disk tier.
+    ///
+    /// Throws `StoreError`. The exchanges go on meanwhile.
+    ///
+    /// - Parameter progress: bytes copied, and of how many at most; must not block.
+    package func compact(
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws -> CompactionReport? {
+        guard let disk = self.disk else { return nil }
+        return try await withCheckedContinuation { continuation in
+            disk.compact(progress: progress) { continuation.resume(returning: $0) }
+        }.get()
     }
 
     package func transferStatistics() -> TransferStatistics {

@@ -42,7 +42,7 @@ import Synchronization
     /// Invariant: set once, used only between the counting of `Usage.transactions` up and down, and
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
-    private let identity: FileIdentity
+    let identity: FileIdentity
     /// Where the file is mapped.
     let map: MapFinder
     private let usage = Mutex(Usage())

@@ -7,13 +7,14 @@ import LarderDaemon
 /// The verb `larder cache …`.
 struct Cache: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look into the cache, and remove from it.",
+        abstract: "Look into the cache, remove from it, make its file smaller.",
         discussion: """
             Reads the cache's file itself, whether a proxy runs or not; what only the running proxy \
             knows it asks through the control socket.
             """,
         subcommands: [
             CacheList.self, CacheShow.self, CacheStats.self, CacheMissing.self, CachePurge.self,
+            CacheCompact.self,
         ])
 }
 

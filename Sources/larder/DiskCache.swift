@@ -92,6 +92,16 @@ final class DiskCache: CacheReading {
         return removed
     }
 
+    func compact(_ progress: @escaping @Sendable (UInt64) -> Void) async throws -> CompactionReport
+    {
+        let store = try self.translating { try self.openStore() }
+        let result = await withCheckedContinuation { done in
+            store.compact(progress: { bytes, _ in progress(bytes) }) { done.resume(returning: $0) }
+        }
+        await withCheckedContinuation { done in store.close { done.resume() } }
+        return try self.translating { try result.get() }
+    }
+
     private func openStore() throws(StoreError) -> DiskStore {
         try DiskStore.open(
             DiskConfiguration(

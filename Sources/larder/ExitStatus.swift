@@ -40,8 +40,13 @@ struct CommandFailure: Error, Equatable {
             self.causes = error.problems.map(\.description)
         case let error as ControlError: self = Self.of(error)
         case let error as ControlRefusal:
-            let isUsage = error.failure.code == .noSuchSession || error.failure.code == .invalid
-            self.init(isUsage ? .data : .software, error.description)
+            let status: ExitStatus =
+                switch error.failure.code {
+                case .noSuchSession, .invalid: .data
+                case .noSpace: .cannotCreate
+                case .unknownVersion, .malformed, .failed: .software
+                }
+            self.init(status, error.description)
         case let error as DaemonError: self = Self.of(error)
         default: return nil
         }

@@ -18,7 +18,7 @@ private struct ScriptedResponder: ControlResponder {
         case .purge:
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
-        case .status, .statistics, .listExchanges, .listMissing, .explain: return
+        case .status, .statistics, .listExchanges, .listMissing, .compact, .explain: return
         }
     }
 }

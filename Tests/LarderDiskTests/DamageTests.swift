@@ -166,14 +166,23 @@ struct DamageTests {
         #expect(self.world.reported.count == 1)
     }
 
-    @Test("set aside again and again does not pile up")
-    func oneAside() throws {
+    @Test("set aside again and again does not pile up: the oldest file goes, and is named")
+    func fewAside() throws {
+        let files = DiskFiles(directory: self.directory.path)
+        var removed: [DiskFiles.Aside] = []
         for round in 0..<4 as Range<UInt64> {
-            try Data(pattern(5000, seed: round)).write(
+            try Data(pattern(5000 + Int(round), seed: round)).write(
                 to: URL(fileURLWithPath: self.directory.data))
-            let files = DiskFiles(directory: self.directory.path)
-            _ = try files.setAside(second: 1_700_000_000 + Int64(round))
+            _ = try files.setAside(second: 1_700_000_000 + Int64(round / 2)) {
+                removed.append($0)
+            }
         }
-        #expect(self.directory.aside == ["cache.mdb.damaged-1700000003"])
+        #expect(
+            self.directory.aside.sorted()
+                == ["cache.mdb.damaged-1700000001", "cache.mdb.damaged-1700000001-2"])
+        #expect(
+            removed.map(\.name)
+                == ["cache.mdb.damaged-1700000000", "cache.mdb.damaged-1700000000-2"])
+        #expect(removed.map(\.bytes) == [5000, 5001])
     }
 }

@@ -174,18 +174,76 @@ struct EvictionTests {
         await store.closed()
     }
 
-    @Test("holds after the capacity was lowered")
+    @Test("holds after the capacity was lowered, and what fits is kept")
     func lowered() async throws {
-        var store = try self.world.open(self.directory, capacity: .mebibytes(16))
-        for i in 0..<10 { await store.put(cacheKey("\(i)"), pattern(1 << 20)) }
-        await store.closed()
-        store = try self.world.open(self.directory, capacity: .mebibytes(4))
-        await store.put(cacheKey("a"), pattern(1 << 20))
-        #expect(self.directory.fileSize <= 4 << 20)
-        await store.closed()
-        guard case .discarded = self.world.reported.first else {
-            Issue.record("not said: \(self.world.reported)")
-            return
+        var store = try self.world.open(self.directory, capacity: .mebibytes(64))
+        for i in 0..<40 as Range<UInt64> {
+            await store.put(cacheKey("\(i)"), pattern(1 << 20, seed: i))
         }
+        await store.closed()
+        #expect(self.directory.fileSize > 40 << 20)
+        store = try self.world.open(self.directory, capacity: .mebibytes(16))
+        let report = try await store.shrunk(self.world)
+        #expect(report.before > 40 << 20)
+        #expect(report.after <= 16 << 20)
+        #expect(self.directory.fileSize <= 16 << 20)
+        // Eviction ends at 88 % of the capacity.
+        var kept = 0
+        for i in 0..<40 as Range<UInt64> {
+            guard let object = await store.find(cacheKey("\(i)")).first else { continue }
+            #expect(await store.body(object).bytes == pattern(1 << 20, seed: i))
+            kept += 1
+        }
+        #expect((12...14).contains(kept), "\(kept) of 40")
+        for i in 100..<140 as Range<UInt64> {
+            await store.put(cacheKey("\(i)"), pattern(1 << 20, seed: i))
+            #expect(self.directory.fileSize <= 16 << 20)
+        }
+        await store.closed()
+        #expect(self.directory.aside.isEmpty)
+    }
+
+    @Test("is reached without a loss where only the file was too large, not what it holds")
+    func loweredWithHoles() async throws {
+        var store = try self.world.open(self.directory, capacity: .mebibytes(64))
+        for i in 0..<40 as Range<UInt64> {
+            await store.put(cacheKey("\(i)"), pattern(1 << 20, seed: i))
+        }
+        for i in 0..<30 { _ = await store.removed(cacheKey("\(i)")) }
+        await store.closed()
+        store = try self.world.open(self.directory, capacity: .mebibytes(16))
+        _ = try await store.shrunk(self.world)
+        #expect(self.directory.fileSize <= 16 << 20)
+        for i in 30..<40 as Range<UInt64> {
+            let object = try #require(await store.find(cacheKey("\(i)")).first)
+            #expect(await store.body(object).bytes == pattern(1 << 20, seed: i))
+        }
+        #expect(try #require(store.statistics().disk).evictions == 0)
+        await store.closed()
+    }
+
+    @Test("grows with the capacity, and nothing is lost")
+    func raised() async throws {
+        var store = try self.world.open(self.directory, capacity: .mebibytes(4))
+        await store.put(cacheKey("a"), pattern(1 << 20))
+        await store.closed()
+        store = try self.world.open(self.directory, capacity: .mebibytes(32))
+        for i in 0..<20 { await store.put(cacheKey("\(i)"), pattern(1 << 20)) }
+        let object = try #require(await store.find(cacheKey("a")).first)
+        #expect(await store.body(object).bytes == pattern(1 << 20))
+        #expect(self.directory.fileSize > 20 << 20)
+        await store.closed()
+        #expect(self.world.reported.isEmpty)
+    }
+}
+
+extension DiskStore {
+    /// Waits until the writer has made the file smaller by itself.
+    fileprivate func shrunk(_ world: World) async throws -> CompactionReport {
+        for _ in 0..<10_000 {
+            for case .shrunk(let report) in world.reported { return report }
+            await self.flushed()
+        }
+        throw StoreError(.failed, path: "", cause: "\(world.reported)", remedy: "")
     }
 }

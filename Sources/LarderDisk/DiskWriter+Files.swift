@@ -1,0 +1,169 @@
+import LarderHTTP
+import LarderLMDB
+import LarderPolicy
+import LarderStore
+
+// A file in trouble: set aside, replaced or opened again, while the store goes on.
+//
+// What was being stored ends: a part of it lies in the old file. What is stored is gone with the old
+// file, or there as before with one that is opened again; ids are never used again, so that what the
+// memory tier knows of the old file names nothing in the new one.
+extension DiskWriter {
+    /// Sees to the file, where there is trouble; whether there is one to write to.
+    mutating func hasUsableFile() -> Bool {
+        let action: FileMending.Action
+        if self.mending.trouble == nil {
+            guard let trouble = self.core.file.trouble else { return true }
+            for sink in self.core.openSinks() { sink.end(.abandoned(.storeFailed)) }
+            action = self.mending.found(trouble, at: self.core.clock())
+        } else {
+            action = self.mending.due(at: self.core.clock())
+        }
+        switch action {
+        case .nothing: break
+        case .goWithout(let trouble):
+            self.mending.failed(until: self.core.pause(self.core.storeError(trouble.error)))
+        case .mend(let trouble):
+            do throws(StoreError) {
+                let isNew = try self.mend(trouble)
+                self.mending.mended(byNewFile: isNew, at: self.core.clock())
+                self.core.mended()
+            } catch {
+                self.mending.failed(until: self.core.pause(error))
+            }
+        }
+        return self.mending.trouble == nil
+    }
+
+    /// The same as a turn, without a file: all that is asked for fails.
+    mutating func turnWithoutFile(_ look: WriteMailbox.Look) -> Bool {
+        if look.hasCommands {
+            var batch: [WriteCommand] = []
+            while batch.count < 256, let command = self.core.mailbox.take() {
+                batch.append(command)
+            }
+            let error = self.mending.trouble?.error
+            self.fail(batch, error ?? LMDBError(.closed, operation: "write"))
+            self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
+            return true
+        }
+        if look.isClosed { return false }
+        if look.usesDue != nil {
+            self.core.mailbox.usesTaken()
+            self.core.uses.clear()
+        }
+        self.failCompactions(self.core.compactions.take(), .failed)
+        self.core.mailbox.wait()
+        return true
+    }
+
+    func failCompactions(_ requests: [CompactionRequest], _ code: StoreError.Code) {
+        let error = StoreError(
+            code, path: self.core.files.data, cause: "there is no cache file to write to now",
+            remedy: "see the log for the reason, and try again later")
+        for request in requests { request.completion(.failure(error)) }
+    }
+
+    /// - Returns: whether it was by a new file.
+    private mutating func mend(_ trouble: FileTrouble) throws(StoreError) -> Bool {
+        try self.core.writerLock.renew(self.core.files)
+        do throws(LMDBError) {
+            switch trouble {
+            case .damaged(let error):
+                try self.replaceFile(because: error.description)
+            case .gone:
+                try self.replaceFile(because: "another file lay in the place of the one in use")
+            case .panicked(let error):
+                if try self.reopenFile(error) { return false }
+                try self.replaceFile(because: error.description)
+            }
+        } catch {
+            throw self.core.storeError(error)
+        }
+        return true
+    }
+
+    // MARK: A new file
+
+    /// A new file takes the place of the old one, which gets a name that is said if it is there.
+    private mutating func replaceFile(because reason: String) throws(LMDBError) {
+        let core = self.core
+        let files = core.files
+        var meta = self.meta
+        meta.nextID = core.nextID
+        meta.bodyBytes = 0
+        let (environment, schema) = try OpenedCache.makeNext(
+            files, core.configuration, meta: meta)
+        do throws(LMDBError) {
+            let opened = try OpenedCache.describe(
+                environment, schema, files, OpenedCache.capacity(core.configuration),
+                core.clock())
+            guard let opened else { throw LMDBError(.corrupted, operation: "open") }
+            let isThere = try self.takeAway(because: reason)
+            try files.installNext()
+            self.goOn(with: opened, meta: meta)
+            if !isThere { core.report(.lost(reason: "it was deleted while it was in use")) }
+        } catch {
+            environment.close()
+            files.removeNext()
+            throw error
+        }
+    }
+
+    /// Makes room for a new file; false where nothing was there.
+    private func takeAway(because reason: String) throws(LMDBError) -> Bool {
+        let files = self.core.files
+        guard files.dataSize != nil else { return false }
+        let name = try files.setAside(second: self.core.clock().seconds) { aside in
+            self.core.report(.asideRemoved(name: aside.name, bytes: aside.bytes))
+        }
+        self.core.report(.setAside(name: name, reason: reason))
+        return true
+    }
+
+    private mutating func goOn(with opened: OpenedCache, meta: StoreMeta) {
+        let core = self.core
+        core.exchange(
+            CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
+        // What is owed, hidden or noted concerns what is gone.
+        core.forgetHidden()
+        core.uses.clear()
+        self.owedRemovals = []
+        self.owedGarbage = []
+        // Invalidations of groups hold for what is stored from now on, too: written with a batch.
+        core.groups.forgetWritten()
+        self.meta = meta
+        self.pages = 0
+        self.hasGarbage = false
+        self.isEvicting = false
+        self.isStuck = false
+        self.publish()
+    }
+
+    // MARK: The same file
+
+    /// Opens the file again; false where it is not fit for that.
+    ///
+    /// Throws `error` while readers are still at the old environment, which keeps its place until they
+    /// have ended: lmdb.h forbids to open a file twice in one process.
+    private mutating func reopenFile(_ error: LMDBError) throws(LMDBError) -> Bool {
+        let core = self.core
+        core.environment.close()
+        let opened: OpenedCache?
+        do throws(LMDBError) {
+            opened = try OpenedCache.reopen(
+                core.files, core.configuration, seed: core.seed, now: core.clock())
+        } catch {
+            throw error.code == .alreadyOpen
+                ? LMDBError(.panic, number: error.number, operation: "reopen") : error
+        }
+        guard let opened else { return false }
+        core.exchange(
+            CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
+        self.meta = opened.meta
+        self.isStuck = false
+        // What was being stored has ended; what it wrote is garbage.
+        self.recover()
+        return true
+    }
+}

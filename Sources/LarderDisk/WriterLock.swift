@@ -1,0 +1,140 @@
+import Glibc
+import LarderLMDB
+import Synchronization
+
+/// The right to write, held by one process at a time.
+///
+/// A lock of flock(2) on a file of its own, which also names the holder and how far it came:
+///
+/// ```
+/// PID⏎
+/// opened N⏎ ─(a response was stored, or ten seconds passed)─▶ steady⏎ ─▶ closed⏎
+/// ```
+///
+/// `N` counts the processes in a row, this one included, that came no further. The kernel gives the
+/// lock up when the process ends, in whatever way; the file stays, and tells the next one. Looking into
+/// a cache needs no such right.
+final class WriterLock: Sendable {
+    /// What a holder says of itself.
+    enum Mark: String, Sendable { case steady, closed }
+
+    /// Processes in a row that ended soon after opening the file, before this one.
+    ///
+    /// A file that makes whoever opens it die would else do so for ever. A process that is killed
+    /// looks the same, so that one or two mean nothing.
+    let earlyEnds: Int
+    private let descriptor: Mutex<Int32>
+
+    private init(descriptor: Int32, earlyEnds: Int) {
+        self.descriptor = Mutex(descriptor)
+        self.earlyEnds = earlyEnds
+    }
+
+    deinit {
+        let descriptor = self.descriptor.withLock { $0 }
+        _ = close(descriptor)
+    }
+
+    /// Lets another process have it.
+    func release() {
+        _ = flock(self.descriptor.withLock { $0 }, LOCK_UN)
+    }
+
+    /// Writes down how far this process came. Where it cannot be, nothing is lost but a count.
+    func note(_ mark: Mark) {
+        try? Self.write("\(getpid())\n\(mark.rawValue)\n", self.descriptor.withLock { $0 })
+    }
+
+    /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
+    static func acquire(_ files: DiskFiles) throws(StoreError) -> WriterLock {
+        let (descriptor, text) = try Self.take(files)
+        let early = Self.earlyEnds(text)
+        do throws(LMDBError) {
+            try Self.write("\(getpid())\nopened \(early + 1)\n", descriptor)
+        } catch {
+            _ = close(descriptor)
+            throw StoreError(error, path: files.writerLock)
+        }
+        return WriterLock(descriptor: descriptor, earlyEnds: early)
+    }
+
+    /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where
+    /// another process was faster.
+    func renew(_ files: DiskFiles) throws(StoreError) {
+        do throws(LMDBError) {
+            try files.makeDirectory()
+        } catch {
+            throw StoreError(error, path: files.directory)
+        }
+        var (held, named) = (stat(), stat())
+        let descriptor = self.descriptor.withLock { $0 }
+        if unsafe fstat(descriptor, &held) == 0, unsafe stat(files.writerLock, &named) == 0,
+            held.st_ino == named.st_ino, held.st_dev == named.st_dev
+        {
+            return
+        }
+        let (new, _) = try Self.take(files)
+        self.descriptor.withLock { $0 = new }
+        _ = close(descriptor)
+        self.note(.steady)
+    }
+
+    private static func take(_ files: DiskFiles) throws(StoreError) -> (Int32, [UInt8]) {
+        let path = files.writerLock
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw StoreError(LMDBError(returnCode: errno, operation: "open"), path: path)
+        }
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let number = errno
+            let pid = Self.holder(Self.read(descriptor))
+            _ = close(descriptor)
+            guard number == EWOULDBLOCK else {
+                throw StoreError(LMDBError(returnCode: number, operation: "flock"), path: path)
+            }
+            throw StoreError(
+                .inUse(pid: pid), path: files.directory,
+                cause: "process \(pid.map(String.init) ?? "?") writes to this cache",
+                remedy: "stop it, or name another directory")
+        }
+        return (descriptor, Self.read(descriptor))
+    }
+
+    /// The process that holds the lock of this directory now; nil where none does.
+    static func holder(of files: DiskFiles) -> Int32? {
+        let descriptor = unsafe open(files.writerLock, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { _ = close(descriptor) }
+        if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return nil }
+        return Self.holder(Self.read(descriptor))
+    }
+
+    // MARK: The text
+
+    private static func holder(_ text: [UInt8]) -> Int32? {
+        Int32(String(decoding: text.prefix { $0 != 10 }, as: UTF8.self))
+    }
+
+    /// How many came no further than opening, as the text of the last one tells; 0 where it tells
+    /// something else.
+    static func earlyEnds(_ text: [UInt8]) -> Int {
+        let lines = text.split(separator: 10)
+        guard lines.count > 1, lines[1].starts(with: "opened ".utf8),
+            let count = Int(String(decoding: lines[1].dropFirst(7), as: UTF8.self)), count > 0
+        else { return 0 }
+        return min(count, 1 << 20)
+    }
+
+    private static func read(_ descriptor: Int32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
+        return Array(bytes.prefix(max(0, count)))
+    }
+
+    private static func write(_ text: String, _ descriptor: Int32) throws(LMDBError) {
+        let bytes = Array(text.utf8)
+        guard unsafe pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,
+            ftruncate(descriptor, off_t(bytes.count)) == 0
+        else { throw LMDBError(returnCode: errno, operation: "write") }
+    }
+}
