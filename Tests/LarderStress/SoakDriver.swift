@@ -179,7 +179,7 @@ final class SoakDriver: Sendable {
             case 1: self.command(["list", "--json"], life)
             case 2, 3: self.command(["stats", "--json"], life)
             case 4: self.purge(Int(random.below(UInt64(self.options.keys))), life)
-            default: self.standstill(ends: random.below(2) == 0)
+            default: self.standstill(life, ends: random.below(2) == 0)
             }
             self.soak.pause(until: .now + .milliseconds(100))
         }
@@ -217,7 +217,7 @@ final class SoakDriver: Sendable {
     }
 
     /// A listing is stopped in its midst, and goes on or is killed a while later.
-    private func standstill(ends: Bool) {
+    private func standstill(_ life: Soak.Life, ends: Bool) {
         guard let child = self.started(["list", "--json"]) else { return }
         _ = child.line()
         child.signal(SIGSTOP)
@@ -227,7 +227,13 @@ final class SoakDriver: Sendable {
         } else {
             child.signal(SIGCONT)
             while child.line() != nil {}
-            child.wait()
+            let status = child.wait()
+            if status != 0, self.soak.isStillServing(life.number) {
+                self.counts.withLock { counts in
+                    counts.commandFailures += 1
+                    counts.lastCommandFailure = "a listing that stood still: \(status)"
+                }
+            }
         }
         self.counts.withLock { $0.listings += 1 }
     }
