@@ -147,7 +147,20 @@ let package = Package(
         .target(
             name: "LarderProcess", dependencies: [nioCore, nioPosix], path: "Tests/LarderProcess",
             swiftSettings: house),
-        tests("LarderScenarioTests", ["larder", "LarderProcess"]),
+        // Loads, kills and starves a store or a whole larder, and judges every byte: scripts/soak.
+        .executableTarget(
+            name: "LarderStress",
+            dependencies: [
+                "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore,
+                arguments,
+            ],
+            path: "Tests/LarderStress", swiftSettings: house),
+        tests(
+            "LarderScenarioTests",
+            [
+                "larder", "LarderProcess", "LarderStress", "LarderDisk", "LarderStore",
+                "LarderPolicy", "LarderHTTP",
+            ]),
         tests("LarderConformanceTests", ["larder", "LarderProcess"]),
     ],
     swiftLanguageModes: [.v6]

@@ -108,22 +108,29 @@ package final class DiskInspector {
     /// Opens the file for reading, together with the table of readers that is its own.
     ///
     /// The writer may exchange both between our two steps. With the table of another file, it would
-    /// not know of what is read here, and write over it.
+    /// not know of what is read here, and write over it. Nor is the first look at the file one step:
+    /// while it grows, its meta page may name pages beyond the size seen a moment before, and a root
+    /// page may be written over once two commits have followed. So what looks unsound is looked at
+    /// again.
     private static func open(_ files: DiskFiles) throws(LMDBError) -> Environment {
+        var code = LMDBError.Code.alreadyOpen
         for _ in 0..<8 {
             let before = files.readerTableIdentity
             switch try FileHeader.check(path: files.data) {
             case .sound: break
             case .absent: throw LMDBError(.noSuchFile, operation: "open")
-            case .unsound: throw LMDBError(.notLMDB, operation: "open")
+            case .unsound:
+                code = .notLMDB
+                continue
             }
             let environment = try Environment.open(
                 path: files.data, options: EnvironmentOptions(isReadOnly: true))
             // Where there was none, nobody wrote.
             if before == nil || files.readerTableIdentity == before { return environment }
             environment.close()
+            code = .alreadyOpen
         }
-        throw LMDBError(.alreadyOpen, operation: "open")
+        throw LMDBError(code, operation: "open")
     }
 
     deinit {

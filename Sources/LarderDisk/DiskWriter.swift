@@ -174,6 +174,11 @@ struct DiskWriter {
             self.owedGarbage = []
             self.run(attempt.effects)
         case .failure(let error):
+            // A transaction that could not even begin has taken nothing: it would be tried again
+            // and again, and whoever waits would wait for as long as the disk fails.
+            if batch.isEmpty {
+                while let command = self.core.mailbox.take() { batch.append(command) }
+            }
             self.owesSync = true
             self.core.failed(error)
             self.fail(batch, error)

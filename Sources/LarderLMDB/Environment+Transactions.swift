@@ -76,6 +76,8 @@ extension Environment {
         }
         let result: R
         do throws(LMDBError) {
+            // No one else writes while the transaction lasts.
+            try self.settle()
             try unsafe self.vetting.begin(handle)
             result = try body(unsafe WriteTransaction(handle: handle, self.map, self.vetting))
             // What was read may have been zeros in place of what the disk would not give.
@@ -92,7 +94,9 @@ extension Environment {
     @unsafe private func commit(_ handle: OpaquePointer) throws(LMDBError) {
         let number = UInt64(unsafe mdb_txn_id(handle))
         // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe self.vetting.check(AssertedCalls.commit(handle), "mdb_txn_commit")
+        let code = unsafe AssertedCalls.commit(handle)
+        self.note(code)
+        try unsafe self.vetting.check(code, "mdb_txn_commit")
         self.vetting.committed(number)
     }
 

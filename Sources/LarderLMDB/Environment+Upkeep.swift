@@ -57,7 +57,9 @@ extension Environment {
     package func synchronize() throws(LMDBError) {
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
-        try unsafe LMDBError.check(mdb_env_sync(self.handle, 1), "mdb_env_sync")
+        let code = unsafe mdb_env_sync(self.handle, 1)
+        self.note(code)
+        try LMDBError.check(code, "mdb_env_sync")
     }
 
     /// Frees the slots of readers whose process died; returns how many.

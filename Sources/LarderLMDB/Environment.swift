@@ -19,6 +19,8 @@ import Synchronization
         /// Read transactions that were reset and can be renewed.
         var idle: [IdleReader] = []
         var databases: [String: Database] = [:]
+        /// Whether the disk may lack the meta page of the last commit for good.
+        var isAdrift = true
     }
 
     /// A reader that nobody uses.
@@ -202,6 +204,20 @@ import Synchronization
             usage.idle = []
             return idle
         }
+    }
+
+    /// Remembers where a call failed that writes: what it left on the disk is not known then.
+    func note(_ code: Int32) {
+        if code != MDB_SUCCESS { self.usage.withLock { $0.isAdrift = true } }
+    }
+
+    /// Makes sure that the last commit is on the disk where a failure has left that open.
+    func settle() throws(LMDBError) {
+        guard self.options.durability == .dataOnly, self.usage.withLock({ $0.isAdrift }) else {
+            return
+        }
+        try self.anchor()
+        self.usage.withLock { $0.isAdrift = false }
     }
 
     /// The damage for which the environment refuses every transaction; nil as long as it is sound.
