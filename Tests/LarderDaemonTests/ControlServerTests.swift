@@ -18,7 +18,9 @@ private struct ScriptedResponder: ControlResponder {
         case .purge:
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
-        case .status, .statistics, .listExchanges, .listMissing, .mend, .explain: return
+        case .status, .statistics, .listExchanges, .listMissing, .mend, .importArchive,
+            .explain:
+            return
         }
     }
 }

@@ -48,6 +48,7 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("disk-records", DiskRecordPromises.check),
         FuzzTarget("configuration", ConfigurationPromises.check),
         FuzzTarget("control", ControlPromises.check),
+        FuzzTarget("warc", WARCPromises.check),
     ]
 
     package static func named(_ name: String) -> FuzzTarget? {
