@@ -50,12 +50,30 @@ extension ArchiveImport {
             throw Refusal("malformed", "the response has no head")
         }
         let plan = try self.plan(found, head, length)
+        try self.store(plan) { pending in try self.copy(&block, to: pending, plan) }
+    }
+
+    /// The same for a response whose content is at hand.
+    func store(_ found: Found, _ head: ResponseHead, _ content: [UInt8]) throws {
+        let plan = try self.plan(found, head, .known(UInt64(content.count)))
+        try self.store(plan) { pending in
+            var rest = content[...]
+            while !rest.isEmpty, pending.write(ByteBuffer(bytes: rest.prefix(Self.pieceSize))) {
+                rest = rest.dropFirst(Self.pieceSize)
+            }
+            pending.commit(trailers: plan.trailers, counts: (plan.part?.index ?? 0) == 0)
+        }
+    }
+
+    private static let pieceSize = 65_536
+
+    private func store(_ plan: Plan, _ fill: (Pending) throws -> Void) throws {
         let (key, stored) = Storability.place(
             plan.head, for: plan.request, partition: plan.partition,
             configuration: plan.configuration)
         let pending = try self.begin(plan, stored, key)
         do {
-            try self.copy(&block, to: pending, plan)
+            try fill(pending)
         } catch {
             pending.abandon()
             throw error

@@ -87,7 +87,9 @@ package final class ArchiveImport {
     ///   stored.
     package func run() throws -> ImportOutcome {
         do {
-            try self.checkBeginning()
+            if try self.isHAR() {
+                try self.takeHAR()
+            }
             while let head = try self.nextHead() {
                 guard !self.target.isCancelled() else { throw Cancelled() }
                 try self.take(head)
@@ -115,8 +117,10 @@ package final class ArchiveImport {
         if self.problems <= Self.mostProblems { self.report(.problem(problem)) }
     }
 
-    private func checkBeginning() throws {
+    /// Whether the file is one JSON document.
+    private func isHAR() throws -> Bool {
         try self.readMore()
+        let marks: [UInt8] = [0xEF, 0xBB, 0xBF, 0x20, 0x09, 0x0A, 0x0D]
         if self.buffer.readableBytesView.starts(with: [0x1F, 0x8B]) {
             throw ControlRefusal(
                 failure: ControlFailure(
@@ -124,6 +128,23 @@ package final class ArchiveImport {
                     "the archive is compressed, which is not read here; "
                         + "zcat FILE | larder cache import -"))
         }
+        return self.buffer.readableBytesView.first { !marks.contains($0) } == UInt8(ascii: "{")
+    }
+
+    private func takeHAR() throws {
+        let first = self.buffer
+        self.buffer = ByteBuffer()
+        let isWhole = try self.takeEntries(first) {
+            try self.source.read()
+        } refuse: { refusal, entry in
+            self.outcome.refuse(refusal.reason)
+            if let problem = refusal.problem { self.note("entry \(entry): \(problem)") }
+        } read: {
+            self.report(.progress($0))
+        }
+        if isWhole { return }
+        self.note("the document is not whole")
+        self.outcome.isCutShort = true
     }
 
     // MARK: Records

@@ -22,6 +22,12 @@ struct ArchivedRequest {
         self.head = head
     }
 
+    /// One that stands beside its response.
+    init(_ head: RequestHead) {
+        self.concurrentTo = []
+        self.head = head
+    }
+
     /// Whether it led to a response: one of the two names the other, or neither names any and they
     /// are about one URI at one time.
     func belongs(to response: WARCHead) -> Bool {

@@ -24,8 +24,7 @@ final class ArchiveFile {
     /// open(2): a macro of two flags, which is not imported.
     private static let unnamed = O_DIRECTORY | 0o20_000_000
 
-    /// Whether what was written can be taken back.
-    let canUndo: Bool
+    private let canUndo: Bool
 
     /// - Parameters:
     ///   - name: `-` for standard output.
@@ -93,8 +92,20 @@ final class ArchiveFile {
         self.waiting.removeAll(keepingCapacity: true)
     }
 
-    /// Takes back all that was written behind `place`; only where that can be done.
-    func undo(to place: UInt64) throws(CommandFailure) {
+    /// Takes back all that was written behind `place`.
+    ///
+    /// - Throws: where some of it was, and it cannot be taken back.
+    func takeBack(to place: UInt64) throws(CommandFailure) {
+        guard self.count > place else { return }
+        guard self.canUndo else {
+            throw CommandFailure(
+                .inputOutput, "a response changed while it was written to standard output",
+                remedy: "export to a file, which can be mended")
+        }
+        try self.undo(to: place)
+    }
+
+    private func undo(to place: UInt64) throws(CommandFailure) {
         try self.flush()
         guard ftruncate(self.descriptor, off_t(clamping: place)) == 0,
             lseek(self.descriptor, off_t(clamping: place), SEEK_SET) >= 0

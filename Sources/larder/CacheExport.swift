@@ -7,7 +7,7 @@ import LarderDisk
 /// The verb `larder cache export`.
 struct CacheExport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Write what is stored on disk to a WARC file.",
+        commandName: "export", abstract: "Write what is stored on disk to a WARC or HAR file.",
         discussion: """
             WARC 1.1 (ISO 28500:2017): a request and a response record for each stored response, \
             with digests, whether a proxy runs or not. What is stored later than the beginning is \
@@ -32,6 +32,9 @@ struct CacheExport: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
+
+    @Flag(help: "Write HAR 1.2 instead, for tools that read it.")
+    var har = false
 
     @Flag(help: "Write over a file of that name.")
     var force = false
@@ -74,9 +77,13 @@ struct CacheExport: AsyncParsableCommand {
         let began = wallClockMicroseconds()
         do {
             let inspector = try DiskInspector(directory: directory)
-            let writer = WARCWriter(
-                output, inspector: inspector, session: self.session.session,
-                name: self.file == "-" ? nil : self.file, startMicroseconds: began)
+            let source = ExportSource(inspector, startMicroseconds: began)
+            let writer: any ExportFormat =
+                self.har
+                ? HARWriter(output, source: source)
+                : WARCWriter(
+                    output, source: source, session: self.session.session,
+                    name: self.file == "-" ? nil : self.file)
             try writer.begin()
             try inspector.forEachObject { object in
                 guard filter.matches(object.key) else { return true }
@@ -85,6 +92,7 @@ struct CacheExport: AsyncParsableCommand {
                 activity.show(at: now) { writer.summary.progress(elapsed: now - began) }
                 return true
             }
+            try writer.end()
             return writer.summary
         } catch let error as StoreError {
             throw CommandFailure(store: error)

@@ -11,7 +11,7 @@ import LarderStore
 /// The verb `larder cache import`.
 struct CacheImport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Store what a WARC file holds.",
+        commandName: "import", abstract: "Store what a WARC or HAR file holds.",
         discussion: """
             What "larder cache export" wrote comes back as it was, no fresher than it was. Of other \
             archives (wget --warc-file, say) what this session might store is taken, its age \

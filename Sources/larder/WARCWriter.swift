@@ -10,12 +10,11 @@ import LarderPolicy
 /// A digest stands before the content that it is of, and a response that turns out to be damaged must
 /// not be in the file: so a body is read twice, once for its digest and to see that it is sound, once
 /// to be written. One that fits into memory is read once.
-final class WARCWriter {
+final class WARCWriter: ExportFormat {
     private let output: ArchiveFile
-    private let inspector: DiskInspector
+    private let source: ExportSource
     private let session: String
     private let name: String?
-    private let start: Timestamp
     private var infoID = ""
     private(set) var summary = ExportSummary()
 
@@ -23,19 +22,19 @@ final class WARCWriter {
     private static let held: UInt64 = 8 << 20
 
     init(
-        _ output: ArchiveFile, inspector: DiskInspector, session: String, name: String?,
-        startMicroseconds: Int64
+        _ output: ArchiveFile, source: ExportSource, session: String, name: String?
     ) {
         self.output = output
-        self.inspector = inspector
+        self.source = source
         self.session = session
         self.name = name
-        self.start = Timestamp(microseconds: startMicroseconds)
     }
+
+    func end() throws { self.summary.fileBytes = self.output.count }
 
     /// Writes the `warcinfo` record.
     func begin() throws {
-        self.infoID = Self.newID()
+        self.infoID = UUIDText.urn()
         let lines = [
             "software: \(Release.line)", "format: WARC File Format 1.1",
             "conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/"
@@ -43,7 +42,7 @@ final class WARCWriter {
             "description: what the session \(self.session) of a caching proxy has stored",
         ]
         let block = Array(lines.map { $0 + "\r\n" }.joined().utf8)
-        var fields = self.fields(id: self.infoID, date: self.start)
+        var fields = self.fields(id: self.infoID, date: self.source.start)
         if let name {
             fields.append("WARC-Filename", String(name.split(separator: "/").last ?? ""))
         }
@@ -61,56 +60,21 @@ final class WARCWriter {
             self.summary.fileBytes = self.output.count
         } catch let refusal as ExportRefusal {
             self.summary.leave(out: refusal)
-            guard self.output.count > place else { return }
-            guard self.output.canUndo else {
-                throw CommandFailure(
-                    .inputOutput, "a response changed while it was written to standard output",
-                    remedy: "export to a file, which can be mended")
-            }
-            try self.output.undo(to: place)
+            try self.output.takeBack(to: place)
         }
     }
 
     private func writeAll(_ object: InspectedObject) throws {
-        guard object.head.storedTime <= self.start else { throw ExportRefusal.later }
+        try self.source.check(object)
         let ranges = object.head.extent?.ranges ?? [0..<object.bodyLength]
-        let objectID = Self.newID()
+        let objectID = UUIDText.urn()
         var bodyBytes: UInt64 = 0
         for (index, range) in ranges.enumerated() {
-            let response = try Self.archived(object, range, index, of: ranges.count)
+            let response = try ArchivedResponse(object, range, index, of: ranges.count)
             try self.write(response, of: object, range, objectID: objectID)
             bodyBytes += range.upperBound - range.lowerBound
         }
         self.summary.bodyBytes += bodyBytes
-    }
-
-    /// A response, or a part of one, as an archive has it.
-    private static func archived(
-        _ object: InspectedObject, _ range: Range<UInt64>, _ index: Int, of count: Int
-    ) throws(ExportRefusal) -> ArchivedResponse {
-        let parts = object.key.parts
-        guard var uri = TargetURI(text: parts.uri) else { throw .unnameable }
-        if let own = object.head.pathAndQuery { uri.pathAndQuery = own }
-        let key = CacheKey(
-            method: Method(rawValue: parts.method), uri: uri, partition: parts.partition)
-        guard key == object.key || key.withoutSearch == object.key else { throw .unnameable }
-        let head = object.head
-        var response = ArchivedResponse(
-            uri: uri, status: head.status, reason: head.reason, fields: head.fields,
-            requestTime: head.requestTime, responseTime: head.responseTime,
-            storedTime: head.storedTime, lastUsed: object.lastUsed,
-            contentLength: range.upperBound - range.lowerBound)
-        response.partition = parts.partition
-        response.method = head.method
-        response.varyingFields = head.varyingFields
-        response.trailers = object.trailers
-        response.hits = object.hits
-        response.isInvalidated = head.isInvalidated
-        if let extent = head.extent {
-            response.part = ArchivedResponse.Part(
-                range: range, completeLength: extent.completeLength, index: index, count: count)
-        }
-        return response
     }
 
     // MARK: Records
@@ -121,8 +85,8 @@ final class WARCWriter {
     ) throws {
         let head = response.responseHead()
         let body = try self.hash(object, range, behind: head)
-        let requestID = Self.newID()
-        let responseID = Self.newID()
+        let requestID = UUIDText.urn()
+        let responseID = UUIDText.urn()
         let uri = response.uri.description
         let request = response.requestHead()
         var fields = self.fields(id: requestID, date: response.responseTime, uri: uri)
@@ -183,7 +147,7 @@ final class WARCWriter {
         var block = SHA256()
         block.update(data: head)
         var held: [UInt8]? = range.upperBound - range.lowerBound <= Self.held ? [] : nil
-        try self.read(object, range) { piece in
+        try self.source.read(object, range) { piece in
             payload.update(data: piece)
             block.update(data: piece)
             held?.append(contentsOf: piece)
@@ -195,48 +159,16 @@ final class WARCWriter {
         _ object: InspectedObject, _ range: Range<UInt64>, expecting digest: SHA256Digest
     ) throws {
         var hash = SHA256()
-        try self.read(object, range) { piece in
+        try self.source.read(object, range) { piece in
             hash.update(data: piece)
             try self.output.write(piece)
         }
         guard hash.finalize() == digest else { throw ExportRefusal.damaged }
     }
 
-    private func read(
-        _ object: InspectedObject, _ range: Range<UInt64>, _ piece: ([UInt8]) throws -> Void
-    ) throws {
-        do {
-            try self.inspector.readBytes(of: object, range, piece)
-        } catch let error as StoreError {
-            switch error.code {
-            case .closed: throw ExportRefusal.removed
-            case .damaged: throw ExportRefusal.damaged
-            default: throw error
-            }
-        }
-    }
-
     // MARK: Names
 
     private static func digest(_ digest: SHA256Digest) -> String {
-        "sha256:" + digest.map { Self.hex($0) }.joined()
-    }
-
-    private static func hex(_ byte: UInt8) -> String {
-        let text = String(byte, radix: 16)
-        return byte < 16 ? "0" + text : text
-    }
-
-    /// A random UUID (RFC 9562 §5.4) as a URI.
-    private static func newID() -> String {
-        var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-        bytes[6] = bytes[6] & 0x0F | 0x40
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        var text = ""
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text += "-" }
-            text += Self.hex(byte)
-        }
-        return "<urn:uuid:\(text)>"
+        "sha256:" + digest.map { UUIDText.hex($0) }.joined()
     }
 }

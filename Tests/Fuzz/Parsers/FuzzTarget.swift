@@ -49,6 +49,7 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("configuration", ConfigurationPromises.check),
         FuzzTarget("control", ControlPromises.check),
         FuzzTarget("warc", WARCPromises.check),
+        FuzzTarget("har", HARPromises.check),
     ]
 
     package static func named(_ name: String) -> FuzzTarget? {
