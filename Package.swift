@@ -95,7 +95,7 @@ let package = Package(
             name: "larder",
             dependencies: [
                 "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderArchive",
-                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto, nioCore,
+                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto,
             ],
             swiftSettings: house),
 
