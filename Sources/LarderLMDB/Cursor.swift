@@ -4,11 +4,16 @@ import CLMDB
 ///
 /// Each movement lends the entry that it comes to; nil says that there is none.
 @safe package struct Cursor: ~Copyable {
-    /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
-    private let handle: OpaquePointer
+    private let movement: any CursorMovement
 
-    init(handle: OpaquePointer) {
-        unsafe self.handle = handle
+    /// A cursor over a snapshot.
+    init(_ reader: Reader, _ database: Database) {
+        self.movement = SnapshotCursor(reader, database, .allowed)
+    }
+
+    /// A cursor of LMDB's in a write transaction.
+    init(_ working: WorkingCursor) {
+        self.movement = working
     }
 
     /// Moves to the first entry whose key is not below `key`.
@@ -16,61 +21,119 @@ import CLMDB
         atOrAfter key: Span<UInt8>,
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        // An empty key is not one: MDB_BAD_VALSIZE. It means "from the beginning" here.
+        // LMDB has no empty key. It means "from the beginning" here.
         if key.isEmpty { return try self.first(body) }
-        var found = unsafe MDB_val()
-        var value = unsafe MDB_val()
-        let code = unsafe withBorrowedValue(key) { key in
-            unsafe found = key
-            return unsafe mdb_cursor_get(self.handle, &found, &value, MDB_SET_RANGE)
-        }
-        return try unsafe self.finish(code, found, value, body)
+        return try self.movement.move(.atOrAfter, key, body)
     }
 
     package func first<R>(
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        try self.move(MDB_FIRST, body)
+        try self.movement.move(.first, Span(), body)
     }
 
     package func last<R>(
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        try self.move(MDB_LAST, body)
+        try self.movement.move(.last, Span(), body)
     }
 
     /// Moves on by one; after a deletion, to the entry that followed the deleted one.
     package func next<R>(
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        try self.move(MDB_NEXT, body)
+        try self.movement.move(.next, Span(), body)
     }
 
     /// Deletes the entry that the cursor is at; throws in a read transaction.
     package func delete() throws(LMDBError) {
-        try unsafe LMDBError.check(mdb_cursor_del(self.handle, 0), "mdb_cursor_del")
+        try self.movement.delete()
+    }
+}
+
+/// Where a cursor is asked to go.
+enum CursorStep {
+    case first
+    case last
+    case next
+    case atOrAfter
+}
+
+/// What moves a ``Cursor``: Larder's own walk in a snapshot, LMDB's in a write transaction.
+protocol CursorMovement: AnyObject {
+    func move<R>(
+        _ step: CursorStep, _ target: Span<UInt8>,
+        _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
+    ) throws(LMDBError) -> R?
+
+    func delete() throws(LMDBError)
+}
+
+/// A cursor over a snapshot.
+final class SnapshotCursor: CursorMovement {
+    private let reader: Reader
+    private let database: Database
+    private let waiting: Waiting
+    /// nil before the first movement.
+    private var cursor: TreeCursor?
+
+    init(_ reader: Reader, _ database: Database, _ waiting: Waiting) {
+        self.reader = reader
+        self.database = database
+        self.waiting = waiting
     }
 
-    private func move<R>(
-        _ operation: MDB_cursor_op,
+    func move<R>(
+        _ step: CursorStep, _ target: Span<UInt8>,
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        var key = unsafe MDB_val()
-        var value = unsafe MDB_val()
-        let code = unsafe mdb_cursor_get(self.handle, &key, &value, operation)
-        return try unsafe self.finish(code, key, value, body)
+        switch try self.tryMove(step, target, body) {
+        case .value(let result): return result
+        case .absent, .notResident: return nil
+        }
     }
 
-    @unsafe private func finish<R>(
-        _ code: Int32, _ key: MDB_val, _ value: MDB_val,
+    /// As ``move(_:_:_:)``, and says where it would have to wait.
+    func tryMove<R>(
+        _ step: CursorStep, _ target: Span<UInt8>,
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
-    ) throws(LMDBError) -> R? {
-        if code == MDB_NOTFOUND { return nil }
-        try LMDBError.check(code, "mdb_cursor_get")
-        return try unsafe lend(key) { (key) throws(LMDBError) in
-            try unsafe lend(value) { (value) throws(LMDBError) in
-                try body(key, value)
+    ) throws(LMDBError) -> ResidentValue<R> {
+        let result: Result<R, LMDBError>?
+        do throws(TreeFailure) {
+            result = try self.entry(step, target, body)
+        } catch {
+            switch error {
+            case .notResident: return .notResident
+            case .damaged(let page, let damage): throw self.reader.error(page: page, damage)
             }
         }
+        guard let result else { return .absent }
+        return .value(try result.get())
+    }
+
+    private func entry<R>(
+        _ step: CursorStep, _ target: Span<UInt8>,
+        _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
+    ) throws(TreeFailure) -> Result<R, LMDBError>? {
+        var isNew = false
+        if self.cursor == nil {
+            let tree = try self.reader.existingTree(self.database, self.waiting)
+            self.cursor = TreeCursor(self.reader.pages(self.waiting), tree)
+            isNew = true
+        }
+        let isThere =
+            switch step {
+            case .first: try self.cursor?.first()
+            case .last: try self.cursor?.last()
+            // As in LMDB, a cursor that was nowhere begins at the beginning.
+            case .next: isNew ? try self.cursor?.first() : try self.cursor?.next()
+            case .atOrAfter: try self.cursor?.seek(target)
+            }
+        guard isThere == true else { return nil }
+        return try self.cursor?.withEntry(body)
+    }
+
+    func delete() throws(LMDBError) {
+        throw LMDBError(.permissionDenied, operation: "mdb_cursor_del")
     }
 }

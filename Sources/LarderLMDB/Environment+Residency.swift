@@ -45,72 +45,12 @@ extension Environment {
     /// lost but the saving.
     package func giveBackPages() {
         // While it is in use it is not closed: the addresses cannot be another map's.
-        guard (try? self.beginUse(takesIdle: false)) != nil else { return }
+        do throws(LMDBError) { _ = try self.beginUse(takesIdle: false) } catch { return }
         defer { self.endUse() }
-        guard let map = self.map.range(),
-            let address = unsafe UnsafeMutableRawPointer(bitPattern: map.lowerBound)
-        else { return }
+        let map = self.map.range
+        guard let address = unsafe UnsafeMutableRawPointer(bitPattern: map.lowerBound) else {
+            return
+        }
         _ = unsafe madvise(address, Int(map.upperBound - map.lowerBound), MADV_DONTNEED)
-    }
-}
-
-/// Where in this process a file is mapped, found once.
-///
-/// LMDB tells nobody (`me_mapaddr` is that of MDB_FIXEDMAP), so proc(5) is asked:
-/// `START-END r--s OFFSET DEV INODE PATH`.
-final class MapFinder: Sendable {
-    private enum State {
-        case unknown
-        case known(Range<UInt>)
-        case absent
-    }
-
-    private let inode: UInt64
-    private let state = Mutex(State.unknown)
-
-    init(inode: UInt64) {
-        self.inode = inode
-    }
-
-    func range() -> Range<UInt>? {
-        switch self.state.withLock({ $0 }) {
-        case .known(let range): return range
-        case .absent: return nil
-        case .unknown: break
-        }
-        let found = Self.find(self.inode)
-        self.state.withLock { $0 = found.map { .known($0) } ?? .absent }
-        return found
-    }
-
-    /// To be called when the map may have moved.
-    func forget() {
-        self.state.withLock { $0 = .unknown }
-    }
-
-    private static func find(_ inode: UInt64) -> Range<UInt>? {
-        guard let file = unsafe fopen("/proc/self/maps", "re") else { return nil }
-        defer { unsafe _ = fclose(file) }
-        var line: UnsafeMutablePointer<CChar>?
-        var room = 0
-        defer { unsafe free(line) }
-        while unsafe getline(&line, &room, file) > 0 {
-            guard let text = unsafe line.map({ unsafe String(cString: $0) }) else { continue }
-            if let range = Self.range(of: text, inode: inode) { return range }
-        }
-        return nil
-    }
-
-    /// The addresses of a line that speaks of a shared map of this file, from its beginning.
-    static func range(of line: String, inode: UInt64) -> Range<UInt>? {
-        let parts = line.split(separator: " ", omittingEmptySubsequences: true)
-        guard parts.count >= 5, parts[1].hasSuffix("s"), UInt64(parts[2], radix: 16) == 0,
-            UInt64(parts[4].prefix { $0.isNumber }) == inode
-        else { return nil }
-        let ends = parts[0].split(separator: "-")
-        guard ends.count == 2, let start = UInt(ends[0], radix: 16),
-            let end = UInt(ends[1], radix: 16), start < end
-        else { return nil }
-        return start..<end
     }
 }

@@ -78,11 +78,11 @@ extension Environment {
     /// lmdb.h: "This function may only be called if no transactions are active in this process", so
     /// only for an environment that one thread uses; idle transactions are given up first.
     package func adoptMapSize() throws(LMDBError) {
-        var idle = try self.beginUse(takesIdle: true)
+        _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
-        idle.abort()
+        self.takeIdleReaders().forEach { $0.abort() }
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
-        self.map.forget()
+        try self.map.move(to: MapFinder.map(of: self.identity))
     }
 
     /// Writes a consistent copy to a new file at `path`; waits for the disk.

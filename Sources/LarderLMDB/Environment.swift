@@ -13,25 +13,22 @@ import Synchronization
 /// called at any time: what begins after it throws `.closed`, what is under way ends first.
 @safe package final class Environment: Sendable {
     /// What transactions and closing share.
-    private struct Usage {
+    struct Usage {
         var transactions = 0
         var isClosed = false
         /// Read transactions that were reset and can be renewed.
-        var idle = IdleTransactions()
+        var idle: [IdleReader] = []
         var databases: [String: Database] = [:]
     }
 
-    /// Handles of reset read transactions; only ever touched by the one that took them out.
-    @safe struct IdleTransactions: @unchecked Sendable {
-        // Invariant: a handle in here is in no one else's hands; LMDB lets any thread renew it
-        // under MDB_NOTLS.
-        var handles: [OpaquePointer] = unsafe []
+    /// A reader that nobody uses.
+    @safe struct IdleReader: @unchecked Sendable {
+        // Invariant: it is in no one else's hands; LMDB lets any thread renew it under MDB_NOTLS.
+        let reader: Reader
 
-        /// Gives their slots back.
-        mutating func abort() {
-            while let transaction = unsafe self.handles.popLast() {
-                unsafe mdb_txn_abort(transaction)
-            }
+        /// Gives its slot back.
+        func abort() {
+            unsafe mdb_txn_abort(self.reader.handle)
         }
     }
 
@@ -40,19 +37,26 @@ import Synchronization
     /// Invariant: set once, used only between the counting of `Usage.transactions` up and down, and
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
-    private let identity: FileIdentity
-    /// Where the file is mapped.
-    let map: MapFinder
-    private let usage = Mutex(Usage())
+    let identity: FileIdentity
+    /// The file as it is mapped.
+    let map: PageMap
+    /// Whether the file can still be believed.
+    let soundness: Soundness
+    /// What LMDB's one write transaction has looked at for it.
+    let vetting: WriteVetting
+    let usage = Mutex(Usage())
     package let path: String
     package let options: EnvironmentOptions
 
     private init(
-        handle: OpaquePointer, identity: FileIdentity, path: String, options: EnvironmentOptions
+        handle: OpaquePointer, map: PageMap, identity: FileIdentity, path: String,
+        options: EnvironmentOptions
     ) {
         unsafe self.handle = handle
         self.identity = identity
-        self.map = MapFinder(inode: identity.inode)
+        self.map = map
+        self.soundness = Soundness(observer: options.damageObserver)
+        self.vetting = WriteVetting(map, self.soundness)
         self.path = path
         self.options = options
     }
@@ -65,8 +69,9 @@ import Synchronization
 
     /// Opens the file at `path`, and makes it (mode 0600) unless that is to be read only.
     ///
-    /// The file must be an LMDB file or empty: LMDB may crash on others, so whoever cannot be sure
-    /// calls ``FileHeader/check(path:)`` first.
+    /// The file must be an LMDB file or empty, or `.corrupted` is thrown; whether its roots are
+    /// sound, and it is whole, ``FileHeader/check(path:)`` tells beforehand. Readers whose process
+    /// died are forgotten where it is opened for writing.
     package static func open(
         path: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
@@ -74,10 +79,20 @@ import Synchronization
         let identity = try FileIdentity(path: path)
         try EnvironmentRegistry.reserve(identity)
         do throws(LMDBError) {
+            try FileHeader.checkMetas(path: path)
             let handle = try unsafe Self.openHandle(path, options)
+            let map: PageMap
+            do throws(LMDBError) {
+                map = try unsafe PageMap(
+                    handle, identity, lock: try? FileIdentity(path: path + "-lock"))
+            } catch {
+                unsafe mdb_env_close(handle)
+                throw error
+            }
             let environment = unsafe Environment(
-                handle: handle, identity: identity, path: path, options: options)
+                handle: handle, map: map, identity: identity, path: path, options: options)
             EnvironmentRegistry.register(environment, as: identity)
+            if !options.isReadOnly { _ = try? environment.clearStaleReaders() }
             return environment
         } catch {
             EnvironmentRegistry.release(identity)
@@ -115,6 +130,7 @@ import Synchronization
         if options.durability == .dataOnly { flags |= UInt32(MDB_NOMETASYNC) }
         if !options.readsAhead { flags |= UInt32(MDB_NORDAHEAD) }
         do throws(LMDBError) {
+            try unsafe LMDBError.check(AssertedCalls.prepare(handle), "mdb_env_set_assert")
             if options.mapSize > 0 {
                 try unsafe LMDBError.check(
                     mdb_env_set_mapsize(handle, Int(clamping: options.mapSize)),
@@ -148,146 +164,46 @@ import Synchronization
     /// lmdb.h: "All transactions, databases, and cursors must already be closed before calling this
     /// function." Called by whoever saw the last of them end after the closing.
     private func unmap() {
-        var idle = self.usage.withLock { usage in
-            let idle = usage.idle
-            usage.idle = IdleTransactions()
-            return idle
-        }
-        idle.abort()
+        // Left in the middle of something it keeps its memory, and its file its place in the
+        // registry: freeing either could do harm.
+        if self.soundness.mustAbandon { return }
+        self.takeIdleReaders().forEach { $0.abort() }
+        self.map.release()
         unsafe mdb_env_close(self.handle)
         EnvironmentRegistry.release(self.identity)
     }
 
-    func beginUse(takesIdle: Bool) throws(LMDBError) -> IdleTransactions {
-        let taken: IdleTransactions? = self.usage.withLock { usage in
-            if usage.isClosed { return nil }
+    /// Keeps the environment from being closed; throws where it was.
+    ///
+    /// Each must be followed by one ``endUse(returning:)``. Gives an idle reader if there is one
+    /// and it is wanted.
+    func beginUse(takesIdle: Bool) throws(LMDBError) -> IdleReader? {
+        let (isOpen, idle) = self.usage.withLock { usage in
+            if usage.isClosed { return (false, nil as IdleReader?) }
             usage.transactions += 1
-            var taken = IdleTransactions()
-            if takesIdle, let last = unsafe usage.idle.handles.popLast() {
-                unsafe taken.handles = [last]
-            }
-            return taken
+            return (true, takesIdle ? usage.idle.popLast() : nil)
         }
-        guard let taken else { throw LMDBError(.closed, operation: "begin") }
-        return taken
+        guard isOpen else { throw LMDBError(.closed, operation: "begin") }
+        return idle
     }
 
-    func endUse(returning idle: IdleTransactions = IdleTransactions()) {
+    func endUse(returning idle: IdleReader? = nil) {
         let isLast = self.usage.withLock { usage in
-            unsafe usage.idle.handles.append(contentsOf: idle.handles)
+            if let idle { usage.idle.append(idle) }
             usage.transactions -= 1
             return usage.isClosed && usage.transactions == 0
         }
         if isLast { self.unmap() }
     }
 
-    // MARK: Transactions
-
-    /// Runs `body` on a snapshot of all databases.
-    ///
-    /// Keep it short, on a thread that may wait for the disk: "Read transactions prevent reuse of
-    /// pages freed by newer write transactions, thus the database can grow quickly" (lmdb.h).
-    package func read<R>(
-        _ body: (borrowing ReadTransaction) throws(LMDBError) -> R
-    ) throws(LMDBError) -> R {
-        let idle = try self.beginUse(takesIdle: true)
-        let begun: IdleTransactions
-        do throws(LMDBError) {
-            begun = try self.beginReading(idle)
-        } catch {
-            self.endUse()
-            throw error
-        }
-        guard let handle = unsafe begun.handles.first else {
-            self.endUse()
-            throw LMDBError(.other, operation: "mdb_txn_begin")
-        }
-        defer {
-            unsafe mdb_txn_reset(handle)
-            self.endUse(returning: begun)
-        }
-        return try body(unsafe ReadTransaction(handle: handle))
-    }
-
-    private func beginReading(_ idle: IdleTransactions) throws(LMDBError) -> IdleTransactions {
-        if let handle = unsafe idle.handles.first {
-            let code = unsafe mdb_txn_renew(handle)
-            if code == MDB_SUCCESS { return idle }
-            unsafe mdb_txn_abort(handle)
-            throw LMDBError(returnCode: code, operation: "mdb_txn_renew")
-        }
-        var created: OpaquePointer?
-        try unsafe LMDBError.check(
-            mdb_txn_begin(self.handle, nil, UInt32(MDB_RDONLY), &created), "mdb_txn_begin")
-        var begun = IdleTransactions()
-        if let created = unsafe created { unsafe begun.handles = [created] }
-        return begun
-    }
-
-    /// Runs `body` in the one write transaction, and commits when it returns; a throw aborts.
-    ///
-    /// Waits until no other thread or process writes. The body runs on the calling thread, and what
-    /// it changes is seen by transactions that begin after the return.
-    package func write<R>(
-        _ body: (borrowing WriteTransaction) throws(LMDBError) -> R
-    ) throws(LMDBError) -> R {
-        _ = try self.beginUse(takesIdle: false)
-        defer { self.endUse() }
-        var created: OpaquePointer?
-        try unsafe LMDBError.check(mdb_txn_begin(self.handle, nil, 0, &created), "mdb_txn_begin")
-        guard let handle = unsafe created else {
-            throw LMDBError(.other, operation: "mdb_txn_begin")
-        }
-        let result: R
-        do throws(LMDBError) {
-            result = try body(unsafe WriteTransaction(handle: handle))
-        } catch {
-            unsafe mdb_txn_abort(handle)
-            throw error
-        }
-        // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
-        return result
-    }
-
-    // MARK: Databases
-
-    /// Opens these databases, in this order; where `creating`, those are made that do not exist.
-    ///
-    /// lmdb.h, `mdb_dbi_open`: "This function must not be called from multiple concurrent
-    /// transactions in the same process." So call it once after opening; later calls for the same
-    /// names are answered from memory.
-    package func openDatabases(
-        _ names: [String], creating: Bool
-    ) throws(LMDBError) -> [Database] {
-        let known = self.usage.withLock { usage in names.compactMap { usage.databases[$0] } }
-        if known.count == names.count { return known }
-        _ = try self.beginUse(takesIdle: false)
-        defer { self.endUse() }
-        let flags = self.options.isReadOnly ? UInt32(MDB_RDONLY) : 0
-        var created: OpaquePointer?
-        try unsafe LMDBError.check(
-            mdb_txn_begin(self.handle, nil, flags, &created), "mdb_txn_begin")
-        guard let transaction = unsafe created else {
-            throw LMDBError(.other, operation: "mdb_txn_begin")
-        }
-        var opened: [String: Database] = [:]
-        for name in names {
-            var database: UInt32 = 0
-            let code = unsafe mdb_dbi_open(
-                transaction, name, creating ? UInt32(MDB_CREATE) : 0, &database)
-            guard code == MDB_SUCCESS else {
-                unsafe mdb_txn_abort(transaction)
-                throw LMDBError(returnCode: code, operation: "mdb_dbi_open")
-            }
-            opened[name] = Database(handle: database)
-        }
-        // "The database handle will be private to the current transaction until the transaction is
-        // successfully committed": so a transaction that only read commits, too.
-        try unsafe LMDBError.check(mdb_txn_commit(transaction), "mdb_txn_commit")
+    func takeIdleReaders() -> [IdleReader] {
         self.usage.withLock { usage in
-            usage.databases.merge(opened) { _, new in new }
+            let idle = usage.idle
+            usage.idle = []
+            return idle
         }
-        return names.compactMap { opened[$0] }
     }
+
+    /// The damage for which the environment refuses every transaction; nil as long as it is sound.
+    package var damage: LMDBError? { self.soundness.damage }
 }

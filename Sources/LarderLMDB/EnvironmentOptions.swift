@@ -20,10 +20,15 @@ package struct EnvironmentOptions: Sendable {
     package var durability: Durability
     /// Whether the kernel reads ahead of page faults in the map.
     package var readsAhead: Bool
+    /// Told once when damage is found, from then on nothing is read or written any more.
+    ///
+    /// On the thread that found it, maybe inside its transaction: it must note it and return.
+    package var damageObserver: (@Sendable (LMDBError) -> Void)?
 
     package init(
         mapSize: UInt64 = 0, maximumDatabases: UInt32 = 8, maximumReaders: UInt32 = 126,
-        isReadOnly: Bool = false, durability: Durability = .full, readsAhead: Bool = true
+        isReadOnly: Bool = false, durability: Durability = .full, readsAhead: Bool = true,
+        damageObserver: (@Sendable (LMDBError) -> Void)? = nil
     ) {
         self.mapSize = mapSize
         self.maximumDatabases = maximumDatabases
@@ -31,21 +36,33 @@ package struct EnvironmentOptions: Sendable {
         self.isReadOnly = isReadOnly
         self.durability = durability
         self.readsAhead = readsAhead
+        self.damageObserver = damageObserver
     }
 }
 
 /// A named database inside an environment; valid for as long as that is open.
 package struct Database: Hashable, Sendable {
     let handle: UInt32
+    /// Its key in the database of names.
+    let name: [UInt8]
 
-    init(handle: UInt32) {
+    init(handle: UInt32, name: String) {
         self.handle = handle
+        self.name = Array(name.utf8)
     }
 
     /// LMDB's own database of free pages, to be counted, never to be written.
-    static let freePages = Database(handle: 0)
+    static let freePages = Database(handle: 0, name: "")
     /// The database that holds the names of the others.
-    static let names = Database(handle: 1)
+    static let names = Database(handle: 1, name: "")
+
+    package static func == (left: Database, right: Database) -> Bool {
+        left.handle == right.handle
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.handle)
+    }
 }
 
 /// How much a database holds, in entries and pages.
@@ -58,6 +75,15 @@ package struct DatabaseStatistics: Sendable, Equatable {
     package var entries: UInt64 = 0
 
     package init() {}
+
+    init(_ tree: TreeRecord, pageSize: Int) {
+        self.pageSize = UInt64(pageSize)
+        self.depth = UInt64(tree.depth)
+        self.branchPages = tree.branchPages
+        self.leafPages = tree.leafPages
+        self.overflowPages = tree.overflowPages
+        self.entries = tree.entries
+    }
 
     /// All pages of the database.
     package var pages: UInt64 { self.branchPages &+ self.leafPages &+ self.overflowPages }

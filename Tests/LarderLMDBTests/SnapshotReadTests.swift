@@ -1,0 +1,201 @@
+import Foundation
+import Testing
+
+@testable import LarderLMDB
+
+/// A file with a tree of several levels, inline values and values on overflow pages.
+struct SampleFile {
+    let directory: TemporaryDirectory
+    let path: String
+    /// What is in it.
+    var entries: [[UInt8]: [UInt8]] = [:]
+
+    init(entries count: Int = 2000, seed: UInt64 = 1) throws {
+        self.directory = try TemporaryDirectory()
+        self.path = self.directory.path + "/sample.mdb"
+        var random = SeededGenerator(seed: seed)
+        for number in 0..<count {
+            let key = Self.key(number)
+            let isBig = number % 50 == 7
+            let length = isBig ? Int.random(in: 3000...20_000, using: &random) : number % 90
+            self.entries[key] = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+        }
+        let environment = try self.open()
+        let database = try environment.openDatabases(Self.names, creating: true)[1]
+        let entries = self.entries
+        // Several commits, so that there are free pages.
+        for part in 0..<4 {
+            try environment.write { (transaction) throws(LMDBError) in
+                for number in stride(from: part, to: count, by: 4) {
+                    let key = Self.key(number)
+                    let value = entries[key] ?? []
+                    try transaction.put(database, key.span, value.span)
+                }
+            }
+        }
+        try environment.extendFileToLastPage()
+        environment.close()
+    }
+
+    static let names = ["empty", "full"]
+
+    static func key(_ number: Int) -> [UInt8] {
+        let mixed = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
+        return (0..<4 + number % 5).map { UInt8(truncatingIfNeeded: mixed >> (56 - 8 * $0)) }
+            + Array("\(number)".utf8)
+    }
+
+    func open(isReadOnly: Bool = false) throws(LMDBError) -> Environment {
+        try Environment.open(
+            path: self.path, options: EnvironmentOptions(mapSize: 64 << 20, isReadOnly: isReadOnly))
+    }
+}
+
+/// Numbers that are the same in every run (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        self.state = seed &* 0x2545_F491_4F6C_DD1D
+    }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+extension Span<UInt8> {
+    var array: [UInt8] { self.indices.map { self[$0] } }
+}
+
+@Suite("A snapshot read without LMDB")
+struct SnapshotReadTests {
+    @Test("has every key with its value, and no other")
+    func get() throws {
+        let sample = try SampleFile()
+        let environment = try sample.open(isReadOnly: true)
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        let entries = sample.entries
+        try environment.read { (transaction) throws(LMDBError) in
+            #expect(try transaction.statistics(of: database).depth >= 2)
+            #expect(try transaction.statistics(of: database).entries == UInt64(entries.count))
+            for (key, value) in entries {
+                #expect(try transaction.get(database, key.span) { $0.array } == value)
+                let longer = key + [0]
+                #expect(try transaction.contains(database, longer.span) == false)
+            }
+            #expect(try transaction.contains(database, Span()) == false)
+        }
+    }
+
+    @Test("is walked in the order of the keys, from any key")
+    func walk() throws {
+        let sample = try SampleFile()
+        let environment = try sample.open()
+        let databases = try environment.openDatabases(SampleFile.names, creating: false)
+        let keys = sample.entries.keys.sorted { $0.lexicographicallyPrecedes($1) }
+        try environment.read { (transaction) throws(LMDBError) in
+            try transaction.withCursor(databases[1]) { (cursor) throws(LMDBError) in
+                #expect(try cursor.last { key, _ in key.array } == keys.last)
+                var walked: [[UInt8]] = []
+                var key = try cursor.first { key, _ in key.array }
+                while let found = key {
+                    walked.append(found)
+                    key = try cursor.next { key, _ in key.array }
+                }
+                #expect(walked == keys)
+                for (index, key) in keys.enumerated() {
+                    let before = Array(key.dropLast()) + [(key.last ?? 1) &- 1, 255, 255]
+                    #expect(try cursor.seek(atOrAfter: key.span) { key, _ in key.array } == key)
+                    let next = index + 1 < keys.count ? keys[index + 1] : nil
+                    #expect(try cursor.next { key, _ in key.array } == next)
+                    if (key.last ?? 0) > 0 {
+                        let found = try cursor.seek(atOrAfter: before.span) { key, _ in key.array }
+                        #expect(found == keys.first { !$0.lexicographicallyPrecedes(before) })
+                    }
+                }
+                #expect(try cursor.seek(atOrAfter: [255, 255, 255].span) { _, _ in 0 } == nil)
+            }
+            try transaction.withCursor(databases[0]) { (cursor) throws(LMDBError) in
+                #expect(try cursor.first { _, _ in 0 } == nil)
+                #expect(try cursor.next { _, _ in 0 } == nil)
+                #expect(try cursor.last { _, _ in 0 } == nil)
+                #expect(try cursor.seek(atOrAfter: [1].span) { _, _ in 0 } == nil)
+            }
+        }
+    }
+
+    @Test("gives what is in memory without waiting, also by its place in the file")
+    func resident() throws {
+        let sample = try SampleFile()
+        let environment = try sample.open()
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        let entries = sample.entries
+        try environment.read { (transaction) throws(LMDBError) in
+            for (key, value) in entries {
+                let found = try transaction.getResident(database, key.span) { $0.array }
+                guard case .value(value) = found else {
+                    Issue.record("\(found) of a file that was just written")
+                    return
+                }
+                let place = try transaction.place(database, key.span, mayWait: false)
+                guard case .at(let offset, value.count) = place else {
+                    Issue.record("\(place) of \(value.count) bytes")
+                    return
+                }
+                for waits in [true, false] {
+                    var bytes = [UInt8](repeating: 0, count: value.count)
+                    let read = try readBytes(transaction, at: offset, &bytes, waits: waits)
+                    #expect(read == value.count)
+                    #expect(bytes == value)
+                }
+            }
+            guard case .absent = try transaction.getResident(database, [0].span, { _ in 0 }) else {
+                Issue.record("found what is not there")
+                return
+            }
+            #expect(try transaction.place(database, [0].span, mayWait: true) == .absent)
+            var walked = 0
+            let ended = try transaction.forEachResident(database, from: Span()) { key, value in
+                walked += 1
+                return entries[key.array] == value.array
+            }
+            #expect(ended == true)
+            #expect(walked == entries.count)
+            let stopped = try transaction.forEachResident(database, from: [128].span) { _, _ in
+                false
+            }
+            #expect(stopped == false)
+        }
+    }
+
+    @Test("is read to the end of the file and not beyond")
+    func endOfFile() throws {
+        let sample = try SampleFile(entries: 10)
+        let environment = try sample.open()
+        let size = try environment.fileSize()
+        try environment.read { (transaction) throws(LMDBError) in
+            for waits in [true, false] {
+                var bytes = [UInt8](repeating: 0, count: 100)
+                let part = try readBytes(transaction, at: size - 10, &bytes, waits: waits)
+                #expect(part == 10)
+                #expect(try readBytes(transaction, at: size, &bytes, waits: waits) == 0)
+                #expect(try readBytes(transaction, at: .max, &bytes, waits: waits) == 0)
+            }
+        }
+    }
+}
+
+private func readBytes(
+    _ transaction: borrowing ReadTransaction, at offset: UInt64, _ bytes: inout [UInt8], waits: Bool
+) throws(LMDBError) -> Int? {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    defer { unsafe buffer.deallocate() }
+    let count = try unsafe transaction.read(at: offset, into: buffer, waits: waits)
+    for index in 0..<min(bytes.count, count ?? 0) { bytes[index] = unsafe buffer[index] }
+    return count
+}
