@@ -54,6 +54,7 @@ let package = Package(
 
         // Floor 2
         module("LarderPolicy", ["LarderHTTP"]),
+        module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
         module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
@@ -85,22 +86,23 @@ let package = Package(
             "LarderDaemon",
             [
                 "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderTransfer",
-                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderConfig", "LarderControl",
-                nioCore, nioPosix, logging,
+                "LarderStore", "LarderPolicy", "LarderArchive", "LarderHTTP", "LarderConfig",
+                "LarderControl", nioCore, nioPosix, logging, crypto,
             ]),
 
         // Floor 8
         .executableTarget(
             name: "larder",
             dependencies: [
-                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderControl", "LarderConfig", arguments, crypto,
+                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderArchive",
+                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto,
             ],
             swiftSettings: house),
 
         // Tests
         tests("LarderHTTPTests", ["LarderHTTP", nioCore]),
         tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
+        tests("LarderArchiveTests", ["LarderArchive", "LarderHTTP", nioCore]),
         tests("LarderCookiesTests", ["LarderCookies", "LarderHTTP"]),
         tests("LarderCredentialsTests", ["LarderCredentials", "LarderHTTP", crypto]),
         tests("LarderStoreTests", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
@@ -140,7 +142,7 @@ let package = Package(
             name: "LarderFuzzTests",
             dependencies: [
                 "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
-                "LarderStore", "LarderConfig", "LarderControl", nioCore,
+                "LarderStore", "LarderConfig", "LarderControl", "LarderArchive", nioCore,
             ],
             path: "Tests/Fuzz/Parsers", swiftSettings: house),
         // A whole larder, with a scripted origin and clients: what the last two test with.

@@ -25,6 +25,9 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// Takes out of the disk tier what a verification has found in it, where it is still so:
     /// `.mended`.
     case mend(session: String, [DamageRecord])
+    /// Stores what an archive holds, which the proxy opens itself: any number of `.progress` (bytes
+    /// read) and `.importProblem`, then `.imported`.
+    case importArchive(session: String, path: String)
     /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
     case explain(ExplainQuestion)
 }
@@ -60,6 +63,9 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case explanation(ExplanationRecord)
     /// What of it was taken out.
     case mended([DamageRecord])
+    /// Something in an archive that could not be read, in a line for people.
+    case importProblem(String)
+    case imported(ImportOutcome)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
     case failed(ControlFailure)
@@ -69,7 +75,8 @@ package enum ControlReply: Codable, Sendable, Equatable {
         switch self {
         case .end, .failed: true
         case .status, .statistics, .objects, .copies, .resident, .piece, .exchange, .missing,
-            .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended, .progress:
+            .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended,
+            .importProblem, .imported, .progress:
             false
         }
     }

@@ -66,6 +66,10 @@ extension RunningProxy: ControlResponder {
             }
         case .mend(let name, let damage):
             try await reply(.mended(self.mend(damage, in: self.members(named: name))))
+        case .importArchive(let name, let path):
+            for member in try self.members(named: name) {
+                try await self.importArchive(path, into: member, reply)
+            }
         case .explain(let question):
             for member in try self.members(named: question.session) {
                 try await reply(.explanation(await Self.explain(question, by: member)))

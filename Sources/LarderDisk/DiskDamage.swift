@@ -82,8 +82,9 @@ package struct DiskVerification: Sendable, Equatable {
     /// Entries when it began: what `entries` will come to, more or less.
     package var expectedEntries: UInt64 = 0
     package var expectedBytes: UInt64 = 0
-    /// Segments of an entry that its record does not name: what additions to a partial response
-    /// left that came to nothing. They go with their entry.
+    /// Segments that their entry's record does not name.
+    ///
+    /// Additions to a partial response that came to nothing left them; they go with their entry.
     package var leftovers: UInt64 = 0
     /// What looked wrong and was found changed by the writer meanwhile.
     package var changed: UInt64 = 0

@@ -14,7 +14,7 @@ struct Cache: AsyncParsableCommand {
             """,
         subcommands: [
             CacheList.self, CacheShow.self, CacheStats.self, CacheMissing.self, CachePurge.self,
-            CacheVerify.self, CacheCompact.self,
+            CacheVerify.self, CacheExport.self, CacheImport.self, CacheCompact.self,
         ])
 }
 

@@ -39,18 +39,54 @@ struct CacheVerify: AsyncParsableCommand {
                 "the session \(view.session.name.text) has nothing on disk")
         }
         var summary = VerifySummary(session: view.session.name.text)
+        guard try self.checkPages(directory, &summary) else {
+            try self.finish(summary)
+            return
+        }
         let damage = try self.walk(directory, &summary)
         if self.repair, !damage.isEmpty {
             let mended = try await DamageRepair(view: view, directory: directory).mend(damage)
             summary.repaired = UInt64(mended.count)
             summary.entriesDropped = UInt64(mended.filter(\.costsEntry).count)
         }
+        try self.finish(summary)
+    }
+
+    private func finish(_ summary: VerifySummary) throws {
         if self.json {
             try Output.line(try JSONLine.of(summary))
         } else {
             for line in summary.lines { try Output.line(line) }
         }
         if summary.isDamaged { throw ExitCode(ExitStatus.damageFound.rawValue) }
+    }
+
+    /// Checks the pages below all records, where nobody writes to them; false where they are damaged,
+    /// so that nothing above them can be told.
+    private func checkPages(_ directory: String, _ summary: inout VerifySummary) throws -> Bool {
+        var activity = ActivityLine()
+        defer { activity.clear() }
+        let report: StructureReport?
+        do throws(StoreError) {
+            report = try StructureCheck.run(directory: directory) { done, total in
+                activity.show(at: wallClockMicroseconds()) {
+                    "\(Human.count(done)) of \(Human.count(total)) pages"
+                }
+            }
+        } catch {
+            throw CommandFailure(store: error)
+        }
+        guard let report else { return true }
+        summary.pages = report.pages
+        summary.leakedPages = report.leakedPages
+        if report.isSound { return true }
+        activity.clear()
+        summary.pagesDamaged = report.problemCount
+        for problem in report.problems {
+            let line = PageFinding(page: problem.page, reason: problem.reason)
+            try Output.line(self.json ? try JSONLine.of(line) : line.text)
+        }
+        return false
     }
 
     private func walk(
@@ -106,6 +142,15 @@ struct VerifyFinding: Encodable, Equatable {
     }
 }
 
+/// A line for each page that is wrong.
+struct PageFinding: Encodable, Equatable {
+    var kind = "page"
+    var page: UInt64
+    var reason: String
+
+    var text: String { Printable.text("page \(self.page): \(self.reason)") }
+}
+
 /// What a verification came to.
 struct VerifySummary: Encodable, Equatable {
     var session: String
@@ -119,6 +164,10 @@ struct VerifySummary: Encodable, Equatable {
     var entriesDropped: UInt64?
     var leftovers: UInt64 = 0
     var changedMeanwhile: UInt64 = 0
+    /// Pages of the file that were checked as such; nil while a proxy writes to them.
+    var pages: UInt64?
+    var leakedPages: UInt64?
+    var pagesDamaged: UInt64?
 
     init(session: String) {
         self.session = session
@@ -135,15 +184,28 @@ struct VerifySummary: Encodable, Equatable {
     }
 
     /// Whether damage was found that is still there.
-    var isDamaged: Bool { self.damaged > (self.repaired ?? 0) }
+    var isDamaged: Bool {
+        self.damaged > (self.repaired ?? 0) || (self.pagesDamaged ?? 0) > 0
+    }
 
     var lines: [String] {
+        if let pagesDamaged {
+            return [
+                "damaged pages: \(Human.count(pagesDamaged)) of \(Human.count(self.pages ?? 0))",
+                "the file cannot be mended; remove it, or start the proxy, which sets it aside",
+            ]
+        }
         let what =
             "\(Human.count(self.entries)) \(self.entries == 1 ? "entry" : "entries"), "
             + "\(Human.count(self.segments, "segment")), \(Human.size(self.bytes)) "
             + "in \(Human.time(milliseconds: self.milliseconds)) "
             + "(\(Self.rate(self.bytes, microseconds: self.milliseconds * 1000)))"
         var lines = ["checked \(what)"]
+        if let pages {
+            lines.append("checked \(Human.count(pages, "page")) of the file itself")
+        } else {
+            lines.append("pages are checked when no proxy writes to them")
+        }
         if self.changedMeanwhile > 0 {
             lines.append("changed while it was read: \(Human.count(self.changedMeanwhile))")
         }

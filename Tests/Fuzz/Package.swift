@@ -41,6 +41,7 @@ let package = Package(
         module("LarderConfig", ["Yams"]),
         module("LarderControl"),
         module("LarderPolicy", ["LarderHTTP"]),
+        module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -51,7 +52,7 @@ let package = Package(
             name: "Parsers",
             dependencies: [
                 "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
-                "LarderStore", "LarderConfig", "LarderControl", nioCore,
+                "LarderStore", "LarderConfig", "LarderControl", "LarderArchive", nioCore,
             ],
             path: "Parsers", exclude: ["Tests"], swiftSettings: instrumented),
         .target(

@@ -201,6 +201,32 @@ struct DiskVerifierTests {
         #expect(after.entries == (findings.first?.damage.costsEntry == true ? 6 : 7))
     }
 
+    @Test("of the pages below finds one that is noise, where nobody writes to them")
+    func pages() async throws {
+        try await self.fill()
+        let sound = try #require(
+            try StructureCheck.run(directory: self.directory.path, progress: { _, _ in }))
+        #expect(sound.isSound && sound.usedPages > 0)
+        let store = try self.world.open(self.directory)
+        #expect(
+            try StructureCheck.run(directory: self.directory.path, progress: { _, _ in }) == nil)
+        await store.closed()
+        let url = URL(fileURLWithPath: self.directory.data)
+        var data = try Data(contentsOf: url)
+        var rest = data.startIndex
+        // Every leaf page with records: old copies among them are not in the tree any more.
+        while let place = data.range(of: Data("X-Odd-Case".utf8), in: rest..<data.endIndex) {
+            let page = place.lowerBound / 4096 * 4096
+            for offset in 8..<64 { data[page + offset] = 0xA5 }
+            rest = page + 4096
+        }
+        try data.write(to: url)
+        let damaged = try #require(
+            try StructureCheck.run(directory: self.directory.path, progress: { _, _ in }))
+        #expect(damaged.problemCount > 0)
+        #expect(!damaged.problems.isEmpty)
+    }
+
     @Test("calls nothing damaged that another writer changes meanwhile")
     func churn() async throws {
         let store = try self.world.open(self.directory)

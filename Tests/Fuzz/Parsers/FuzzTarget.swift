@@ -48,6 +48,8 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("disk-records", DiskRecordPromises.check),
         FuzzTarget("configuration", ConfigurationPromises.check),
         FuzzTarget("control", ControlPromises.check),
+        FuzzTarget("warc", WARCPromises.check),
+        FuzzTarget("har", HARPromises.check),
     ]
 
     package static func named(_ name: String) -> FuzzTarget? {
