@@ -42,6 +42,7 @@ final class DiskCore: Sendable {
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
+    let counts = ReadCounters()
     let groups: GroupTable
     let clock: @Sendable () -> Timestamp
     let report: @Sendable (DiskEvent) -> Void
@@ -85,6 +86,7 @@ final class DiskCore: Sendable {
         self.lastID = Atomic(opened.meta.nextID &- 1)
         self.policy = SecondChance(capacityPages: opened.capacityPages)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
+        opened.environment.readsAtRandom()
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock
         self.clock = clock
