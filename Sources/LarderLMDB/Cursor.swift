@@ -11,9 +11,9 @@ import CLMDB
         self.movement = SnapshotCursor(reader, database, .allowed)
     }
 
-    /// A cursor of LMDB's in a write transaction, which must outlive this value.
-    @unsafe init(handle: OpaquePointer) {
-        self.movement = unsafe WorkingCursor(handle: handle)
+    /// A cursor of LMDB's in a write transaction.
+    init(_ working: WorkingCursor) {
+        self.movement = working
     }
 
     /// Moves to the first entry whose key is not below `key`.

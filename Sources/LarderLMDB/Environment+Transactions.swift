@@ -9,7 +9,7 @@ extension Environment {
     package func read<R>(
         _ body: (borrowing ReadTransaction) throws(LMDBError) -> R
     ) throws(LMDBError) -> R {
-        try self.soundness.check()
+        try self.checkMap()
         let idle = try self.beginUse(takesIdle: true)
         let reader: Reader
         do throws(LMDBError) {
@@ -22,7 +22,10 @@ extension Environment {
             unsafe mdb_txn_reset(reader.handle)
             self.endUse(returning: IdleReader(reader: reader))
         }
-        return try body(ReadTransaction(reader))
+        let result = try body(ReadTransaction(reader))
+        // What was read may have been zeros in place of what the disk would not give.
+        try self.checkMap()
+        return result
     }
 
     private func beginReading(_ idle: Reader?) throws(LMDBError) -> Reader {
@@ -63,7 +66,7 @@ extension Environment {
     package func write<R>(
         _ body: (borrowing WriteTransaction) throws(LMDBError) -> R
     ) throws(LMDBError) -> R {
-        try self.soundness.check()
+        try self.checkMap()
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
         var created: OpaquePointer?
@@ -73,14 +76,24 @@ extension Environment {
         }
         let result: R
         do throws(LMDBError) {
-            result = try body(unsafe WriteTransaction(handle: handle, self.map))
+            try unsafe self.vetting.begin(handle)
+            result = try body(unsafe WriteTransaction(handle: handle, self.map, self.vetting))
+            // What was read may have been zeros in place of what the disk would not give.
+            try self.checkMap()
         } catch {
-            unsafe mdb_txn_abort(handle)
+            // After an assertion of LMDB's the transaction can only be left where it is.
+            if !self.soundness.mustAbandon { unsafe mdb_txn_abort(handle) }
             throw error
         }
-        // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
+        try unsafe self.commit(handle)
         return result
+    }
+
+    @unsafe private func commit(_ handle: OpaquePointer) throws(LMDBError) {
+        let number = UInt64(unsafe mdb_txn_id(handle))
+        // "The transaction handle is freed" by a commit, also by one that fails.
+        try unsafe self.vetting.check(AssertedCalls.commit(handle), "mdb_txn_commit")
+        self.vetting.committed(number)
     }
 
     // MARK: Databases
@@ -95,6 +108,7 @@ extension Environment {
     ) throws(LMDBError) -> [Database] {
         let known = self.usage.withLock { usage in names.compactMap { usage.databases[$0] } }
         if known.count == names.count { return known }
+        try self.checkMap()
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
         let flags = self.options.isReadOnly ? UInt32(MDB_RDONLY) : 0
@@ -105,22 +119,42 @@ extension Environment {
             throw LMDBError(.other, operation: "mdb_txn_begin")
         }
         var opened: [String: Database] = [:]
-        for name in names {
-            var database: UInt32 = 0
-            let code = unsafe mdb_dbi_open(
-                transaction, name, creating ? UInt32(MDB_CREATE) : 0, &database)
-            guard code == MDB_SUCCESS else {
-                unsafe mdb_txn_abort(transaction)
-                throw LMDBError(returnCode: code, operation: "mdb_dbi_open")
+        do throws(LMDBError) {
+            try unsafe self.beginVetting(transaction)
+            for name in names {
+                var database: UInt32 = 0
+                try self.vetting.willOpen(name)
+                try unsafe self.vetting.check(
+                    AssertedCalls.openDatabase(
+                        transaction, name, creating: creating, &database), "mdb_dbi_open")
+                opened[name] = Database(handle: database, name: name)
             }
-            opened[name] = Database(handle: database, name: name)
+        } catch {
+            if !self.soundness.mustAbandon { unsafe mdb_txn_abort(transaction) }
+            throw error
         }
         // "The database handle will be private to the current transaction until the transaction is
         // successfully committed": so a transaction that only read commits, too.
-        try unsafe LMDBError.check(mdb_txn_commit(transaction), "mdb_txn_commit")
+        try unsafe self.commit(transaction)
         self.usage.withLock { usage in
             usage.databases.merge(opened) { _, new in new }
         }
         return names.compactMap { opened[$0] }
+    }
+
+    @unsafe private func beginVetting(_ transaction: OpaquePointer) throws(LMDBError) {
+        guard self.options.isReadOnly else { return try unsafe self.vetting.begin(transaction) }
+        let reader = unsafe Reader(
+            handle: transaction, map: self.map, soundness: self.soundness)
+        try reader.begin()
+        self.vetting.begin(reader.meta)
+    }
+
+    /// Throws where part of the map could not be read, now or ever.
+    func checkMap() throws(LMDBError) {
+        try self.soundness.check()
+        guard self.map.hasFaulted else { return }
+        throw self.soundness.lose(
+            LMDBError(.corrupted, operation: "the map: \(PageDamage.unreadable.rawValue)"))
     }
 }

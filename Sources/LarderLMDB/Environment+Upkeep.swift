@@ -82,7 +82,7 @@ extension Environment {
         defer { self.endUse() }
         self.takeIdleReaders().forEach { $0.abort() }
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
-        self.map.move(to: try unsafe MapFinder.map(of: self.handle, self.identity))
+        try self.map.move(to: MapFinder.map(of: self.identity))
     }
 
     /// Writes a consistent copy to a new file at `path`; waits for the disk.

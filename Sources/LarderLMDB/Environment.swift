@@ -42,6 +42,8 @@ import Synchronization
     let map: PageMap
     /// Whether the file can still be believed.
     let soundness: Soundness
+    /// What LMDB's one write transaction has looked at for it.
+    let vetting: WriteVetting
     let usage = Mutex(Usage())
     package let path: String
     package let options: EnvironmentOptions
@@ -54,6 +56,7 @@ import Synchronization
         self.identity = identity
         self.map = map
         self.soundness = Soundness(observer: options.damageObserver)
+        self.vetting = WriteVetting(map, self.soundness)
         self.path = path
         self.options = options
     }
@@ -66,8 +69,9 @@ import Synchronization
 
     /// Opens the file at `path`, and makes it (mode 0600) unless that is to be read only.
     ///
-    /// The file must be an LMDB file or empty: LMDB may crash on others, so whoever cannot be sure
-    /// calls ``FileHeader/check(path:)`` first.
+    /// The file must be an LMDB file or empty, or `.corrupted` is thrown; whether its roots are
+    /// sound, and it is whole, ``FileHeader/check(path:)`` tells beforehand. Readers whose process
+    /// died are forgotten where it is opened for writing.
     package static func open(
         path: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
@@ -75,10 +79,12 @@ import Synchronization
         let identity = try FileIdentity(path: path)
         try EnvironmentRegistry.reserve(identity)
         do throws(LMDBError) {
+            try FileHeader.checkMetas(path: path)
             let handle = try unsafe Self.openHandle(path, options)
             let map: PageMap
             do throws(LMDBError) {
-                map = try unsafe PageMap(handle, identity)
+                map = try unsafe PageMap(
+                    handle, identity, lock: try? FileIdentity(path: path + "-lock"))
             } catch {
                 unsafe mdb_env_close(handle)
                 throw error
@@ -86,6 +92,7 @@ import Synchronization
             let environment = unsafe Environment(
                 handle: handle, map: map, identity: identity, path: path, options: options)
             EnvironmentRegistry.register(environment, as: identity)
+            if !options.isReadOnly { _ = try? environment.clearStaleReaders() }
             return environment
         } catch {
             EnvironmentRegistry.release(identity)
@@ -123,6 +130,7 @@ import Synchronization
         if options.durability == .dataOnly { flags |= UInt32(MDB_NOMETASYNC) }
         if !options.readsAhead { flags |= UInt32(MDB_NORDAHEAD) }
         do throws(LMDBError) {
+            try unsafe LMDBError.check(AssertedCalls.prepare(handle), "mdb_env_set_assert")
             if options.mapSize > 0 {
                 try unsafe LMDBError.check(
                     mdb_env_set_mapsize(handle, Int(clamping: options.mapSize)),
@@ -156,7 +164,11 @@ import Synchronization
     /// lmdb.h: "All transactions, databases, and cursors must already be closed before calling this
     /// function." Called by whoever saw the last of them end after the closing.
     private func unmap() {
+        // Left in the middle of something it keeps its memory, and its file its place in the
+        // registry: freeing either could do harm.
+        if self.soundness.mustAbandon { return }
         self.takeIdleReaders().forEach { $0.abort() }
+        self.map.release()
         unsafe mdb_env_close(self.handle)
         EnvironmentRegistry.release(self.identity)
     }

@@ -15,21 +15,6 @@ package enum FileHeader {
         case unsound(String)
     }
 
-    /// The meta page with the higher transaction is the one in force.
-    private struct Meta {
-        var pageSize: UInt64
-        var mapSize: UInt64
-        var lastPage: UInt64
-        var transaction: UInt64
-        var roots: [UInt64]
-    }
-
-    private static let magic: UInt64 = 0xBEEF_C0DE
-    private static let version: UInt64 = 1
-    private static let metaFlag: UInt64 = 0x08
-    private static let branchOrLeaf: UInt64 = 0x03
-    private static let noPage = UInt64.max
-
     /// Looks at the file at `path`; never call it for a file that this process has open in LMDB.
     package static func check(path: String) throws(LMDBError) -> Finding {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -48,57 +33,75 @@ package enum FileHeader {
         return try Self.check(descriptor, size: size)
     }
 
-    private static func check(_ descriptor: Int32, size: UInt64) throws(LMDBError) -> Finding {
-        guard let first = Self.meta(try Self.read(descriptor, at: 0, 152), page: 0) else {
-            return .unsound("no LMDB meta page at its beginning")
+    /// Throws `.corrupted` where LMDB would not open the file, or would map it by numbers that
+    /// cannot be; before LMDB has it open.
+    ///
+    /// Another process may be writing a meta page just now: what looks damaged is looked at again.
+    static func checkMetas(path: String) throws(LMDBError) {
+        var last: String?
+        for _ in 0..<3 {
+            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
+            defer { _ = close(descriptor) }
+            let size = try Self.size(descriptor)
+            // LMDB makes an empty file into a new one.
+            if size == 0 { return }
+            guard let (first, second) = try Self.metas(descriptor) else {
+                last = Self.noMeta
+                continue
+            }
+            let newer = second.transaction > first.transaction ? second : first
+            if newer.lastPage < newer.mapSize / UInt64(newer.pageSize) { return }
+            last = "a last page beyond the map"
         }
-        let bytes = try Self.read(descriptor, at: first.pageSize, 152)
-        guard let second = Self.meta(bytes, page: 1), second.pageSize == first.pageSize else {
-            return .unsound("no second LMDB meta page")
-        }
-        let meta = second.transaction > first.transaction ? second : first
-        let (needed, overflow) = (meta.lastPage &+ 1).multipliedReportingOverflow(by: meta.pageSize)
-        guard !overflow, meta.lastPage < .max, needed <= size else {
-            return .unsound("cut short: \(size) bytes of \(overflow ? .max : needed)")
-        }
-        for root in meta.roots where root != Self.noPage {
-            guard root > 1, root <= meta.lastPage else { return .unsound("root outside the file") }
-            let page = try Self.read(descriptor, at: root &* meta.pageSize, 16)
-            guard page.count == 16, Self.number(page, 0, 8) == root,
-                Self.number(page, 10, 2) & Self.branchOrLeaf != 0,
-                Self.number(page, 12, 2) <= Self.number(page, 14, 2),
-                Self.number(page, 14, 2) <= meta.pageSize
-            else { return .unsound("its root page is damaged") }
-        }
-        return .sound(
-            mapSize: meta.mapSize, lastPage: meta.lastPage, pageSize: meta.pageSize)
+        if let last { throw LMDBError(.corrupted, operation: last) }
     }
 
-    private static func meta(_ page: [UInt8], page number: UInt64) -> Meta? {
-        guard page.count == 152, Self.number(page, 0, 8) == number,
-            Self.number(page, 10, 2) == Self.metaFlag,
-            Self.number(page, 16, 4) == Self.magic, Self.number(page, 20, 4) == Self.version
+    private static let noMeta = "no LMDB meta pages at its beginning"
+
+    static func size(_ descriptor: Int32) throws(LMDBError) -> UInt64 {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "fstat")
+        }
+        return UInt64(clamping: status.st_size)
+    }
+
+    /// Both meta pages; nil where they are not that.
+    static func metas(
+        _ descriptor: Int32
+    ) throws(LMDBError) -> (MetaRecord, MetaRecord)? {
+        let size = PageFormat.metaSize
+        let bytes = try Self.read(descriptor, at: 0, size)
+        guard let first = MetaRecord(bytes.span, number: 0) else { return nil }
+        let others = try Self.read(descriptor, at: UInt64(first.pageSize), size)
+        guard let second = MetaRecord(others.span, number: 1), second.pageSize == first.pageSize
         else { return nil }
-        let pageSize = Self.number(page, 40, 4)
-        // LMDB takes the operating system's page size for new files, and whatever the file says for
-        // old ones.
-        guard pageSize >= 512, pageSize <= 65_536, pageSize.nonzeroBitCount == 1 else { return nil }
-        return Meta(
-            pageSize: pageSize, mapSize: Self.number(page, 32, 8),
-            lastPage: Self.number(page, 136, 8), transaction: Self.number(page, 144, 8),
-            roots: [Self.number(page, 80, 8), Self.number(page, 128, 8)])
+        return (first, second)
     }
 
-    /// A number in the byte order of the machine, which all of Larder's are little-endian.
-    private static func number(_ bytes: [UInt8], _ offset: Int, _ width: Int) -> UInt64 {
-        var value: UInt64 = 0
-        for i in (0..<width).reversed() where offset + i < bytes.count {
-            value = value << 8 | UInt64(bytes[offset + i])
+    private static func check(_ descriptor: Int32, size: UInt64) throws(LMDBError) -> Finding {
+        guard let (first, second) = try Self.metas(descriptor) else { return .unsound(Self.noMeta) }
+        let meta = second.transaction > first.transaction ? second : first
+        let pageSize = UInt64(meta.pageSize)
+        let needed = (meta.lastPage &+ 1) &* pageSize
+        guard needed <= size else { return .unsound("cut short: \(size) bytes of \(needed)") }
+        guard meta.objection == nil else { return .unsound("roots that cannot be") }
+        for tree in [meta.free, meta.names] where tree.root != PageFormat.noPage {
+            let page = try Self.read(descriptor, at: tree.root &* pageSize, meta.pageSize)
+            let check = PageCheck(pageSize: meta.pageSize, lastPage: meta.lastPage)
+            let kind: TreeKind = tree == meta.free ? .free : .names
+            let damage = check.damage(
+                of: page.span, number: tree.root, isLeaf: tree.depth == 1, kind: kind)
+            if let damage {
+                return .unsound("its root page \(tree.root) is damaged: \(damage.rawValue)")
+            }
         }
-        return value
+        return .sound(mapSize: meta.mapSize, lastPage: meta.lastPage, pageSize: pageSize)
     }
 
-    private static func read(
+    /// Up to `count` bytes; fewer at the end of the file.
+    static func read(
         _ descriptor: Int32, at offset: UInt64, _ count: Int
     ) throws(LMDBError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

@@ -55,7 +55,9 @@ package struct LMDBError: Error, Sendable, Equatable {
             switch returnCode {
             case MDB_MAP_FULL: .mapFull
             case MDB_INVALID: .notLMDB
-            case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_CURSOR_FULL, MDB_PAGE_FULL: .corrupted
+            case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_CURSOR_FULL, MDB_PAGE_FULL,
+                AssertedCalls.assertionFailed:
+                .corrupted
             case MDB_VERSION_MISMATCH, MDB_INCOMPATIBLE: .versionMismatch
             case MDB_READERS_FULL, MDB_TLS_FULL: .readersFull
             case MDB_TXN_FULL: .transactionFull

@@ -1,4 +1,3 @@
-import CLMDB
 import Glibc
 
 /// Where in this process a file is mapped.
@@ -6,14 +5,17 @@ import Glibc
 /// LMDB tells nobody (`me_mapaddr` is that of MDB_FIXEDMAP), so proc(5) is asked:
 /// `START-END r--s OFFSET DEV INODE PATH`.
 enum MapFinder {
-    /// The map of an environment that was just opened, or whose map was just made anew.
-    @unsafe static func map(
-        of handle: OpaquePointer, _ identity: FileIdentity
-    ) throws(LMDBError) -> Range<UInt> {
-        guard let range = Self.find(identity.inode) else {
+    /// The map of a file that was just mapped.
+    static func map(of identity: FileIdentity) throws(LMDBError) -> Range<UInt> {
+        guard let range = Self.find(identity) else {
             throw LMDBError(.other, operation: "/proc/self/maps")
         }
         return range
+    }
+
+    /// The map of a file; nil where there is none.
+    static func find(_ identity: FileIdentity) -> Range<UInt>? {
+        Self.find(identity.inode)
     }
 
     private static func find(_ inode: UInt64) -> Range<UInt>? {

@@ -169,6 +169,19 @@ struct TreeRecord: Equatable {
     var entries: UInt64
     var root: UInt64
 
+    /// A tree that holds nothing.
+    static let empty = TreeRecord()
+
+    private init() {
+        self.flags = 0
+        self.depth = 0
+        self.branchPages = 0
+        self.leafPages = 0
+        self.overflowPages = 0
+        self.entries = 0
+        self.root = PageFormat.noPage
+    }
+
     /// The record at `offset`; nil where it does not fit.
     init?(_ bytes: borrowing Span<UInt8>, at offset: Int) {
         guard let flags = bytes.number(at: offset + 4, as: UInt16.self),

@@ -23,20 +23,46 @@ enum Waiting {
     private let count: Atomic<UInt>
     /// The file's size when it was last asked for.
     private let fileSize = Atomic<UInt64>(0)
+    /// The places of the map and of the lock file's in the table of ``MapGuard``.
+    private let guarded = Atomic<Int32>(-1)
+    private let guardedLock = Atomic<Int32>(-1)
     /// Branch pages that were in memory a short while ago.
     private let resident = ResidentPages()
     /// Whether the file system knows RWF_NOWAIT.
     private let knowsNoWait = Atomic<Bool>(true)
 
-    /// The map of an environment that was just opened.
-    @unsafe convenience init(_ handle: OpaquePointer, _ identity: FileIdentity) throws(LMDBError) {
+    /// The map of an environment that was just opened; ``release()`` must end it.
+    @unsafe convenience init(
+        _ handle: OpaquePointer, _ identity: FileIdentity, lock: FileIdentity?
+    ) throws(LMDBError) {
         var descriptor: Int32 = -1
         try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
         var statistics = MDB_stat()
         try unsafe LMDBError.check(mdb_env_stat(handle, &statistics), "mdb_env_stat")
-        self.init(
-            map: try unsafe MapFinder.map(of: handle, identity),
-            pageSize: Int(statistics.ms_psize), descriptor: descriptor)
+        let map = try MapFinder.map(of: identity)
+        self.init(map: map, pageSize: Int(statistics.ms_psize), descriptor: descriptor)
+        self.guarded.store(try MapGuard.add(map, isWritable: false), ordering: .releasing)
+        // The table of readers, which LMDB writes to, can be cut short as well.
+        guard let lock, let range = MapFinder.find(lock) else { return }
+        do throws(LMDBError) {
+            self.guardedLock.store(
+                try MapGuard.add(range, isWritable: true), ordering: .releasing)
+        } catch {
+            self.release()
+            throw error
+        }
+    }
+
+    /// Ends the guarding, before the map ends.
+    func release() {
+        MapGuard.remove(self.guarded.exchange(-1, ordering: .acquiringAndReleasing))
+        MapGuard.remove(self.guardedLock.exchange(-1, ordering: .acquiringAndReleasing))
+    }
+
+    /// Whether some page could not be read; it reads as zeros since.
+    var hasFaulted: Bool {
+        MapGuard.faults(self.guarded.load(ordering: .acquiring)) > 0
+            || MapGuard.faults(self.guardedLock.load(ordering: .acquiring)) > 0
     }
 
     init(map: Range<UInt>, pageSize: Int, descriptor: Int32) {
@@ -47,7 +73,9 @@ enum Waiting {
     }
 
     /// Takes over where the map lies after it was made anew.
-    func move(to map: Range<UInt>) {
+    func move(to map: Range<UInt>) throws(LMDBError) {
+        let slot = try MapGuard.add(map, isWritable: false)
+        MapGuard.remove(self.guarded.exchange(slot, ordering: .acquiringAndReleasing))
         self.start.store(map.lowerBound, ordering: .releasing)
         self.count.store(map.upperBound &- map.lowerBound, ordering: .releasing)
     }
@@ -87,6 +115,28 @@ enum Waiting {
     func page(_ number: UInt64, lastPage: UInt64) throws(TreeFailure) -> UnsafeBufferPointer<UInt8>
     {
         try unsafe self.bytes(ofPage: number, count: self.pageSize, lastPage: lastPage)
+    }
+
+    /// Throws where `count` bytes from an address in the map reach beyond it or the file, or are
+    /// not those of overflow pages where they should be; other addresses are not the map's affair.
+    func check(address: UInt, count: Int) throws(TreeFailure) {
+        let start = self.start.load(ordering: .relaxed)
+        guard address >= start, address &- start < self.count.load(ordering: .relaxed) else {
+            return
+        }
+        let number = UInt64(address &- start) / UInt64(self.pageSize)
+        let within = Int(UInt64(address &- start) % UInt64(self.pageSize))
+        let bytes = try unsafe self.bytes(
+            ofPage: number, count: within &+ max(0, count), lastPage: number)
+        // A node's value lies behind the node's header and its key.
+        guard within == PageFormat.headerSize else { return }
+        guard let header = PageHeader(unsafe bytes.span), header.number == number else {
+            throw .damaged(page: number, .number)
+        }
+        let pages = PageFormat.overflowPages(UInt64(count), pageSize: self.pageSize)
+        guard header.flags == PageFormat.overflowFlag, header.overflowCount >= pages else {
+            throw .damaged(page: number, .overflow)
+        }
     }
 
     /// The size of the file now; 0 where that cannot be told.

@@ -102,6 +102,9 @@ struct Snapshot {
         return unsafe MetaRecord(page.span, number: number)
     }
 
+    /// What the snapshot's meta page says; nil before ``begin()``.
+    var meta: MetaRecord? { self.snapshot?.meta }
+
     var namesRoot: UInt64 { self.snapshot?.meta.names.root ?? PageFormat.noPage }
 
     func pages(_ waiting: Waiting) -> TreePages {

@@ -6,6 +6,7 @@ import Synchronization
 /// nobody reads or writes what is not to be believed.
 final class Soundness: Sendable {
     private let isLost = Atomic<Bool>(false)
+    private let isAbandoned = Atomic<Bool>(false)
     private let reason = Mutex<LMDBError?>(nil)
     private let observer: (@Sendable (LMDBError) -> Void)?
 
@@ -18,6 +19,14 @@ final class Soundness: Sendable {
     func check() throws(LMDBError) {
         if self.isLost.load(ordering: .acquiring), let error = self.damage { throw error }
     }
+
+    /// Notes that LMDB was left in the middle of something: nothing of the environment may be freed.
+    func noteAssertion() {
+        self.isAbandoned.store(true, ordering: .releasing)
+    }
+
+    /// Whether LMDB's environment may only be left alone.
+    var mustAbandon: Bool { self.isAbandoned.load(ordering: .acquiring) }
 
     /// What made it unsound; nil as long as it is sound.
     var damage: LMDBError? { self.reason.withLock { $0 } }

@@ -11,20 +11,31 @@ import CLMDB
 @safe package struct ReadTransaction: ~Copyable {
     /// Invariant: alive for as long as this value is lent, and used by one thread at a time.
     let handle: OpaquePointer
-    /// The snapshot; nil in a write transaction.
-    let reader: Reader?
+    private let view: View
     let map: PageMap
 
-    @unsafe init(handle: OpaquePointer, _ map: PageMap) {
+    private enum View {
+        case snapshot(Reader)
+        /// A write transaction's.
+        case working(WriteVetting)
+    }
+
+    @unsafe init(handle: OpaquePointer, _ map: PageMap, _ vetting: WriteVetting) {
         unsafe self.handle = handle
-        self.reader = nil
+        self.view = .working(vetting)
         self.map = map
     }
 
     init(_ reader: Reader) {
         unsafe self.handle = reader.handle
-        self.reader = reader
+        self.view = .snapshot(reader)
         self.map = reader.map
+    }
+
+    /// The snapshot; nil in a write transaction.
+    var reader: Reader? {
+        guard case .snapshot(let reader) = self.view else { return nil }
+        return reader
     }
 
     /// Lends the value of `key` to `body`; nil where there is none.
@@ -32,19 +43,24 @@ import CLMDB
         _ database: Database, _ key: Span<UInt8>,
         _ body: (Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        if let reader = self.reader {
+        switch self.view {
+        case .snapshot(let reader):
             return switch try reader.get(database, key, .allowed, body) {
             case .value(let result): result
             case .absent, .notResident: nil
             }
+        case .working(let vetting):
+            // LMDB has no empty key, and none that is longer.
+            if key.isEmpty || key.count > PageFormat.maximumKeySize { return nil }
+            try vetting.willGet(database, key)
+            var value = unsafe MDB_val()
+            let code = unsafe withBorrowedValue(key) { key in
+                unsafe AssertedCalls.get(self.handle, database, &key, &value)
+            }
+            if code == MDB_NOTFOUND { return nil }
+            try vetting.check(code, "mdb_get")
+            return try unsafe vetting.lend(value, body)
         }
-        var value = unsafe MDB_val()
-        let code = unsafe withBorrowedValue(key) { key in
-            unsafe mdb_get(self.handle, database.handle, &key, &value)
-        }
-        if code == MDB_NOTFOUND { return nil }
-        try LMDBError.check(code, "mdb_get")
-        return try unsafe lend(value, body)
     }
 
     /// Whether there is a value for `key`.
@@ -54,7 +70,10 @@ import CLMDB
 
     /// How much a database holds; costs nothing.
     package func statistics(of database: Database) throws(LMDBError) -> DatabaseStatistics {
-        if let reader = self.reader { return try reader.statistics(of: database) }
+        switch self.view {
+        case .snapshot(let reader): return try reader.statistics(of: database)
+        case .working(let vetting): _ = try vetting.record(of: database)
+        }
         var raw = MDB_stat()
         try unsafe LMDBError.check(mdb_stat(self.handle, database.handle, &raw), "mdb_stat")
         return DatabaseStatistics(raw)
@@ -75,7 +94,13 @@ import CLMDB
     package func withCursor<R>(
         _ database: Database, _ body: (borrowing Cursor) throws(LMDBError) -> R
     ) throws(LMDBError) -> R {
-        if let reader = self.reader { return try body(Cursor(reader, database)) }
+        let vetting: WriteVetting
+        switch self.view {
+        case .snapshot(let reader): return try body(Cursor(reader, database))
+        case .working(let working): vetting = working
+        }
+        // Opening a cursor looks up the database's record.
+        _ = try vetting.record(of: database)
         var created: OpaquePointer?
         try unsafe LMDBError.check(
             mdb_cursor_open(self.handle, database.handle, &created), "mdb_cursor_open")
@@ -86,7 +111,10 @@ import CLMDB
         // otherwise be closed when its transaction ends"; one of a read transaction "must be closed
         // explicitly".
         defer { unsafe mdb_cursor_close(handle) }
-        return try body(unsafe Cursor(handle: handle))
+        return try body(
+            Cursor(
+                unsafe WorkingCursor(
+                    handle: handle, transaction: self.handle, database, vetting)))
     }
 }
 
@@ -94,21 +122,24 @@ import CLMDB
 @safe package struct WriteTransaction: ~Copyable {
     /// Reads as this transaction sees the databases, its own changes included.
     package let reading: ReadTransaction
+    private let vetting: WriteVetting
 
-    @unsafe init(handle: OpaquePointer, _ map: PageMap) {
-        self.reading = unsafe ReadTransaction(handle: handle, map)
+    @unsafe init(handle: OpaquePointer, _ map: PageMap, _ vetting: WriteVetting) {
+        self.reading = unsafe ReadTransaction(handle: handle, map, vetting)
+        self.vetting = vetting
     }
 
     /// Sets the value of `key`.
     package func put(
         _ database: Database, _ key: Span<UInt8>, _ value: Span<UInt8>
     ) throws(LMDBError) {
+        try self.vetting.willPut(database, key)
         let code = unsafe withBorrowedValue(key) { key in
             unsafe withBorrowedValue(value) { value in
-                unsafe mdb_put(self.reading.handle, database.handle, &key, &value, 0)
+                unsafe AssertedCalls.put(self.reading.handle, database, &key, &value, flags: 0)
             }
         }
-        try LMDBError.check(code, "mdb_put")
+        try self.finish(code, "mdb_put", database, key)
     }
 
     /// Sets the value of `key` to `count` bytes that `fill` writes where they will lie.
@@ -121,12 +152,13 @@ import CLMDB
         _ database: Database, _ key: Span<UInt8>, reserving count: Int,
         _ fill: (inout MutableSpan<UInt8>) -> Void
     ) throws(LMDBError) {
+        try self.vetting.willPut(database, key)
         var value = unsafe MDB_val(mv_size: max(0, count), mv_data: nil)
         let code = unsafe withBorrowedValue(key) { key in
-            unsafe mdb_put(
-                self.reading.handle, database.handle, &key, &value, UInt32(MDB_RESERVE))
+            unsafe AssertedCalls.put(
+                self.reading.handle, database, &key, &value, flags: MDB_RESERVE)
         }
-        try LMDBError.check(code, "mdb_put")
+        try self.finish(code, "mdb_put", database, key)
         guard let start = unsafe value.mv_data, count > 0 else { return }
         let bytes = unsafe UnsafeMutableBufferPointer(
             start: start.assumingMemoryBound(to: UInt8.self), count: count)
@@ -137,12 +169,23 @@ import CLMDB
     /// Removes `key`; false where it was not there.
     @discardableResult
     package func delete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) -> Bool {
+        try self.vetting.willDelete(database, key)
         let code = unsafe withBorrowedValue(key) { key in
-            unsafe mdb_del(self.reading.handle, database.handle, &key, nil)
+            unsafe AssertedCalls.delete(self.reading.handle, database, &key)
         }
         if code == MDB_NOTFOUND { return false }
-        try LMDBError.check(code, "mdb_del")
+        try self.finish(code, "mdb_del", database, key)
         return true
+    }
+
+    private func finish(
+        _ code: Int32, _ operation: StaticString, _ database: Database, _ key: Span<UInt8>
+    ) throws(LMDBError) {
+        try self.vetting.check(code, operation)
+        var statistics = MDB_stat()
+        try unsafe LMDBError.check(
+            mdb_stat(self.reading.handle, database.handle, &statistics), "mdb_stat")
+        self.vetting.changed(database, statistics, key: key)
     }
 }
 

@@ -1,9 +1,8 @@
 /// A place in a tree of a snapshot, found without LMDB.
 ///
 /// The depth comes from the tree's record, so that a page that points back to one above it is a
-/// page of the wrong kind: a walk down ends. A walk along the leaves ends because each step moves on
-/// in a page above; in a tree whose pages point to one and the same child it is bounded by what the
-/// pages hold to the power of the depth, so that whoever walks trees from anywhere bounds the steps.
+/// page of the wrong kind: a walk down ends. A walk along the leaves comes to no more of them than
+/// the record says that there are, so that it ends too where pages point to one and the same child.
 struct TreeCursor: ~Copyable {
     /// A page on the way from the root, and which of its nodes the way takes.
     struct Step {
@@ -16,6 +15,8 @@ struct TreeCursor: ~Copyable {
     let tree: TreeRecord
     /// The way from the root to a leaf; empty where the tree is, and before the first movement.
     private(set) var way: [Step] = []
+    /// Leaves that ``next()`` has come to since the last other movement.
+    private var leaves: UInt64 = 1
 
     init(_ pages: TreePages, _ tree: TreeRecord) {
         self.pages = pages
@@ -39,11 +40,13 @@ struct TreeCursor: ~Copyable {
     // MARK: Movements: true where there is an entry
 
     mutating func first() throws(TreeFailure) -> Bool {
+        self.leaves = 1
         self.way.removeAll(keepingCapacity: true)
         return try self.descend(along: .first, from: self.tree.root, toLength: self.tree.depth)
     }
 
     mutating func last() throws(TreeFailure) -> Bool {
+        self.leaves = 1
         self.way.removeAll(keepingCapacity: true)
         return try self.descend(along: .last, from: self.tree.root, toLength: self.tree.depth)
     }
@@ -59,6 +62,7 @@ struct TreeCursor: ~Copyable {
     /// Moves to where `key` is or would be in its leaf, maybe behind the last node of it; true
     /// where it is there.
     mutating func search(_ key: borrowing Span<UInt8>) throws(TreeFailure) -> Bool {
+        self.leaves = 1
         self.way.removeAll(keepingCapacity: true)
         guard self.tree.depth > 0 else { return false }
         var number = self.tree.root
@@ -82,6 +86,12 @@ struct TreeCursor: ~Copyable {
             self.way[self.way.count - 1].index += 1
             return true
         }
+        self.leaves &+= 1
+        guard self.leaves <= self.tree.leafPages else {
+            let isEnd = try !self.step(atLevel: self.way.count - 1, by: 1)
+            if isEnd { return false }
+            throw .damaged(page: self.tree.root, .usedTwice)
+        }
         return try self.step(atLevel: self.way.count - 1, by: 1)
     }
 
@@ -101,6 +111,11 @@ struct TreeCursor: ~Copyable {
         }
         self.way.removeAll(keepingCapacity: true)
         return false
+    }
+
+    /// Forgets the way below `level`.
+    mutating func end(atLevel level: Int) {
+        if level >= 0, level + 1 < self.way.count { self.way.removeSubrange((level + 1)...) }
     }
 
     /// Goes on down along the first nodes, from the page where the way ends to a leaf.

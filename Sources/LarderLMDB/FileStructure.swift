@@ -1,0 +1,120 @@
+import Glibc
+
+/// What the pages of a whole file are, read without LMDB.
+package struct FileReport: Sendable, Equatable {
+    /// One thing that is wrong with one page.
+    package struct Problem: Sendable, Equatable {
+        package var page: UInt64
+        package var damage: PageDamage
+    }
+
+    /// Trees, their pages and entries, as found.
+    package struct Tree: Sendable, Equatable {
+        package var name: [UInt8]
+        package var depth = 0
+        package var branchPages: UInt64 = 0
+        package var leafPages: UInt64 = 0
+        package var overflowPages: UInt64 = 0
+        package var entries: UInt64 = 0
+    }
+
+    /// The commit whose trees were walked.
+    package var transaction: UInt64 = 0
+    package var pageSize = 0
+    package var lastPage: UInt64 = 0
+    package var fileBytes: UInt64 = 0
+    /// The databases; LMDB's own trees are not among them.
+    package var trees: [Tree] = []
+    package var usedPages: UInt64 = 0
+    package var freePages: UInt64 = 0
+    /// Pages that are neither used nor free: room lost, and nothing worse.
+    package var leakedPages: UInt64 = 0
+    /// How many problems there are; ``problems`` holds the first of them.
+    package var problemCount: UInt64 = 0
+    package var problems: [Problem] = []
+
+    package init() {}
+
+    package var isSound: Bool { self.problemCount == 0 }
+}
+
+/// What a check of a whole file found.
+package struct FileFinding: Sendable, Equatable {
+    /// What the newer meta page leads to; what the other does where the newer is none.
+    package var newest: FileReport
+    /// What the meta page of the commit before leads to: to what the file could be put back.
+    ///
+    /// nil where it is none, or where it was taken for ``newest``.
+    package var older: FileReport?
+    /// One of the two meta pages is none, and which.
+    package var damagedMeta: UInt64?
+}
+
+/// The check of a whole file by reading it: for files that nobody writes to meanwhile.
+///
+/// Every branch and leaf page is read and looked at whole, of overflow pages the first. In memory
+/// are two bits a page, and a page a level.
+package enum FileStructure {
+    /// Problems that a report names.
+    package static let problemLimit = 100
+
+    /// Walks all trees of the file at `path`; waits for the disk.
+    ///
+    /// - Parameter progress: told now and then how many of the file's pages were seen, and of how
+    ///   many; the older commit's walk tells nothing.
+    /// - Throws: `.alreadyOpen` where this process has it open, `.corrupted` where neither meta page
+    ///   is one, `.noSuchFile`, and what reading it throws.
+    package static func check(
+        path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) throws(LMDBError) -> FileFinding {
+        // lmdb.h: "close()ing it breaks fcntl() advisory locking" for whoever has it open.
+        if Environment.shared(path: path) != nil {
+            throw LMDBError(.alreadyOpen, operation: "check")
+        }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
+        defer { _ = close(descriptor) }
+        let metas = try Self.metas(descriptor)
+        let found = metas.compactMap { $0 }.sorted { $0.transaction > $1.transaction }
+        guard let newest = found.first else {
+            throw LMDBError(.corrupted, operation: "no LMDB meta page")
+        }
+        var finding = FileFinding(
+            newest: try Self.walk(descriptor, newest, progress), older: nil, damagedMeta: nil)
+        for (number, meta) in metas.enumerated() where meta == nil {
+            finding.damagedMeta = UInt64(number)
+        }
+        if found.count == 2, found[1].transaction < newest.transaction {
+            finding.older = try Self.walk(descriptor, found[1], { _, _ in })
+        }
+        return finding
+    }
+
+    /// Both meta pages; nil for one that is none.
+    private static func metas(_ descriptor: Int32) throws(LMDBError) -> [MetaRecord?] {
+        let first = try FileHeader.read(descriptor, at: 0, PageFormat.metaSize)
+        if let meta = MetaRecord(first.span, number: 0) {
+            let second = try FileHeader.read(
+                descriptor, at: UInt64(meta.pageSize), PageFormat.metaSize)
+            let other = MetaRecord(second.span, number: 1)
+            return [meta, other?.pageSize == meta.pageSize ? other : nil]
+        }
+        // Without the first the page size is not known: the second says it of itself.
+        for shift in 9...16 {
+            let second = try FileHeader.read(
+                descriptor, at: 1 << UInt64(shift), PageFormat.metaSize)
+            if let meta = MetaRecord(second.span, number: 1), meta.pageSize == 1 << shift {
+                return [nil, meta]
+            }
+        }
+        return [nil, nil]
+    }
+
+    private static func walk(
+        _ descriptor: Int32, _ meta: MetaRecord, _ progress: (UInt64, UInt64) -> Void
+    ) throws(LMDBError) -> FileReport {
+        var walk = FileWalk(descriptor, meta, fileBytes: try FileHeader.size(descriptor))
+        try walk.run(progress)
+        return walk.report
+    }
+}
