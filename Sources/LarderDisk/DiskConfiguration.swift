@@ -27,6 +27,9 @@ package struct DiskConfiguration: Sendable {
     package var useFlushInterval: Duration
     /// Slots for readers, over all processes that look into the file.
     package var maximumReaders: UInt32
+    /// Says of what is in memory that it is not, so that tests need not empty the page cache; nil
+    /// leaves it to the kernel.
+    var isResident: (@Sendable (ReadPlace) -> Bool)?
 
     package static let minimumCapacity = ByteCount.mebibytes(1)
 
@@ -34,7 +37,7 @@ package struct DiskConfiguration: Sendable {
         directory: String, capacity: ByteCount,
         maximumObject: ByteCount = .gibibytes(1 << 30), readerThreads: Int = 2,
         outstanding: ByteCount = .mebibytes(128), bodyWithHead: ByteCount = .kibibytes(32),
-        residentBound: ByteCount = .mebibytes(64),
+        residentBound: ByteCount = .mebibytes(32),
         retryInterval: Duration = .seconds(10), useFlushInterval: Duration = .seconds(1),
         maximumReaders: UInt32 = 126
     ) {

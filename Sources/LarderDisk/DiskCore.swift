@@ -34,6 +34,7 @@ final class DiskCore: Sendable {
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
+    let counts = ReadCounters()
     let groups: GroupTable
     let clock: @Sendable () -> Timestamp
     let report: @Sendable (DiskEvent) -> Void
@@ -77,6 +78,7 @@ final class DiskCore: Sendable {
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
+        opened.environment.readsAtRandom()
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock
         self.clock = clock

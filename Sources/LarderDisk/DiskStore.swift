@@ -10,7 +10,8 @@ import Synchronization
 /// open ─▶ (lookup │ store │ update │ remove │ noteUse)* ─▶ close
 /// ```
 ///
-/// No call waits for the disk: writing is the business of one thread, reading of a few others.
+/// No call waits for the disk. Writing is the business of one thread; what is in the page cache is
+/// read where it is asked for, and what is not is read by a few others.
 /// A store that is released without `close` closes itself.
 package final class DiskStore: ObjectStore {
     let core: DiskCore
@@ -83,6 +84,9 @@ package final class DiskStore: ObjectStore {
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
     /// Waits for a response of this key that is being committed: what was told to be stored is found.
+    ///
+    /// `completion` is called before it returns where all that it takes is in the page cache and
+    /// nothing is being committed, else on one of the reading threads.
     package func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
@@ -91,9 +95,11 @@ package final class DiskStore: ObjectStore {
             return completion([])
         }
         let lookup = { @Sendable in
-            if !core.reads.submit({ completion(core.find(key)) }) { completion([]) }
+            if !core.reads.submit(for: .lookup, { completion(core.find(key)) }) { completion([]) }
         }
-        if !core.waitsForLanding(of: key, lookup) { lookup() }
+        if core.waitsForLanding(of: key, lookup) { return }
+        if let found = core.findInPlace(key) { return completion(found) }
+        lookup()
     }
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
@@ -216,6 +222,9 @@ package final class DiskStore: ObjectStore {
     }
 
     package func statistics() -> StoreStatistics { self.core.statistics }
+
+    /// How reading has been done since the store was opened.
+    package var readCounts: ReadCounts { self.core.counts.now }
 
     package func close(_ completion: @escaping @Sendable () -> Void) {
         self.core.whenClosed(completion)

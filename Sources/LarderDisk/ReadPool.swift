@@ -8,25 +8,11 @@ import Synchronization
 /// ```
 final class ReadPool: Sendable {
     private struct State {
-        var jobs: [@Sendable () -> Void] = []
-        /// Jobs before this index are taken.
-        var first = 0
+        var jobs = ReadQueue<@Sendable () -> Void>()
         var idle = 0
         var threads = 0
         var ended: (@Sendable () -> Void)?
         var isStopped = false
-
-        mutating func take() -> (@Sendable () -> Void)? {
-            guard self.first < self.jobs.count else { return nil }
-            let job = self.jobs[self.first]
-            self.jobs[self.first] = {}
-            self.first += 1
-            if self.first == self.jobs.count {
-                self.jobs.removeAll(keepingCapacity: true)
-                self.first = 0
-            }
-            return job
-        }
     }
 
     private let state = Mutex(State())
@@ -47,10 +33,10 @@ final class ReadPool: Sendable {
     }
 
     /// Runs `job` on one of the threads; false when the pool was stopped.
-    func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
+    func submit(for purpose: ReadPurpose, _ job: @escaping @Sendable () -> Void) -> Bool {
         let (accepted, rings) = self.state.withLock { state in
             if state.isStopped { return (false, false) }
-            state.jobs.append(job)
+            state.jobs.append(job, for: purpose)
             let rings = state.idle > 0
             if rings { state.idle -= 1 }
             return (true, rings)
@@ -72,7 +58,7 @@ final class ReadPool: Sendable {
     private func run() {
         while true {
             let (job, isEnd) = self.state.withLock { state in
-                let job = state.take()
+                let job = state.jobs.take()
                 if job == nil && !state.isStopped { state.idle += 1 }
                 return (job, job == nil && state.isStopped)
             }

@@ -15,7 +15,7 @@ struct RemovalWalk: Sendable {
 
     /// Goes on with the entries behind `place`, `removed` having gone before.
     func step(after place: [UInt8], _ removed: Int) {
-        if !self.core.reads.submit({ self.run(after: place, removed) }) {
+        if !self.core.reads.submit(for: .body, { self.run(after: place, removed) }) {
             self.completion(removed)
         }
     }

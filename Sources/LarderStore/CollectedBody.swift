@@ -18,10 +18,11 @@ final class CollectedBody: Sendable {
     /// - Parameters:
     ///   - length: the expected length, to get the room for it at once.
     ///   - limit: the most bytes that it takes.
-    init(length: UInt64?, limit: UInt64) {
+    ///   - isCertain: whether the length is known, and not an origin's word so far, for which no
+    ///     great room is taken.
+    init(length: UInt64?, limit: UInt64, isCertain: Bool = false) {
         let limit = Int(clamping: limit)
-        // Not the whole of an announced length: it is an origin's word so far.
-        let expected = min(Int(clamping: length ?? 0), limit, 65_536)
+        let expected = min(Int(clamping: length ?? 0), limit, isCertain ? limit : 65_536)
         self.state = Mutex(
             State(buffer: ByteBufferAllocator().buffer(capacity: expected), limit: limit))
     }

@@ -17,6 +17,8 @@ struct LowerView: Sendable {
     var purging: [Int: Int] = [:]
     var aliases = Aliases()
     var heads = LatestHeads()
+    /// Responses of the lower tier of which a reader is making a copy for memory.
+    var promoting: Set<ObjectID> = []
 
     /// A lookup of one key in the lower tier, or several at once.
     struct Ask: Sendable {

@@ -9,6 +9,9 @@ struct MemoryEntry: Sendable {
     var lowerID: ObjectID?
     /// Whether the lower tier is about to show it.
     var isLanding = false
+    /// It came up with the lookup that found it below, and that one's use is still to be told: a hit of
+    /// the lower tier.
+    var awaitsUse = false
 
     /// Whether `id` names it, in either tier.
     func isNamed(_ id: ObjectID) -> Bool {

@@ -179,14 +179,24 @@ struct MemoryShard: Sendable {
     }
 
     /// Notes a use, and gives the entry's id in the lower tier; false where it is not here.
+    ///
+    /// The use that brought an entry up is the lower tier's. Were it counted here, each entry that is
+    /// ever read would look like one that is read again, and a scan would drive out the others.
     mutating func use(
         _ id: ObjectID, of key: HashedKey, at time: Timestamp
-    ) -> (isHere: Bool, lowerID: ObjectID?) {
-        guard let slot = self.slot(of: id, key) else { return (false, nil) }
-        self.policy.hit(slot)
-        self.hits &+= 1
-        self.entries[slot.index]?.noteUse(at: time)
-        return (true, self.entries[slot.index]?.lowerID)
+    ) -> (isHere: Bool, isHit: Bool, lowerID: ObjectID?) {
+        guard let slot = self.slot(of: id, key), var entry = self.entries[slot.index] else {
+            return (false, false, nil)
+        }
+        let isHit = !entry.awaitsUse
+        if isHit {
+            self.policy.hit(slot)
+            self.hits &+= 1
+        }
+        entry.awaitsUse = false
+        entry.noteUse(at: time)
+        self.entries[slot.index] = entry
+        return (true, isHit, entry.lowerID)
     }
 
     /// Notes that the lower tier shows an entry, or (nil) that it will not.

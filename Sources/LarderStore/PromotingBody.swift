@@ -20,18 +20,23 @@ struct PromotingBody: StoredBody {
 
     func reader(range: Range<UInt64>) -> any BodySource {
         let source = self.object.body.reader(range: range)
-        guard range == 0..<self.object.bodyLength else { return source }
+        guard range == 0..<self.object.bodyLength, self.store.beganPromoting(self.object) else {
+            return source
+        }
         return PromotingSource(source, self.object, self.store, self.lookup)
     }
 }
 
 /// Hands on what the lower tier reads, and keeps a copy until it is whole.
+///
+/// One a body at a time: of many clients that read it at once, the others cost no copy.
 private final class PromotingSource: BodySource {
     private let source: any BodySource
     private let object: StoredObject
     private let store: TieredStore
     private let lookup: LowerLookup
     private let copy: CollectedBody
+    private let hasEnded = Atomic(false)
 
     init(
         _ source: any BodySource, _ object: StoredObject, _ store: TieredStore,
@@ -41,7 +46,12 @@ private final class PromotingSource: BodySource {
         self.object = object
         self.store = store
         self.lookup = lookup
-        self.copy = CollectedBody(length: object.bodyLength, limit: object.bodyLength)
+        self.copy = CollectedBody(
+            length: object.bodyLength, limit: object.bodyLength, isCertain: true)
+    }
+
+    deinit {
+        self.finish()
     }
 
     func attach(wake: @escaping @Sendable () -> Void) {
@@ -61,9 +71,9 @@ private final class PromotingSource: BodySource {
                 object.body = MemoryBody(body, trailers: object.trailers)
                 self.store.promote(object, self.lookup)
             }
-            self.copy.giveUp()
+            self.finish()
         case .failed:
-            self.copy.giveUp()
+            self.finish()
         case .pending:
             break
         }
@@ -72,6 +82,14 @@ private final class PromotingSource: BodySource {
 
     func cancel() {
         self.source.cancel()
+        self.finish()
+    }
+
+    /// Lets go of the copy, and lets another reader make one; harmless when repeated.
+    private func finish() {
         self.copy.giveUp()
+        if !self.hasEnded.exchange(true, ordering: .relaxed) {
+            self.store.endedPromoting(self.object)
+        }
     }
 }

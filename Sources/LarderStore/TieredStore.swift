@@ -69,10 +69,14 @@ package final class TieredStore: ObjectStore {
     }
 
     /// What memory has now and, of what the lower tier found, what memory has not.
+    ///
+    /// What came with its body is taken up at once: no one reads that body, so there is no other
+    /// moment for it.
     private func merged(
         _ found: [StoredObject], into key: HashedKey, asked mark: RemovalMark
     ) -> [StoredObject] {
         let swept = self.memory.isSwept(key.key, since: mark)
+        let bodies = found.map { self.bodyToKeep(of: $0) }
         return self.memory.withShard(of: key) { shard in
             let isUntainted = shard.lower.endedAsking(key.hashed)
             // Removed since: what was found may be gone, and what is new is in memory.
@@ -82,9 +86,12 @@ package final class TieredStore: ObjectStore {
             let below = Self.below(found, key, shard)
             let tellsAll = isUntainted && !shard.lower.landings.contains { $0.key == key }
             let lookup = LowerLookup(mark: mark, found: tellsAll ? found.map(\.id) : nil)
-            for object in below where object.bodyLength == 0 && object.head.extent == nil {
-                // No client reads an empty body: there is no other moment to take it up.
-                Self.takeUp(object, key, lookup, &shard)
+            // A removal by predicate that has been here since may have been for this key.
+            let isSwept = shard.sweptMark > mark.rawValue
+            for (index, body) in bodies.enumerated() where !isSwept {
+                guard let body, let object = below.first(where: { $0.id == found[index].id })
+                else { continue }
+                Self.takeUp(object, body, key, lookup, awaitsUse: true, &shard)
             }
             let missing = below.filter { shard.entry($0.id, of: key) == nil }
             if tellsAll, missing.isEmpty { shard.setComplete(true, key) }
@@ -117,6 +124,41 @@ package final class TieredStore: ObjectStore {
 
     // MARK: Promotion
 
+    /// The body that memory would keep of an object that was found with it; nil where none was, or it
+    /// is not for memory.
+    ///
+    /// A body that was read along with what stands before it on the disk may lie in storage of twice its
+    /// size: what is kept is a copy then.
+    private func bodyToKeep(of object: StoredObject) -> ByteBuffer? {
+        guard object.head.extent == nil, self.memory.mayTake(object.bodyLength) else { return nil }
+        if object.bodyLength == 0 { return ByteBuffer() }
+        guard let body = object.body.resident else { return nil }
+        guard body.storageCapacity > body.readableBytes + body.readableBytes / 4 else {
+            return body
+        }
+        var copy = ByteBufferAllocator().buffer(capacity: body.readableBytes)
+        copy.writeImmutableBuffer(body)
+        return copy
+    }
+
+    /// Whether a reader of the whole body shall keep a copy.
+    ///
+    /// Not if it is in memory, or another one is at it. What began so ends with
+    /// ``endedPromoting(_:)``.
+    func beganPromoting(_ object: StoredObject) -> Bool {
+        let key = HashedKey(object.key)
+        return self.memory.withShard(of: key) { shard in
+            shard.entry(object.id, of: key) == nil
+                && shard.lower.promoting.insert(object.id).inserted
+        }
+    }
+
+    func endedPromoting(_ object: StoredObject) {
+        self.memory.withShard(of: HashedKey(object.key)) { shard in
+            _ = shard.lower.promoting.remove(object.id)
+        }
+    }
+
     /// The object with a body that comes up to memory when it has been read whole.
     private func promoting(_ object: StoredObject, _ lookup: LowerLookup) -> StoredObject {
         guard object.head.extent == nil, self.memory.mayTake(object.bodyLength),
@@ -131,24 +173,26 @@ package final class TieredStore: ObjectStore {
     /// freshened or removed since it was looked up.
     func promote(_ object: StoredObject, _ lookup: LowerLookup) {
         let key = HashedKey(object.key)
+        guard let body = object.body.resident else { return }
         _ = self.memory.admit(key, begun: lookup.mark) { shard in
-            Self.takeUp(object, key, lookup, &shard)
+            Self.takeUp(object, body, key, lookup, awaitsUse: false, &shard)
         }
     }
 
     private static func takeUp(
-        _ object: StoredObject, _ key: HashedKey, _ lookup: LowerLookup,
-        _ shard: inout MemoryShard
+        _ object: StoredObject, _ body: ByteBuffer, _ key: HashedKey, _ lookup: LowerLookup,
+        awaitsUse: Bool, _ shard: inout MemoryShard
     ) {
-        guard let body = object.body.resident ?? (object.bodyLength == 0 ? .init() : nil),
-            !shard.isClosed,
+        guard !shard.isClosed,
             shard.changes.isUntouched(key.hashed, since: lookup.mark.rawValue),
             shard.lower.mayShow(object, of: key), shard.entry(object.id, of: key) == nil
         else { return }
         var object = object
         object.tier = .memory
         object.body = MemoryBody(body, trailers: object.trailers)
-        guard shard.insert(MemoryEntry(object: object, lowerID: object.id), key) else { return }
+        var entry = MemoryEntry(object: object, lowerID: object.id)
+        entry.awaitsUse = awaitsUse
+        guard shard.insert(entry, key) else { return }
         if let found = lookup.found,
             found.allSatisfy({ shard.entry($0, of: key) != nil })
         {
@@ -218,13 +262,13 @@ package final class TieredStore: ObjectStore {
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
         let hashed = HashedKey(key)
-        let (inMemory, lowerID) = self.memory.withShard(of: hashed) {
-            shard -> (isHere: Bool, lowerID: ObjectID?) in
+        let (isHit, lowerID) = self.memory.withShard(of: hashed) {
+            shard -> (Bool, ObjectID?) in
             let use = shard.use(id, of: hashed, at: time)
-            return use.isHere ? use : (false, Self.lowerID(id, hashed, shard))
+            return use.isHere ? (use.isHit, use.lowerID) : (false, Self.lowerID(id, hashed, shard))
         }
         guard let lowerID, let disk = self.disk else { return }
-        if inMemory { self.usesForwarded.add(1, ordering: .relaxed) }
+        if isHit { self.usesForwarded.add(1, ordering: .relaxed) }
         disk.noteUse(lowerID, of: key, at: time)
     }
 

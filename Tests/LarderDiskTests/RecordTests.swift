@@ -194,7 +194,18 @@ struct SegmentTests {
             (UInt64(UInt32.max) + 1) * 65_512 - 1, .max - 1,
         ] as [UInt64])
     func step(offset: UInt64) {
-        #expect(DiskReader.stepEnd(from: offset) > offset)
+        var reading = BodyReading(range: offset..<(.max))
+        guard case .readInPlace(let range) = reading.asked() else {
+            Issue.record("nothing to read")
+            return
+        }
+        #expect(range.lowerBound == offset && !range.isEmpty)
+        guard case .pending = reading.readInPlace(SegmentsRead(end: .notResident)) else {
+            Issue.record("not left to the pool")
+            return
+        }
+        let step = reading.takeJob()?.step
+        #expect(step.map { $0.lowerBound == offset && !$0.isEmpty } == true)
     }
 
     @Test("a segment is sound only whole, unchanged and in its place")

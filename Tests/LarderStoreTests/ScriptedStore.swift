@@ -95,6 +95,21 @@ final class ScriptedStore: ObjectStore {
         self.put(head, Sample.key(name), body, Fields(), replacing: [])
     }
 
+    /// Lets lookups find all that is there now together with its body, as the disk does where that is
+    /// small.
+    func showBodies() {
+        self.state.withLock { state in
+            for (key, objects) in state.objects {
+                state.objects[key] = objects.map { object in
+                    guard let body = object.body as? ReadBody else { return object }
+                    var object = object
+                    object.body = MemoryBody(body.bytes)
+                    return object
+                }
+            }
+        }
+    }
+
     fileprivate func put(
         _ head: StoredHead, _ key: CacheKey, _ body: ByteBuffer, _ trailers: Fields,
         replacing: [ObjectID]

@@ -90,6 +90,88 @@ struct TieredLookupTests {
         #expect(tiers.store.resident("a")?.count == 1)
     }
 
+    @Test("brings up a body that was found with its head at the lookup, in storage of its size")
+    func promotedResident() throws {
+        let tiers = Tiers()
+        // As it is read from the disk: behind something, in storage for twice as much.
+        var body = ByteBuffer(repeating: 1, count: 8)
+        body.writeRepeatingByte(7, count: 2_048)
+        body.moveReaderIndex(forwardBy: 8)
+        let id = tiers.disk.seed("a", body: body)
+        tiers.disk.showBodies()
+        let object = try #require(tiers.store.found("a").first)
+        #expect(object.id == id)
+        #expect(object.body.resident == body)
+        #expect(object.body.resident?.storageCapacity == 2_048)
+        #expect(tiers.store.resident("a")?.map(\.id) == [id])
+        #expect(tiers.lookups == 1)
+    }
+
+    @Test("the use that brought it up is the lower tier's, the next one memory's")
+    func firstUse() throws {
+        let tiers = Tiers()
+        let id = tiers.disk.seed("a")
+        tiers.disk.showBodies()
+        let object = try #require(tiers.store.found("a").first)
+        tiers.store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 9))
+        #expect(tiers.store.statistics().memory.hits == 0)
+        #expect(tiers.store.statistics().disk?.hits == 1)
+        tiers.store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 10))
+        #expect(tiers.store.statistics().memory.hits == 1)
+        #expect(tiers.store.statistics().disk?.hits == 1)
+        #expect(tiers.disk.calls.count { $0 == .noteUse(id) } == 2, "the lower tier's eviction")
+    }
+
+    @Test("what is found below once does not drive out what is used")
+    func scanned() throws {
+        let tiers = Tiers()
+        tiers.store.put("a", body: Sample.body(2_000))
+        for time in 10..<14 as Range<Int64> {
+            let object = try #require(tiers.store.found("a").first)
+            tiers.store.noteUse(object.id, of: object.key, at: Timestamp(seconds: time))
+        }
+        for i in 0..<600 { tiers.disk.seed("scan\(i)", body: Sample.body(2_000)) }
+        tiers.disk.showBodies()
+        for i in 0..<600 {
+            let object = try #require(tiers.store.found("scan\(i)").first)
+            tiers.store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 20))
+        }
+        #expect(tiers.store.statistics().memory.evictions > 0)
+        #expect(tiers.store.found("a").map(\.tier) == [.memory])
+    }
+
+    @Test("does not bring up what a removal by predicate has passed", arguments: [true, false])
+    func sweptMeanwhile(covers: Bool) {
+        let tiers = Tiers()
+        tiers.disk.seed("a")
+        tiers.disk.showBodies()
+        tiers.disk.hold()
+        tiers.disk.readEarly()
+        let answer = Box<[StoredObject]>()
+        tiers.store.lookup(Sample.key("a")) { answer.put($0) }
+        tiers.store.removeAll(where: { _ in covers }, { _ in })
+        tiers.disk.letGo()
+        #expect(answer.all.map(\.count) == [covers ? 0 : 1])
+        #expect(tiers.store.statistics().memory.objects == 0)
+    }
+
+    @Test("of many readers of one body one keeps a copy, and the next if that one leaves")
+    func promotedOnce() throws {
+        let tiers = Tiers()
+        tiers.disk.seed("a", body: Sample.body(3_000))
+        let object = try #require(tiers.store.found("a").first)
+        let range = 0..<object.bodyLength
+        var first: (any BodySource)? = object.body.reader(range: range)
+        #expect(drain(object.body.reader(range: range)).isWhole)
+        #expect(tiers.store.resident("a") == nil, "another one is at it")
+        first?.cancel()
+        first = nil
+        let dropped = object.body.reader(range: range)
+        _ = consume dropped
+        #expect(drain(object.body.reader(range: range)).isWhole)
+        #expect(tiers.store.resident("a")?.count == 1)
+    }
+
     @Test("leaves a large body below")
     func notPromoted() throws {
         let tiers = Tiers()
