@@ -96,7 +96,7 @@ extension Environment {
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
-        try unsafe self.vetting.check(code, "mdb_txn_commit")
+        try self.vetting.check(code, "mdb_txn_commit")
         self.vetting.committed(number)
     }
 
