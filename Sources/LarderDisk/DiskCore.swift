@@ -99,7 +99,9 @@ final class DiskCore: Sendable {
     var residency: Residency { self.file.residency }
     var policy: SecondChance { self.file.policy }
 
-    /// Goes on with another file. The writer's thread alone calls it, between two transactions.
+    /// Goes on with another file.
+    ///
+    /// The writer's thread alone calls it, between two transactions.
     func exchange(_ file: CacheFile) {
         // The old one may be closed when it is released: not with the lock held.
         let old = self.current.withLock { current in

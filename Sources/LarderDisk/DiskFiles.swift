@@ -48,9 +48,9 @@ struct DiskFiles: Sendable, Equatable {
         var number: Int
     }
 
-    /// Gives the data file another name; returns it. The oldest of such files are removed first.
+    /// Gives the data file another name; returns it.
     ///
-    /// The table of readers stays: whoever still reads the file needs it. A new data file needs its
+    /// The oldest of such files are removed first, and told. The table of readers stays: whoever still reads the file needs it. A new data file needs its
     /// own.
     func setAside(
         second: Int64, _ removed: (Aside) -> Void = { _ in }
@@ -125,8 +125,9 @@ struct DiskFiles: Sendable, Equatable {
         _ = unsafe unlink(self.nextReaderTable)
     }
 
-    /// rename(2) is in the kernel's memory alone until the directory is written. Where that fails,
-    /// power that fails brings the old file back, which is as whole as the new one.
+    /// Brings the new names to the disk: until then they are in the kernel's memory alone.
+    ///
+    /// Where that fails, power that fails brings the old file back, which is as whole as the new one.
     private func synchronizeDirectory() {
         let descriptor = unsafe open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

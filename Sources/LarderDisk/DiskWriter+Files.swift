@@ -89,6 +89,7 @@ extension DiskWriter {
     private mutating func replaceFile(because reason: String) throws(LMDBError) {
         let core = self.core
         let files = core.files
+        // Counters go on, and ids are never used again.
         var meta = self.meta
         meta.nextID = core.nextID
         meta.bodyBytes = 0

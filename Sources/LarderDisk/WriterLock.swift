@@ -40,7 +40,9 @@ final class WriterLock: Sendable {
         _ = flock(self.descriptor.withLock { $0 }, LOCK_UN)
     }
 
-    /// Writes down how far this process came. Where it cannot be, nothing is lost but a count.
+    /// Writes down how far this process came.
+    ///
+    /// Where it cannot be written, nothing is lost but a count.
     func note(_ mark: Mark) {
         try? Self.write("\(getpid())\n\(mark.rawValue)\n", self.descriptor.withLock { $0 })
     }

@@ -152,7 +152,7 @@ struct CompactionTests {
                     _ = await store.put(cacheKey("w\(i % 20)"), pattern(70_000))
                 }
             }
-            for _ in 0..<6 {
+            for _ in 0..<2 {
                 do { _ = try await store.compacted() } catch { Issue.record("\(error)") }
             }
             isOver.set()
