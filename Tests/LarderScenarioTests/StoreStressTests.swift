@@ -132,6 +132,23 @@ struct StoreStressTests {
         await store.closed()
     }
 
+    @Test("A cache that grows and changes can be opened for looking at any moment")
+    func peeking() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let directory = home.path + "/cache"
+            let writer = try Child(
+                Stress.program,
+                [
+                    "load", directory, "--capacity", "\(256 << 20)", "--seed", "1",
+                    "--first-version", "1", "--keys", "6000", "--quiet",
+                ])
+            #expect(writer.line() == "open")
+            try await Stress.run(in: home, ["peek", directory, "--times", "600"])
+            writer.signal(SIGKILL)
+        }
+    }
+
     @Test("The judge finds a flipped bit, a body of another URL and a version never written")
     func judge() async throws {
         let home = try Home()
