@@ -121,9 +121,13 @@ struct StoreStressTests {
             #expect(reader.wait() == 128 + signal)
         }
         var outcome: SinkOutcome?
-        for version in 400..<600 as Range<UInt64> {
+        var version: UInt64 = 400
+        stored = 0
+        let limit = ContinuousClock.now + .seconds(20)
+        while stored < 100, ContinuousClock.now < limit {
             outcome = await store.put(Int(version), Entry(version: version), 0..<40_000)
-            if case .visible = outcome, version > 500 { break }
+            if case .visible = outcome { stored += 1 }
+            version += 1
         }
         guard case .visible = outcome else {
             Issue.record("nothing is stored any more: \(String(describing: outcome))")
