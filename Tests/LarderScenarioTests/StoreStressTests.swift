@@ -121,15 +121,36 @@ struct StoreStressTests {
             #expect(reader.wait() == 128 + signal)
         }
         var outcome: SinkOutcome?
-        for version in 400..<600 as Range<UInt64> {
+        var version: UInt64 = 400
+        stored = 0
+        let limit = ContinuousClock.now + .seconds(20)
+        while stored < 100, ContinuousClock.now < limit {
             outcome = await store.put(Int(version), Entry(version: version), 0..<40_000)
-            if case .visible = outcome, version > 500 { break }
+            if case .visible = outcome { stored += 1 }
+            version += 1
         }
         guard case .visible = outcome else {
             Issue.record("nothing is stored any more: \(String(describing: outcome))")
             return
         }
         await store.closed()
+    }
+
+    @Test("A cache that grows and changes can be opened for looking at any moment")
+    func peeking() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let directory = home.path + "/cache"
+            let writer = try Child(
+                Stress.program,
+                [
+                    "load", directory, "--capacity", "\(256 << 20)", "--seed", "1",
+                    "--first-version", "1", "--keys", "6000", "--quiet",
+                ])
+            #expect(writer.line() == "open")
+            try await Stress.run(in: home, ["peek", directory, "--times", "600"])
+            writer.signal(SIGKILL)
+        }
     }
 
     @Test("The judge finds a flipped bit, a body of another URL and a version never written")

@@ -10,7 +10,7 @@ struct StressCommand: AsyncParsableCommand {
         abstract: "Treats a cache as badly as a machine can, and judges every byte that it gives.",
         subcommands: [
             Kill.self, Power.self, SoakCommand.self, LoadCommand.self, LookCommand.self,
-            HoldCommand.self,
+            HoldCommand.self, PeekCommand.self,
         ])
 }
 
@@ -137,15 +137,20 @@ struct LoadCommand: AsyncParsableCommand {
     @Option var keys = 60
     @Option var tasks = 6
     @Option var largest: UInt64 = 3 << 20
+    @Flag var quiet = false
 
     func run() async throws {
         do {
             let store = try StoreJudge.open(self.directory, ByteCount(self.capacity)) { _ in }
             sayText("open\n")
+            let isQuiet = self.quiet
+            let say = { @Sendable (line: JournalLine) in
+                if !isQuiet { sayLine(line) }
+            }
             let load = Load(
                 keys: self.keys, tasks: self.tasks, seed: self.seed,
                 firstVersion: self.firstVersion, operations: self.operations,
-                largest: self.largest, say: sayLine)
+                largest: self.largest, say: say)
             try await load.run(store)
             await store.closed()
         } catch {
@@ -170,6 +175,25 @@ struct HoldCommand: AsyncParsableCommand {
             while readLine() != nil {}
         }
         environment.close()
+    }
+}
+
+struct PeekCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "peek", abstract: "Opens a cache for looking, again and again.",
+        shouldDisplay: false)
+
+    @Argument var directory: String
+    @Option var times = 1000
+
+    func run() async throws {
+        do {
+            for _ in 0..<self.times {
+                _ = try DiskInspector(directory: self.directory).statistics()
+            }
+        } catch {
+            throw fail(error)
+        }
     }
 }
 

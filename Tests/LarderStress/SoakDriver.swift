@@ -106,6 +106,7 @@ final class SoakDriver: Sendable {
     private func restart(_ signal: Int32) throws {
         self.soak.serves(false)
         try self.proxy.end(signal)
+        if self.options.library != nil { self.soak.forgetFloors() }
         self.counts.withLock { counts in
             counts.restarts += 1
             if signal == SIGKILL { counts.kills += 1 }
