@@ -66,6 +66,7 @@ extension ArchiveImport {
     }
 
     private static let pieceSize = 65_536
+    private static let smallBody: UInt64 = 262_144
 
     private func store(_ plan: Plan, _ fill: (Pending) throws -> Void) throws {
         let (key, stored) = Storability.place(
@@ -78,6 +79,8 @@ extension ArchiveImport {
             pending.abandon()
             throw error
         }
+        // Many small ones share a commit; large ones would lie in memory side by side.
+        if plan.length ?? .max > Self.smallBody { _ = pending.outcome() }
         try self.keepOpen(plan, key, pending)
     }
 
