@@ -90,10 +90,12 @@ extension Environment {
     }
 
     @unsafe private func commit(_ handle: OpaquePointer) throws(LMDBError) {
-        let number = UInt64(unsafe mdb_txn_id(handle))
+        // Once it is committed the next writer may be at work.
+        self.vetting.willCommit(UInt64(unsafe mdb_txn_id(handle)))
         // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe self.vetting.check(AssertedCalls.commit(handle), "mdb_txn_commit")
-        self.vetting.committed(number)
+        let code = unsafe AssertedCalls.commit(handle)
+        if code != MDB_SUCCESS { self.vetting.commitFailed() }
+        try self.vetting.check(code, "mdb_txn_commit")
     }
 
     // MARK: Databases
