@@ -86,6 +86,8 @@ import Synchronization
 
     /// LMDB takes page numbers from this tree and believes them: all of it is read.
     private func vetFreeTree(_ meta: MetaRecord, _ transaction: UInt64) throws(TreeFailure) {
+        // What was free after an earlier commit may be in use by now.
+        self.free = nil
         var free = PageBits(lastPage: meta.lastPage)
         let check = PageCheck(pageSize: self.map.pageSize, lastPage: meta.lastPage)
         self.kind = .free
