@@ -92,12 +92,13 @@ extension Environment {
     }
 
     @unsafe private func commit(_ handle: OpaquePointer) throws(LMDBError) {
-        let number = UInt64(unsafe mdb_txn_id(handle))
+        // Once it is committed the next writer may be at work.
+        self.vetting.willCommit(UInt64(unsafe mdb_txn_id(handle)))
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
+        if code != MDB_SUCCESS { self.vetting.commitFailed() }
         try self.vetting.check(code, "mdb_txn_commit")
-        self.vetting.committed(number)
     }
 
     // MARK: Databases

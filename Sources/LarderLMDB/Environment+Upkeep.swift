@@ -89,8 +89,13 @@ extension Environment {
 
     /// Writes a consistent copy to a new file at `path`; waits for the disk.
     ///
-    /// It is a long read transaction: the file can grow meanwhile.
+    /// It is a long read transaction: the file can grow meanwhile. To compact it LMDB walks all
+    /// trees, so that they are walked and vetted before.
     package func copy(to path: String, compacting: Bool) throws(LMDBError) {
+        if compacting {
+            try self.read { (transaction) throws(LMDBError) in try transaction.vetAll() }
+        }
+        try self.checkMap()
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
         try unsafe LMDBError.check(

@@ -26,7 +26,7 @@ enum Waiting {
     /// The places of the map and of the lock file's in the table of ``MapGuard``.
     private let guarded = Atomic<Int32>(-1)
     private let guardedLock = Atomic<Int32>(-1)
-    /// Branch pages that were in memory a short while ago.
+    /// Pages of trees that were in memory a short while ago.
     private let resident = ResidentPages()
     /// Whether the file system knows RWF_NOWAIT.
     private let knowsNoWait = Atomic<Bool>(true)
@@ -178,11 +178,11 @@ enum Waiting {
         return true
     }
 
-    /// As above for one page of the tree; branch pages are remembered for a while.
-    func isTreePageResident(_ number: UInt64, isBranch: Bool) -> Bool {
-        if isBranch, self.resident.contains(number) { return true }
+    /// As above for one page of a tree, which is remembered for a while.
+    func isTreePageResident(_ number: UInt64) -> Bool {
+        if self.resident.contains(number) { return true }
         guard self.isResident(page: number, count: self.pageSize) else { return false }
-        if isBranch { self.resident.insert(number) }
+        self.resident.insert(number)
         return true
     }
 
@@ -251,22 +251,34 @@ enum Waiting {
 /// Page numbers that were found in memory a short while ago.
 ///
 /// A hint that may be wrong: the kernel can drop a page at any time. It drops those that nobody
-/// uses, and what is in here is used all the time; all is forgotten after some thousand questions.
-final class ResidentPages: Sendable {
-    private static let size = 1024
-    private static let questionsPerLife: UInt64 = 4096
+/// uses, and what is in here is used all the time; all is forgotten after some ten thousand questions.
+@safe final class ResidentPages: Sendable {
+    private static let size = 8192
+    private static let questionsPerLife: UInt64 = 65_536
 
-    private let slots = InlineArray<1024, Atomic<UInt64>> { _ in Atomic(0) }
+    // Invariant: `size` initialized atomics, freed with this object.
+    private nonisolated(unsafe) let slots: UnsafeMutablePointer<Atomic<UInt64>>
     private let questions = Atomic<UInt64>(0)
+
+    init() {
+        unsafe self.slots = .allocate(capacity: Self.size)
+        for slot in 0..<Self.size { unsafe (self.slots + slot).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        unsafe self.slots.deinitialize(count: Self.size)
+        unsafe self.slots.deallocate()
+    }
 
     func contains(_ page: UInt64) -> Bool {
         let asked = self.questions.wrappingAdd(1, ordering: .relaxed).oldValue
-        return self.slots[Self.slot(page)].load(ordering: .relaxed) == Self.mark(page, at: asked)
+        return unsafe self.slots[Self.slot(page)].load(ordering: .relaxed)
+            == Self.mark(page, at: asked)
     }
 
     func insert(_ page: UInt64) {
         let asked = self.questions.load(ordering: .relaxed)
-        self.slots[Self.slot(page)].store(Self.mark(page, at: asked), ordering: .relaxed)
+        unsafe self.slots[Self.slot(page)].store(Self.mark(page, at: asked), ordering: .relaxed)
     }
 
     private static func slot(_ page: UInt64) -> Int {

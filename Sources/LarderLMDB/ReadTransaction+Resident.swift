@@ -20,7 +20,7 @@ extension ReadTransaction {
     /// Lends the value of `key` if all of it, and the way to it, is in memory: an event loop may ask.
     ///
     /// In memory means in the kernel's page cache, as mincore(2) says a moment before the page is
-    /// touched; branch pages that were found there are taken to be there for a while.
+    /// touched; pages of the tree that were found there are taken to be there for a while.
     package func getResident<R>(
         _ database: Database, _ key: Span<UInt8>,
         _ body: (Span<UInt8>) throws(LMDBError) -> R

@@ -15,11 +15,7 @@ struct TreePages {
     ) throws(TreeFailure) -> UnsafeBufferPointer<UInt8> {
         guard number >= 2 else { throw .damaged(page: number, .outside) }
         let page = try unsafe self.map.page(number, lastPage: self.lastPage)
-        if self.waiting == .forbidden,
-            !self.map.isTreePageResident(number, isBranch: !isLeaf)
-        {
-            throw .notResident
-        }
+        if self.waiting == .forbidden, !self.map.isTreePageResident(number) { throw .notResident }
         if let visitor = self.visitor {
             try visitor.arrived(at: number, unsafe page.span, isLeaf: isLeaf)
         }

@@ -1,4 +1,5 @@
 import CLMDB
+import Synchronization
 
 /// Looks at the pages that LMDB will look at in a write transaction, before it does.
 ///
@@ -19,12 +20,14 @@ import CLMDB
     private var vetted = PageBits(lastPage: 0)
     /// The commit after which ``vetted`` holds.
     private var knownTransaction: UInt64?
-    /// Free pages of the snapshot, in the transaction that found them.
+    /// Free pages of the commit ``freeTransaction``, as long as that is the last: none may be used.
     private var free: PageBits?
+    private var freeTransaction: UInt64?
     /// Pages that a walk through a whole tree has come to.
     private var seen: PageBits?
     private var meta: MetaRecord?
     private var kind = TreeKind.plain
+    private let hasFailed = Atomic<Bool>(false)
     /// The transaction has changed something.
     private var isDirty = false
     /// What is known of each database in this transaction, by its handle.
@@ -43,6 +46,10 @@ import CLMDB
         // The number of a write transaction is that of the commit which it may become.
         let transaction = UInt64(unsafe mdb_txn_id(handle)) &- 1
         self.map.askFileSize()
+        // The number of a commit that failed can be another process's now.
+        if self.hasFailed.exchange(false, ordering: .acquiringAndReleasing) {
+            self.knownTransaction = nil
+        }
         try self.vet { () throws(TreeFailure) in
             let meta = try Reader.roots(of: transaction, self.map).meta.get()
             self.meta = meta
@@ -50,7 +57,9 @@ import CLMDB
                 self.vetted = PageBits(lastPage: meta.lastPage)
                 try self.vetFreeTree(meta, transaction)
                 self.knownTransaction = transaction
+                self.freeTransaction = transaction
             }
+            if self.freeTransaction != transaction { self.free = nil }
             self.vetted.grow(lastPage: meta.lastPage)
         }
     }
@@ -58,21 +67,27 @@ import CLMDB
     /// Begins for a transaction of LMDB's that changes nothing, on the snapshot of `meta`.
     func begin(_ meta: MetaRecord?) {
         self.trees.removeAll(keepingCapacity: true)
-        self.free = nil
         self.isDirty = false
         self.meta = meta
         self.vetted.grow(lastPage: meta?.lastPage ?? 0)
     }
 
-    /// To be called when the transaction `number` was committed.
+    /// To be called before the transaction `number` is committed, while nobody else can write.
     ///
     /// One that changed nothing does not become a commit, and its number will be another's.
-    func committed(_ number: UInt64) {
+    func willCommit(_ number: UInt64) {
         if self.isDirty { self.knownTransaction = number }
+    }
+
+    /// To be called when a commit failed, by which time others may write.
+    func commitFailed() {
+        self.hasFailed.store(true, ordering: .releasing)
     }
 
     /// LMDB takes page numbers from this tree and believes them: all of it is read.
     private func vetFreeTree(_ meta: MetaRecord, _ transaction: UInt64) throws(TreeFailure) {
+        // What was free after an earlier commit may be in use by now.
+        self.free = nil
         var free = PageBits(lastPage: meta.lastPage)
         let check = PageCheck(pageSize: self.map.pageSize, lastPage: meta.lastPage)
         self.kind = .free

@@ -10,7 +10,7 @@ struct SampleFile {
     /// What is in it.
     var entries: [[UInt8]: [UInt8]] = [:]
 
-    init(entries count: Int = 2000, seed: UInt64 = 1) throws {
+    init(entries count: Int = 1500, seed: UInt64 = 1) throws {
         self.directory = try TemporaryDirectory()
         self.path = self.directory.path + "/sample.mdb"
         var random = SeededGenerator(seed: seed)
@@ -18,7 +18,7 @@ struct SampleFile {
             let key = Self.key(number)
             let isBig = number % 50 == 7
             let length = isBig ? Int.random(in: 3000...20_000, using: &random) : number % 90
-            self.entries[key] = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            self.entries[key] = (0..<length).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         }
         let environment = try self.open()
         let database = try environment.openDatabases(Self.names, creating: true)[1]
