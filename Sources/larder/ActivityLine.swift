@@ -1,11 +1,18 @@
 import Glibc
+import Synchronization
 
 /// A line on the terminal that tells how far a long work is, written over and over; nothing where
 /// standard error is no terminal.
-struct ActivityLine {
+///
+/// May be told from any thread.
+final class ActivityLine: Sendable {
+    private struct State {
+        var last: Int64 = 0
+        var isThere = false
+    }
+
     private let isShown: Bool
-    private var last: Int64 = 0
-    private var isThere = false
+    private let state = Mutex(State())
 
     /// Microseconds between two writings.
     private static let interval: Int64 = 200_000
@@ -16,17 +23,24 @@ struct ActivityLine {
     }
 
     /// Shows `text` where the last one is old enough.
-    mutating func show(at now: Int64, _ text: () -> String) {
-        guard self.isShown, now &- self.last >= Self.interval else { return }
-        self.last = now
-        self.isThere = true
+    func show(at now: Int64, _ text: () -> String) {
+        guard self.isShown else { return }
+        let isDue = self.state.withLock { state in
+            guard now &- state.last >= Self.interval else { return false }
+            state = State(last: now, isThere: true)
+            return true
+        }
+        guard isDue else { return }
         Self.write("\r\u{1B}[K" + text())
     }
 
     /// Takes the line away, so that others may follow.
-    mutating func clear() {
-        if self.isThere { Self.write("\r\u{1B}[K") }
-        self.isThere = false
+    func clear() {
+        let wasThere = self.state.withLock { state in
+            defer { state.isThere = false }
+            return state.isThere
+        }
+        if wasThere { Self.write("\r\u{1B}[K") }
     }
 
     private static func write(_ text: String) {

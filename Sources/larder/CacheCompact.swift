@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import LarderConfig
 import LarderControl
 import LarderDisk
@@ -20,12 +19,12 @@ struct CacheCompact: AsyncParsableCommand {
     func run() async throws {
         let view = try CacheView(self.options, self.session)
         let name = view.session.name.text
-        let line = ProgressLine("copied")
+        let line = ActivityLine()
         var outcome: CompactionOutcome?
         var isAsked = false
         do {
             isAsked = try view.ask(.compact(session: name), patience: .seconds(60)) { reply in
-                if case .progress(let bytes) = reply { line.show(Human.size(bytes)) }
+                if case .progress(let bytes) = reply { Self.show(bytes, on: line) }
                 if case .compacted(let compacted) = reply { outcome = compacted }
                 return true
             }
@@ -33,7 +32,7 @@ struct CacheCompact: AsyncParsableCommand {
             // The proxy serves other sessions: this one's file is nobody's but ours.
         }
         if !isAsked, let disk = view.disk as? DiskCache {
-            let report = try await disk.compact { line.show(Human.size($0)) }
+            let report = try await disk.compact { Self.show($0, on: line) }
             outcome = CompactionOutcome(session: name, before: report.before, after: report.after)
         }
         line.clear()
@@ -41,30 +40,8 @@ struct CacheCompact: AsyncParsableCommand {
         try Output.line(
             "\(Human.size(outcome.before)) before, \(Human.size(outcome.after)) after")
     }
-}
 
-/// How work gets on, in one line of the terminal that is written over; nothing where standard error
-/// is none.
-struct ProgressLine: Sendable {
-    private let what: String
-    private let isShown: Bool
-
-    init(_ what: String) {
-        self.what = what
-        self.isShown = isatty(STDERR_FILENO) == 1
-    }
-
-    func show(_ much: String) {
-        if self.isShown { Self.write("\r\u{1B}[K\(self.what) \(much)") }
-    }
-
-    func clear() {
-        if self.isShown { Self.write("\r\u{1B}[K") }
-    }
-
-    private static func write(_ text: String) {
-        let bytes = Array(text.utf8)
-        // Nobody is left to be told when this fails.
-        _ = unsafe Glibc.write(STDERR_FILENO, bytes, bytes.count)
+    private static func show(_ bytes: UInt64, on line: ActivityLine) {
+        line.show(at: wallClockMicroseconds()) { "copied \(Human.size(bytes))" }
     }
 }

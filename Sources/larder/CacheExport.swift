@@ -72,7 +72,7 @@ struct CacheExport: AsyncParsableCommand {
     private func export(
         _ directory: String, _ filter: PurgeFilter, to output: ArchiveFile
     ) throws -> ExportSummary {
-        var activity = ActivityLine()
+        let activity = ActivityLine()
         defer { activity.clear() }
         let began = wallClockMicroseconds()
         do {

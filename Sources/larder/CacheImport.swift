@@ -54,7 +54,7 @@ struct CacheImport: AsyncParsableCommand {
     /// By the running proxy; nil where none runs for this session.
     private func asked(_ view: CacheView, _ path: String) throws -> ImportOutcome? {
         var outcome: ImportOutcome?
-        var activity = ActivityLine()
+        let activity = ActivityLine()
         defer { activity.clear() }
         do {
             let isAsked = try view.ask(
@@ -99,7 +99,7 @@ struct CacheImport: AsyncParsableCommand {
         } catch {
             throw CommandFailure(store: error)
         }
-        var activity = ActivityLine()
+        let activity = ActivityLine()
         let target = ArchiveImport.Target(
             store: store, policy: loaded.policy(of: settings),
             now: { Timestamp(microseconds: wallClockMicroseconds()) })

@@ -64,7 +64,7 @@ struct CacheVerify: AsyncParsableCommand {
     /// Checks the pages below all records, where nobody writes to them; false where they are damaged,
     /// so that nothing above them can be told.
     private func checkPages(_ directory: String, _ summary: inout VerifySummary) throws -> Bool {
-        var activity = ActivityLine()
+        let activity = ActivityLine()
         defer { activity.clear() }
         let report: StructureReport?
         do throws(StoreError) {
@@ -93,7 +93,7 @@ struct CacheVerify: AsyncParsableCommand {
         _ directory: String, _ summary: inout VerifySummary
     ) throws -> [DiskDamage] {
         var damage: [DiskDamage] = []
-        var activity = ActivityLine()
+        let activity = ActivityLine()
         let began = wallClockMicroseconds()
         do {
             let inspector = try DiskInspector(directory: directory)
