@@ -42,7 +42,7 @@ final class DiskCore: Sendable {
     let rules: EvictionRules
     /// Responses that were evicted, or turned away at first sight, not long ago.
     let ghosts: Mutex<GhostTable>
-    /// How long the steps took that took back room in transactions of their own.
+    /// How long the steps took that took back room.
     let reclaimTimes = ReclaimTimes()
     let mailbox: WriteMailbox
     let reads: ReadPool

@@ -211,8 +211,8 @@ package final class DiskStore: ObjectStore {
 
     package func statistics() -> StoreStatistics { self.core.statistics }
 
-    /// How many steps of taking back room took less than 64 µs, 128 µs and so on, waiting for the disk
-    /// included.
+    /// How many steps of taking back room took less than 64 µs, 128 µs and so on, their commits not
+    /// counted.
     package var reclaimTimes: [UInt64] { self.core.reclaimTimes.histogram }
 
     package func close(_ completion: @escaping @Sendable () -> Void) {

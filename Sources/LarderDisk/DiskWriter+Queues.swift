@@ -102,26 +102,27 @@ extension DiskWriter {
 
     // MARK: Ghosts
 
-    /// Insertions of ghosts after which a chunk of them is written: 64 KiB for these many evictions.
-    private static let ghostsPerChunk = 512
+    /// Insertions of ghosts for which a chunk of them is written: a page for these many evictions.
+    private static let ghostsPerChunk = 32
+    /// Chunks that one transaction writes at most.
+    private static let mostChunks = 64
 
-    /// Writes the next chunk of the ghosts where it is time for one: a kill loses what has changed
+    /// Writes the next chunks of the ghosts where it is time for some: a kill loses what has changed
     /// since the round before, a small part.
     func writeGhosts(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, isLast: Bool = false
     ) throws(LMDBError) {
-        let chunk = self.core.ghosts.withLock { ghosts in
-            isLast || ghosts.unwritten >= Self.ghostsPerChunk ? ghosts.takeChunk() : nil
+        let chunks = self.core.ghosts.withLock { ghosts in
+            let due = isLast ? Self.mostChunks : ghosts.unwritten / Self.ghostsPerChunk
+            return due > 0 ? ghosts.takeChunks(min(due, Self.mostChunks)) : []
         }
-        guard let chunk else { return }
-        try self.core.schema.writeGhosts(chunk, transaction)
-        attempt.hasGhosts = true
+        for chunk in chunks { try self.core.schema.writeGhosts(chunk, transaction) }
+        if !chunks.isEmpty { attempt.hasGhosts = true }
     }
 
     /// Writes all that the file does not know of the ghosts yet.
     mutating func saveGhosts() {
-        for _ in 0...GhostTable.mostBytes >> 16
-        where self.core.ghosts.withLock({ $0.differsFromFile }) {
+        while self.core.ghosts.withLock({ $0.differsFromFile }) {
             do throws(LMDBError) {
                 let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
                     var attempt = Attempt(meta: self.meta)
@@ -130,6 +131,7 @@ extension DiskWriter {
                     return attempt
                 }
                 self.takeOver(attempt)
+                if !attempt.hasGhosts { return }
             } catch {
                 // They are worth less than the room that there is not.
                 return

@@ -68,7 +68,6 @@ extension DiskWriter {
 
     /// One step; returns how much it achieved: segments and entries.
     private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
-        let started = ContinuousClock.now
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
@@ -79,7 +78,6 @@ extension DiskWriter {
                 return (attempt, progress)
             }
             self.takeOver(attempt)
-            self.core.reclaimTimes.note(ContinuousClock.now - started)
             return progress
         } catch {
             self.core.failed(error)
@@ -94,6 +92,8 @@ extension DiskWriter {
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
         isUrgent: Bool
     ) throws(LMDBError) -> Int {
+        let started = ContinuousClock.now
+        defer { self.core.reclaimTimes.note(ContinuousClock.now - started) }
         // Before it looks at the readers: the last one to go looks at this after it has gone.
         self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         let used = self.pages &+ attempt.writtenPages

@@ -38,7 +38,7 @@ struct DiskWriter {
         var evicted: [(fingerprint: UInt64, size: UInt64)] = []
         /// What came back while it was remembered.
         var returned: [UInt64] = []
-        /// Whether a chunk of the ghosts was written.
+        /// Whether chunks of the ghosts were written.
         var hasGhosts = false
         /// Segments that were deleted together with their records.
         var deletedSegments = 0
@@ -228,7 +228,7 @@ struct DiskWriter {
         self.core.ghosts.withLock { ghosts in
             for fingerprint in attempt.returned { _ = ghosts.take(fingerprint) }
             for (fingerprint, size) in attempt.evicted { ghosts.insert(fingerprint, size: size) }
-            if attempt.hasGhosts { ghosts.chunkWritten() }
+            if attempt.hasGhosts { ghosts.chunksWritten() }
         }
         for id in attempt.removed { self.core.uses.forget(id) }
         self.core.unhide(attempt.removed)

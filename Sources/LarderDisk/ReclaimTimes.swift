@@ -1,6 +1,7 @@
 import Synchronization
 
-/// How long steps of reclaiming took, from beginning to committed: a histogram by powers of two.
+/// How long steps of reclaiming held the writer, the commit not counted, which a step shares with a
+/// batch where there is one: a histogram by powers of two.
 final class ReclaimTimes: Sendable {
     /// Bounds in microseconds, the first above 64; the last is whatever is longer.
     static let classes = 16

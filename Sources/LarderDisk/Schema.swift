@@ -11,7 +11,7 @@ import LarderStore
 /// | `segments` | id, index | ``Segment`` |
 /// | `queue` | number, the oldest first: the small queue of eviction | ``QueueEntry`` |
 /// | `main` | the same for the main queue | ``QueueEntry`` |
-/// | `ghosts` | number | a chunk of the `GhostTable`, behind its checksum |
+/// | `ghosts` | number | a chunk of the `GhostTable` on a page of its own, behind its checksum |
 /// | `pending` | id of a body that is being written | nothing |
 /// | `garbage` | id of a body that is being deleted | nothing |
 ///

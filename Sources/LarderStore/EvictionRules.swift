@@ -18,8 +18,8 @@ package import LarderHTTP
 /// The rules alone: who holds queues, in memory (``EvictionPolicy``) or in a file, asks them with
 /// what it knows, and both keep the same things.
 ///
-/// What was measured (`scripts/bench-eviction`; object and byte hit ratio in per cent; capacity about
-/// a tenth of what is asked for more than once):
+/// What was measured (the traces of `scripts/bench-eviction`, at a fifth of their length; object and
+/// byte hit ratio in per cent):
 ///
 /// | rule | lognormal sizes | zipf sizes | content delivery |
 /// | --- | --- | --- | --- |

@@ -12,8 +12,9 @@ package import LarderHTTP
 package struct GhostTable: Sendable {
     /// Four bytes for each 2 KiB of capacity, and no more than this.
     package static let mostBytes = 8 << 20
-    /// Of the table, as it is written to a file and read from one.
-    package static let chunkBuckets = 1023
+    /// Of the table, as it is written to a file and read from one: what fits on one page with what
+    /// goes before it, so that no run of pages has to be found for it.
+    package static let chunkBuckets = 62
     private static let ways = 16
     /// The horizon in ticks: a quarter of what sixteen bits tell apart is more than is needed, the rest
     /// gives the sweep time to find what is beyond it before the clock comes round.
@@ -26,12 +27,12 @@ package struct GhostTable: Sendable {
     private let quantum: UInt64
     /// All bytes that were ever evicted, as far as it has been told.
     private(set) package var clock: UInt64
-    /// Insertions since a chunk was last taken to be written.
+    /// Insertions since chunks were last taken to be written.
     private(set) package var unwritten = 0
     private var dirty: [Bool]
     private var nextChunk = 0
     /// Taken to be written, and not known to be.
-    private var chunkUnderWay: Int?
+    private var chunksUnderWay: [Int] = []
 
     /// - Parameter clock: where the clock stood when what will be loaded was written.
     package init(capacity: ByteCount, clock: UInt64 = 0) {
@@ -149,29 +150,31 @@ package struct GhostTable: Sendable {
 
     package var chunkCount: Int { self.dirty.count }
 
-    /// The next chunk that differs from what was written, in turn; nil where none does.
+    /// The next chunks that differ from what was written, in turn, at most so many.
     ///
-    /// `chunkWritten` says that it was; without that it will be taken again.
-    package mutating func takeChunk() -> (index: Int, bytes: [UInt8])? {
-        if let lost = self.chunkUnderWay.take() { self.dirty[lost] = true }
+    /// `chunksWritten` says that they were; without that they will be taken again.
+    package mutating func takeChunks(_ limit: Int) -> [(index: Int, bytes: [UInt8])] {
+        for lost in self.chunksUnderWay { self.dirty[lost] = true }
+        self.chunksUnderWay = []
         self.unwritten = 0
-        for _ in self.dirty.indices {
+        var chunks: [(index: Int, bytes: [UInt8])] = []
+        for _ in self.dirty.indices where chunks.count < limit {
             let index = self.nextChunk
             self.nextChunk = (index + 1) % self.dirty.count
             guard self.dirty[index] else { continue }
             self.dirty[index] = false
-            self.chunkUnderWay = index
-            return (index, self.encoded(index))
+            self.chunksUnderWay.append(index)
+            chunks.append((index, self.encoded(index)))
         }
-        return nil
+        return chunks
     }
 
     /// Whether a file would have to be told anything.
     package var differsFromFile: Bool {
-        self.chunkUnderWay != nil || self.dirty.contains(true)
+        !self.chunksUnderWay.isEmpty || self.dirty.contains(true)
     }
 
-    package mutating func chunkWritten() { self.chunkUnderWay = nil }
+    package mutating func chunksWritten() { self.chunksUnderWay = [] }
 
     private func range(ofChunk index: Int) -> Range<Int> {
         let size = Self.chunkBuckets * Self.ways

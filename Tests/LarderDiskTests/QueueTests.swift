@@ -119,12 +119,13 @@ struct QueueTests {
             path: self.directory.data, options: EnvironmentOptions(mapSize: 8 << 20))
         let schema = try Schema(environment, creating: false)
         try environment.write { (transaction) throws(LMDBError) in
-            let key = NumberKey.bytes(0)
-            let chunk = try transaction.reading.get(schema.ghosts, key.span) { $0.copied }
-            var noise = chunk ?? []
-            #expect(noise.count > 1000)
-            if noise.count > 1000 { noise[999] ^= 1 }
-            try transaction.put(schema.ghosts, key.span, noise.span)
+            for index in 0..<GhostTable(capacity: .mebibytes(8)).chunkCount {
+                let key = NumberKey.bytes(UInt64(index))
+                let chunk = try transaction.reading.get(schema.ghosts, key.span) { $0.copied }
+                guard var noise = chunk else { continue }
+                noise[noise.count / 2] ^= 1
+                try transaction.put(schema.ghosts, key.span, noise.span)
+            }
         }
         environment.close()
         store = try self.world.open(self.directory, capacity: .mebibytes(8))
