@@ -13,14 +13,12 @@ final class CacheFile: Sendable {
     let environment: Environment
     let schema: Schema
     let residency: Residency
-    let policy: SecondChance
     private let found = Mutex<FileTrouble?>(nil)
 
     init(_ opened: OpenedCache, residentBound: UInt64) {
         self.environment = opened.environment
         self.schema = opened.schema
         self.residency = Residency(opened.environment, bound: residentBound)
-        self.policy = SecondChance(capacityPages: opened.capacityPages)
     }
 
     /// Why storing cannot go on with it; the first reason that was found.

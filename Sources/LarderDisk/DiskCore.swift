@@ -31,6 +31,12 @@ final class DiskCore: Sendable {
     let files: DiskFiles
     /// The same for every file that takes the place of another: keys made before stay good.
     let seed: UInt64
+    let marks: DiskMarks
+    let rules: EvictionRules
+    /// Responses that were evicted, or turned away at first sight, not long ago.
+    let ghosts: Mutex<GhostTable>
+    /// How long the steps took that took back room.
+    let reclaimTimes = ReclaimTimes()
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
@@ -77,6 +83,11 @@ final class DiskCore: Sendable {
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
+        self.marks = DiskMarks(
+            capacityPages: opened.capacityPages,
+            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+        self.rules = EvictionRules(capacity: configuration.capacity)
+        self.ghosts = Mutex(opened.ghosts)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
         opened.environment.readsAtRandom()
         self.reads = try ReadPool(threads: configuration.readerThreads)
@@ -97,7 +108,6 @@ final class DiskCore: Sendable {
     var environment: Environment { self.file.environment }
     var schema: Schema { self.file.schema }
     var residency: Residency { self.file.residency }
-    var policy: SecondChance { self.file.policy }
 
     /// Goes on with another file.
     ///

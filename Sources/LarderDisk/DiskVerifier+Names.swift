@@ -71,33 +71,40 @@ extension DiskVerifier {
     func checkQueue() throws {
         let schema = self.inspector.schema
         let agrees = try self.inspector.read { (transaction) throws(LMDBError) in
-            try transaction.statistics(of: schema.queue).entries
-                == transaction.statistics(of: schema.objects).entries
+            var places: UInt64 = 0
+            for queue in schema.queues {
+                places &+= try transaction.statistics(of: schema.database(of: queue)).entries
+            }
+            return try places == transaction.statistics(of: schema.objects).entries
         }
         if agrees { return }
-        var place: [UInt8] = []
-        while let (strays, last) = try self.strays(after: place) {
-            for number in strays {
-                try self.report(
-                    DiskDamage(.stray, number: number), of: nil,
-                    "place \(number) in the queue of eviction belongs to no entry")
+        for queue in schema.queues {
+            var place: [UInt8] = []
+            while let (strays, last) = try self.strays(in: queue, after: place) {
+                for number in strays {
+                    try self.report(
+                        DiskDamage(.stray, number: number), of: nil,
+                        "place \(number) in the queue of eviction belongs to no entry")
+                }
+                place = last
             }
-            place = last
         }
     }
 
-    private func strays(after place: [UInt8]) throws -> ([UInt64], [UInt8])? {
+    private func strays(
+        in queue: EvictionRules.Queue, after place: [UInt8]
+    ) throws -> ([UInt64], [UInt8])? {
         let schema = self.inspector.schema
         return try self.inspector.read { (transaction) throws(LMDBError) in
             var places: [(UInt64, ObjectKey?)] = []
             var last: [UInt8]?
-            try transaction.withCursor(schema.queue) { (cursor) throws(LMDBError) in
+            try transaction.withCursor(schema.database(of: queue)) { (cursor) throws(LMDBError) in
                 let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
                     let bytes = key.copied
                     guard bytes != place else { return true }
                     last = bytes
                     if let number = NumberKey.number(key) {
-                        places.append((number, ObjectKey(value)))
+                        places.append((number, QueueEntry(value)?.key))
                     }
                     return places.count < Self.numbersPerStep
                 }
@@ -107,7 +114,7 @@ extension DiskVerifier {
             guard let last else { return nil }
             var strays: [UInt64] = []
             for (number, key) in places
-            where try schema.isStray(place: number, of: key, transaction) {
+            where try schema.isStray(place: number, in: queue, of: key, transaction) {
                 strays.append(number)
             }
             return (strays, last)
@@ -118,10 +125,9 @@ extension DiskVerifier {
 
     /// Compares the sum of all bodies, where nobody wrote meanwhile.
     ///
-    /// A record that cannot be read has no part in the sum, and takes none away with it: so what is
-    /// found here is right after all else is mended.
+    /// Not where a record cannot be read: what it has in the sum goes with it when it is mended.
     func checkSum() throws {
-        guard self.state.isQuiet else { return }
+        guard self.state.isQuiet, !self.foundDamagedRecord else { return }
         let meta = try self.inspector.read { (transaction) throws(LMDBError) in
             try self.inspector.schema.readMeta(transaction)
         }
@@ -138,17 +144,20 @@ extension Schema {
         _ key: ObjectKey, _ record: ObjectRecord, _ transaction: borrowing ReadTransaction
     ) throws(LMDBError) -> Bool {
         let place = NumberKey.bytes(record.sequence)
-        return try transaction.get(self.queue, place.span) { ObjectKey($0) == key } ?? false
+        let database = self.database(of: record.standing.queue)
+        return try transaction.get(database, place.span) { QueueEntry($0)?.key == key } ?? false
     }
 
     /// Whether a place in the queue is of no use: its entry has gone or has another one.
     func isStray(
-        place: UInt64, of key: ObjectKey?, _ transaction: borrowing ReadTransaction
+        place: UInt64, in queue: EvictionRules.Queue, of key: ObjectKey?,
+        _ transaction: borrowing ReadTransaction
     ) throws(LMDBError) -> Bool {
         guard let key else { return true }
         switch try self.judgedRecord(key, transaction) {
         case nil: return true
-        case .success(let record)?: return record.sequence != place
+        case .success(let record)?:
+            return record.sequence != place || record.standing.queue != queue
         // It goes with its record.
         case .failure?: return false
         }

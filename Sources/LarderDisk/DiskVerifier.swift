@@ -28,6 +28,7 @@ package final class DiskVerifier {
     let inspector: DiskInspector
     var state = DiskVerification()
     var sum: UInt64 = 0
+    var foundDamagedRecord = false
     private let roundSize: Int
     private let progress: (DiskVerification) throws -> Void
     private let found: (DiskFinding) throws -> Void
@@ -76,6 +77,7 @@ package final class DiskVerifier {
 
     func report(_ damage: DiskDamage, of key: CacheKey?, _ reason: String) throws {
         self.state.findings += 1
+        if damage.kind == .record { self.foundDamagedRecord = true }
         try self.found(DiskFinding(damage: damage, key: key, reason: reason))
     }
 

@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderLMDB
 import LarderPolicy
 import LarderStore
+import Synchronization
 
 // A file in trouble: set aside, replaced or opened again, while the store goes on.
 //
@@ -93,6 +94,8 @@ extension DiskWriter {
         var meta = self.meta
         meta.nextID = core.nextID
         meta.bodyBytes = 0
+        meta.smallBytes = 0
+        meta.mainBytes = 0
         let (environment, schema) = try OpenedCache.makeNext(
             files, core.configuration, meta: meta)
         do throws(LMDBError) {
@@ -133,6 +136,7 @@ extension DiskWriter {
         self.owedGarbage = []
         // Invalidations of groups hold for what is stored from now on, too: written with a batch.
         core.groups.forgetWritten()
+        core.ghosts.withLock { $0.forgetWritten() }
         self.meta = meta
         self.pages = 0
         self.hasGarbage = false

@@ -23,19 +23,11 @@ extension DiskWriter {
         switch damage.kind {
         case .record, .misplaced, .segment, .named:
             guard try self.isStill(damage, transaction) else { return false }
-            try self.leaveQueue(damage.objectKey, transaction)
             return try self.remove(damage.objectKey, &attempt, transaction)
         case .unqueued:
             return try self.requeue(damage.objectKey, &attempt, transaction)
         case .stray:
-            let place = NumberKey.bytes(damage.number)
-            let key: ObjectKey?? = try transaction.reading.get(schema.queue, place.span) {
-                ObjectKey($0)
-            }
-            guard let key,
-                try schema.isStray(place: damage.number, of: key, transaction.reading)
-            else { return false }
-            return try transaction.delete(schema.queue, place.span)
+            return try self.removeStray(at: damage.number, &attempt, transaction)
         case .orphan:
             // That no entry has it, nothing could change: ids are given out once.
             guard try !schema.isNamed(damage.objectID, transaction.reading),
@@ -72,18 +64,23 @@ extension DiskWriter {
         }
     }
 
-    /// Gives up the place that a record names, whatever else of it is damaged, if it is its own.
-    private func leaveQueue(
-        _ key: ObjectKey, _ transaction: borrowing WriteTransaction
-    ) throws(LMDBError) {
+    /// Gives up a place that no entry has, in whichever queue it is.
+    private func removeStray(
+        at number: UInt64, _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
         let schema = self.core.schema
-        let number: UInt64?? = try transaction.reading.get(schema.objects, key.bytes.span) {
-            ObjectRecord.place(in: $0)
-        }
-        guard let number, let number else { return }
         let place = NumberKey.bytes(number)
-        let isOurs = try transaction.reading.get(schema.queue, place.span) { ObjectKey($0) == key }
-        if isOurs == true { try transaction.delete(schema.queue, place.span) }
+        for queue in EvictionRules.Queue.allCases {
+            let database = schema.database(of: queue)
+            let found = try transaction.reading.get(database, place.span) { QueueEntry($0) }
+            guard let entry = found,
+                try schema.isStray(place: number, in: queue, of: entry?.key, transaction.reading)
+            else { continue }
+            let charge = entry?.charge ?? 0
+            attempt.meta[queue] &-= min(attempt.meta[queue], charge)
+            return try transaction.delete(database, place.span)
+        }
+        return false
     }
 
     /// Gives an entry without a place in the queue one at its end.
@@ -94,18 +91,9 @@ extension DiskWriter {
         guard case .success(var record)? = try schema.judgedRecord(key, transaction.reading),
             try !schema.isQueued(key, record, transaction.reading)
         else { return false }
-        record.sequence = attempt.meta.nextSequence
-        attempt.meta.nextSequence &+= 1
-        try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
-        try transaction.put(
-            schema.queue, NumberKey.bytes(record.sequence).span, key.bytes.span)
+        try self.enqueue(key, &record, &attempt, transaction)
         return true
     }
-}
-
-extension ObjectRecord {
-    /// The place in the queue that a record names, which need not be sound otherwise.
-    fileprivate static func place(in bytes: Span<UInt8>) -> UInt64? { bytes.littleEndian(24) }
 }
 
 extension DiskStore {

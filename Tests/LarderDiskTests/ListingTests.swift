@@ -57,7 +57,8 @@ struct ListingTests {
             let record = ObjectRecord(
                 key: cacheKey("\(index)"), head: head, trailers: Fields(), bodyLength: length,
                 segmentCount: try #require(Segment.count(of: length)), hits: 1,
-                lastUsed: Timestamp(seconds: 1), sequence: 2, wasUsed: true)
+                lastUsed: Timestamp(seconds: 1), sequence: 2,
+                standing: EvictionRules.Standing(queue: .main, uses: 2))
             let bytes = record.encoded()
             let decoded = try ObjectRecord.decode(bytes.span)
             #expect(
