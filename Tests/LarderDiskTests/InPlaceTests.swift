@@ -56,11 +56,11 @@ struct InPlaceTests {
         }
         let counts = store.readCounts
         switch residency {
-        case .everything:
-            #expect(counts.lookupsOnPool == 0 && counts.stepsOnPool == 0 && counts.hints == 0)
+        // The kernel may take a page from memory at any time: what need not wait seldom waits.
+        case .everything: #expect(counts.lookupsInPlace > 0 && counts.piecesInPlace > 0)
         case .nothing: #expect(counts.lookupsInPlace == 0 && counts.piecesInPlace == 0)
         case .records: #expect(counts.lookupsInPlace > 0 && counts.piecesInPlace == 0)
-        case .bodies: #expect(counts.lookupsInPlace == 0 && counts.stepsOnPool == 0)
+        case .bodies: #expect(counts.lookupsInPlace == 0 && counts.piecesInPlace > 0)
         case .evenSegments, .inTurns: #expect(counts.piecesInPlace > 0 && counts.stepsOnPool > 0)
         }
         await store.closed()
