@@ -43,6 +43,8 @@ import Synchronization
     private let identity: FileIdentity
     /// Where the file is mapped.
     let map: MapFinder
+    /// How long write transactions took.
+    package let writeTimes = WriteTimes()
     private let usage = Mutex(Usage())
     package let path: String
     package let options: EnvironmentOptions
@@ -239,14 +241,25 @@ import Synchronization
             throw LMDBError(.other, operation: "mdb_txn_begin")
         }
         let result: R
+        let started = ContinuousClock.now
+        var committing: ContinuousClock.Instant?
+        defer {
+            let ended = ContinuousClock.now
+            self.writeTimes.note(
+                transaction: ended - started, commit: committing.map { ended - $0 })
+        }
         do throws(LMDBError) {
             result = try body(unsafe WriteTransaction(handle: handle))
         } catch {
             unsafe mdb_txn_abort(handle)
+            if error.code == .mapFull { self.writeTimes.noteWithoutRoom() }
             throw error
         }
+        committing = ContinuousClock.now
         // "The transaction handle is freed" by a commit, also by one that fails.
-        try unsafe LMDBError.check(mdb_txn_commit(handle), "mdb_txn_commit")
+        let code = unsafe mdb_txn_commit(handle)
+        if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
+        try LMDBError.check(code, "mdb_txn_commit")
         return result
     }
 

@@ -43,7 +43,7 @@ package struct Database: Hashable, Sendable {
     }
 
     /// LMDB's own database of free pages, to be counted, never to be written.
-    static let freePages = Database(handle: 0)
+    package static let freePages = Database(handle: 0)
     /// The database that holds the names of the others.
     static let names = Database(handle: 1)
 }
