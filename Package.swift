@@ -103,7 +103,12 @@ let package = Package(
         tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
         tests("LarderCookiesTests", ["LarderCookies", "LarderHTTP"]),
         tests("LarderCredentialsTests", ["LarderCredentials", "LarderHTTP", crypto]),
-        tests("LarderStoreTests", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+        .target(
+            name: "EvictionTraces", dependencies: ["LarderStore", "LarderHTTP"],
+            path: "Tests/EvictionTraces", swiftSettings: house),
+        tests(
+            "LarderStoreTests",
+            ["EvictionTraces", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
         tests("LarderLMDBTests", ["LarderLMDB"]),
         tests(
             "LarderDiskTests",

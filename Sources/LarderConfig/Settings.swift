@@ -97,8 +97,16 @@ package struct CacheSettings: Sendable, Equatable {
     package var storesSetCookie = true
     package var storesPost = true
     package var remember = 2048
+    package var admission = AdmissionSettings()
     package var showKey = false
     package var noVarySearch = true
+}
+
+/// What the disk takes in when it is asked for the first time.
+package struct AdmissionSettings: Sendable, Equatable {
+    package var onceSeen = true
+    /// nil: size alone turns nothing away.
+    package var largeFrom: ByteSize?
 }
 
 /// How long stored responses are taken for fresh where origins leave that open.

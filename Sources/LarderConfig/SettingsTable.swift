@@ -56,6 +56,22 @@ package enum SettingsTable {
         .one(
             "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),
             "The largest body that is stored at all. Larger ones are passed on and not kept."),
+        .one(
+            "cache.admission.once-seen", \.cache.admission.onceSeen,
+            """
+            Whether a response is stored on disk when it is asked for the first time. false waits for \
+            a second request within what the cache remembers of what it did not store or let go of: \
+            about as much as it holds. It spares the disk what is never asked for again, at the price \
+            of one more fetch of what is. Memory takes what it can hold either way.
+            """),
+        .optional(
+            "cache.admission.large-from", \.cache.admission.largeFrom,
+            .kibibytes(1)...(.tebibytes(64)), absent: "off",
+            """
+            Bodies of this size and above are stored on disk only at their second request, in the \
+            same way; smaller ones go by cache.admission.once-seen. off makes no difference by size. \
+            A body that does not say its length is given up when it has grown so large.
+            """),
         .optional(
             "cache.directory", \.cache.directory, absent: "automatic",
             """

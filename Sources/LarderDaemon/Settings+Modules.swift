@@ -50,7 +50,10 @@ extension LoadedSettings {
             disk: self.cacheDirectory(of: session).map { directory in
                 DiskConfiguration(
                     directory: directory, capacity: ByteCount(session.cache.disk),
-                    maximumObject: ByteCount(session.cache.maximumObject))
+                    maximumObject: ByteCount(session.cache.maximumObject),
+                    admission: AdmissionRules(
+                        largeFrom: session.cache.admission.largeFrom.map { ByteCount($0) },
+                        takesOnceSeen: session.cache.admission.onceSeen))
             },
             transfer: self.transferConfiguration(session))
     }

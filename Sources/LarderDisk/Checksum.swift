@@ -1,4 +1,5 @@
 import CXXHash
+import LarderHTTP
 import LarderStore
 
 /// XXH3 over what lies on the disk: finds damage and places, keeps no secret.
@@ -24,6 +25,12 @@ enum Checksum {
             let hash = unsafe larder_xxh3_128(buffer.baseAddress, buffer.count, seed)
             return KeyHash(high: hash.high, low: hash.low)
         }
+    }
+
+    /// By which a response that left is known when it comes back: its key and what it varies by.
+    static func fingerprint(of key: KeyHash, _ varying: Fields) -> UInt64 {
+        guard !varying.lines.isEmpty else { return key.high }
+        return key.high ^ Self.hash(varying.bytes.span, seed: key.low)
     }
 
     private static func hash(_ bytes: Span<UInt8>, seed: UInt64) -> UInt64 {

@@ -1,5 +1,6 @@
 package import LarderHTTP
 package import LarderPolicy
+package import LarderStore
 
 /// Where a disk store lies and what it may take.
 package struct DiskConfiguration: Sendable {
@@ -25,6 +26,8 @@ package struct DiskConfiguration: Sendable {
     package var retryInterval: Duration
     /// The longest time for which a noted use stays in memory alone.
     package var useFlushInterval: Duration
+    /// What is stored at its first request.
+    package var admission: AdmissionRules
     /// Slots for readers, over all processes that look into the file.
     package var maximumReaders: UInt32
 
@@ -36,7 +39,7 @@ package struct DiskConfiguration: Sendable {
         outstanding: ByteCount = .mebibytes(128), bodyWithHead: ByteCount = .kibibytes(32),
         residentBound: ByteCount = .mebibytes(64),
         retryInterval: Duration = .seconds(10), useFlushInterval: Duration = .seconds(1),
-        maximumReaders: UInt32 = 126
+        maximumReaders: UInt32 = 126, admission: AdmissionRules = AdmissionRules()
     ) {
         self.directory = directory
         self.capacity = capacity
@@ -48,6 +51,7 @@ package struct DiskConfiguration: Sendable {
         self.retryInterval = retryInterval
         self.useFlushInterval = useFlushInterval
         self.maximumReaders = maximumReaders
+        self.admission = admission
     }
 
     var objectLimit: UInt64 { min(self.maximumObject.bytes, self.capacity.bytes / 2) }
@@ -55,7 +59,7 @@ package struct DiskConfiguration: Sendable {
     /// Bytes that one write transaction takes at most.
     ///
     /// Pages that a transaction frees can be used again by the next but one, so three of them must
-    /// fit into what eviction keeps free: a tenth of the capacity.
+    /// fit into what eviction keeps free: see ``DiskMarks``.
     var batchLimit: Int {
         ByteCount(min(8 << 20, max(UInt64(Segment.valueSize), self.capacity.bytes / 32))).clamped
     }

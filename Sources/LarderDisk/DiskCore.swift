@@ -38,7 +38,12 @@ final class DiskCore: Sendable {
     let residency: Residency
     let schema: Schema
     let seed: UInt64
-    let policy: SecondChance
+    let marks: DiskMarks
+    let rules: EvictionRules
+    /// Responses that were evicted, or turned away at first sight, not long ago.
+    let ghosts: Mutex<GhostTable>
+    /// How long the steps took that took back room in transactions of their own.
+    let reclaimTimes = ReclaimTimes()
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
@@ -83,7 +88,11 @@ final class DiskCore: Sendable {
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
-        self.policy = SecondChance(capacityPages: opened.capacityPages)
+        self.marks = DiskMarks(
+            capacityPages: opened.capacityPages,
+            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+        self.rules = EvictionRules(capacity: configuration.capacity)
+        self.ghosts = Mutex(opened.ghosts)
         self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock

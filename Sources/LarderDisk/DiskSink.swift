@@ -31,6 +31,12 @@ final class DiskSink: ObjectSink {
     }
 }
 
+/// What the rules of admission said to a response, and by what it is remembered if they turn it away.
+struct SinkAdmission: Sendable {
+    var verdict: AdmissionRules.Verdict
+    var fingerprint: UInt64?
+}
+
 /// One body on its way to the disk, as the writer knows it.
 ///
 /// ```
@@ -72,6 +78,7 @@ final class SinkState: Sendable {
     /// Where its bytes begin in the representation.
     let start: UInt64
     private let expected: UInt64?
+    private let admission: SinkAdmission
     let core: DiskCore
     private let state: Mutex<State>
 
@@ -80,6 +87,7 @@ final class SinkState: Sendable {
     ///   - expected: how many bytes will come, where that is known.
     init(
         id: ObjectID, key: CacheKey, role: Role, start: UInt64 = 0, expected: UInt64?,
+        admission: SinkAdmission = SinkAdmission(verdict: .admit(below: nil)),
         observer: any ObjectSinkObserver, core: DiskCore
     ) {
         self.id = id
@@ -87,6 +95,7 @@ final class SinkState: Sendable {
         self.role = role
         self.start = start
         self.expected = expected
+        self.admission = admission
         self.core = core
         let index = Segment.index(of: start)
         self.state = Mutex(
@@ -116,17 +125,35 @@ final class SinkState: Sendable {
         guard piece.readableBytes > 0 else { return }
         let room = self.core.configuration.objectLimit
         let limit = min(room - min(room, self.start), self.expected ?? .max)
-        let full: [SegmentDraft]? = self.state.withLock { state in
-            guard state.phase == .open else { return [] }
+        let (full, isTurnedAway) = self.state.withLock { state -> ([SegmentDraft]?, Bool) in
+            guard state.phase == .open else { return ([], false) }
             state.received += UInt64(piece.readableBytes)
-            if state.received > limit { return nil }
-            return Self.cut(piece, &state)
+            if state.received > limit { return (nil, false) }
+            if case .admit(let bound?) = self.admission.verdict, state.received >= bound.bytes {
+                return (nil, true)
+            }
+            return (Self.cut(piece, &state), false)
+        }
+        if isTurnedAway {
+            self.rememberTurnedAway()
+            return self.abandon(.largeSeenOnce)
         }
         guard let full else {
             // More than was said is a broken body, more than is allowed a large one.
             return self.abandon(self.expected == nil ? .tooLarge : .byWriter)
         }
         for draft in full { self.post(.segment(self, draft)) }
+    }
+
+    /// Ends it before a byte has come: the rules of admission want a second request.
+    func turnAway(_ reason: SinkAbandonment) {
+        self.rememberTurnedAway()
+        self.end(.abandoned(reason))
+    }
+
+    private func rememberTurnedAway() {
+        guard let fingerprint = self.admission.fingerprint else { return }
+        self.core.ghosts.withLock { $0.insert(fingerprint, size: 0) }
     }
 
     /// Takes `piece` into the open segment, and returns those that it made full.

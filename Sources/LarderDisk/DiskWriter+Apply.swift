@@ -1,6 +1,7 @@
 import LarderLMDB
 import LarderPolicy
 import LarderStore
+import Synchronization
 
 // What each command does inside a transaction.
 extension DiskWriter {
@@ -11,7 +12,7 @@ extension DiskWriter {
         attempt.cost += command.bytes + 512
         switch command {
         case .segment(let sink, let draft):
-            guard attempt.isWanted(sink) else { return }
+            guard try self.takes(sink, draft.length, &attempt, transaction) else { return }
             if sink.isAddition {
                 guard try self.add(draft, of: sink, &attempt, transaction) != nil else { return }
             } else {
@@ -24,7 +25,9 @@ extension DiskWriter {
             attempt.hasStored = true
             attempt.effects.append(.written(sink, draft.end - sink.start))
         case .commit(let sink, let draft):
-            guard attempt.isWanted(sink) else { return }
+            guard try self.takes(sink, draft.last?.length ?? 0, &attempt, transaction) else {
+                return
+            }
             switch sink.role {
             case .new(let head, let replacing):
                 try self.commit(sink, head, replacing, draft, &attempt, transaction)
@@ -53,6 +56,27 @@ extension DiskWriter {
         }
     }
 
+    /// Whether what a sink sends is still wanted, and there is room for it.
+    ///
+    /// Where writing is faster than eviction, or a reader keeps LMDB from using again what was freed,
+    /// it is the sinks that give way, before LMDB has no page left to free anything with.
+    private func takes(
+        _ sink: SinkState, _ bytes: Int, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
+        guard attempt.isWanted(sink) else { return false }
+        // A segment's own pages, and a leaf for what names it.
+        let pages = attempt.writtenPages &+ UInt64(bytes) / 4096 + 2
+        guard self.pages &+ pages <= self.core.marks.fullPages else {
+            if !sink.isAddition { try self.discardPending(sink.id, &attempt, transaction) }
+            attempt.leave(sink, .noSpace)
+            attempt.refused += 1
+            return false
+        }
+        attempt.writtenPages = pages
+        return true
+    }
+
     /// Adds the uses that were noted to a record.
     func apply(
         _ use: UsageTable.Use, _ attempt: inout Attempt,
@@ -61,7 +85,7 @@ extension DiskWriter {
         guard var record = try self.record(use.key, transaction) else { return }
         record.hits &+= use.count
         record.lastUsed = max(record.lastUsed, use.last)
-        record.wasUsed = true
+        record.standing.used(use.count)
         attempt.meta.hits &+= use.count
         try transaction.put(self.core.schema.objects, use.key.bytes.span, record.encoded().span)
     }
@@ -96,21 +120,39 @@ extension DiskWriter {
         }
         if let last = draft.last { try self.put(last, of: sink.id, transaction) }
         try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
+        let key = self.core.objectKey(sink.id, of: sink.key)
+        let standing = try self.arrival(of: key, head, replacing, sink, &attempt, transaction)
         for id in replacing {
             try self.remove(self.core.objectKey(id, of: sink.key), &attempt, transaction)
         }
-        let key = self.core.objectKey(sink.id, of: sink.key)
         var record = ObjectRecord(
             key: sink.key, head: head, trailers: draft.trailers, bodyLength: draft.received,
             segmentCount: 0, hits: 0, lastUsed: head.storedTime,
-            sequence: attempt.meta.nextSequence, wasUsed: false)
+            sequence: 0, standing: standing)
         record.take(extent)
-        attempt.meta.nextSequence &+= 1
         attempt.meta.bodyBytes &+= record.storedBytes
-        try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
-        try transaction.put(
-            schema.queue, NumberKey.bytes(record.sequence).span, key.bytes.span)
+        try self.enqueue(key, &record, &attempt, transaction)
         attempt.effects.append(.ended(sink, .visible(sink.id)))
+    }
+
+    /// The standing of a new response: that of the best of those whose place it takes, else by
+    /// whether it was here not long ago.
+    private func arrival(
+        of key: ObjectKey, _ head: StoredHead, _ replacing: [ObjectID], _ sink: SinkState,
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> EvictionRules.Standing {
+        let fingerprint = Checksum.fingerprint(of: key.hash, head.varyingFields)
+        let isRemembered = self.core.ghosts.withLock { $0.contains(fingerprint) }
+        if isRemembered { attempt.returned.append(fingerprint) }
+        var standing = self.core.rules.arrival(isRemembered: isRemembered)
+        for id in replacing {
+            let old = try self.record(self.core.objectKey(id, of: sink.key), transaction)
+            guard let old else { continue }
+            // It was asked for again, or nothing would take its place.
+            if old.standing.queue == .main { standing.queue = .main }
+            standing.uses = max(standing.uses, old.standing.uses)
+        }
+        return standing
     }
 
     /// The record under `key`; nil where there is none, or a damaged one.

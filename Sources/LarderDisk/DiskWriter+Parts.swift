@@ -62,10 +62,11 @@ extension DiskWriter {
         } catch {
             return attempt.leave(sink, error)
         }
-        let before = record.storedBytes
+        let before = (bytes: record.storedBytes, charge: record.charge)
         record.take(extent)
-        attempt.meta.bodyBytes &+= record.storedBytes &- before
+        attempt.meta.bodyBytes &+= record.storedBytes &- before.bytes
         let key = self.core.objectKey(sink.id, of: sink.key)
+        try self.recharge(key, record, before: before.charge, &attempt, transaction)
         try transaction.put(self.core.schema.objects, key.bytes.span, record.encoded().span)
         attempt.effects.append(.ended(sink, .visible(sink.id)))
     }

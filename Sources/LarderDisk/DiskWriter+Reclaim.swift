@@ -1,10 +1,11 @@
 import LarderLMDB
+import LarderPolicy
 import LarderStore
 import Synchronization
 
 // Taking back room: garbage, eviction, what a dead process left. Each step is one small transaction.
 extension DiskWriter {
-    /// Segments that one step deletes at most, and entries that it looks at.
+    /// Ids of garbage or of unfinished bodies that one step looks at.
     private static let stepSize = 256
     /// A body of so few segments is deleted together with its record.
     private static let smallBody: UInt32 = 4
@@ -35,7 +36,7 @@ extension DiskWriter {
 
     /// Takes back some room.
     mutating func reclaimStep() {
-        let progress = self.reclaim(downTo: self.core.policy.lowPages, isUrgent: false)
+        let progress = self.reclaim(downTo: self.core.marks.lowPages, isUrgent: false)
         if progress == 0 { self.isStuck = true }
     }
 
@@ -48,9 +49,9 @@ extension DiskWriter {
     mutating func makeRoom() {
         // A reader that died holds back all pages freed since.
         _ = try? self.core.environment.clearStaleReaders()
-        let policy = self.core.policy
-        guard self.pages > policy.capacityPages / 2 else { return }
-        let aim = min(policy.lowPages, self.pages &- min(self.pages, policy.capacityPages / 20))
+        let marks = self.core.marks
+        guard self.pages > marks.capacityPages / 2 else { return }
+        let aim = min(marks.lowPages, self.pages &- min(self.pages, marks.reserve / 2))
         for _ in 0..<Self.urgentSteps {
             if self.reclaim(downTo: aim, isUrgent: true) == 0 || self.pages <= aim { break }
         }
@@ -66,24 +67,19 @@ extension DiskWriter {
     }
 
     /// One step; returns how much it achieved: segments and entries.
-    ///
-    /// Nothing is evicted while there is garbage to collect: it may be room enough.
     private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
-        // Before it looks at the readers: the last one to go looks at this after it has gone.
-        self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
+        let started = ContinuousClock.now
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
-                var progress = try self.collectGarbage(transaction)
-                if self.isEvicting || isUrgent, progress < Self.stepSize {
-                    progress += try self.evict(
-                        &attempt, transaction, downTo: aim, isUrgent: isUrgent)
-                }
+                let progress = try self.reclaim(
+                    &attempt, transaction, downTo: aim, isUrgent: isUrgent)
                 try self.finish(&attempt, transaction)
                 return (attempt, progress)
             }
             self.takeOver(attempt)
+            self.core.reclaimTimes.note(ContinuousClock.now - started)
             return progress
         } catch {
             self.core.failed(error)
@@ -91,21 +87,42 @@ extension DiskWriter {
         }
     }
 
+    /// What a step does, as a part of any transaction.
+    ///
+    /// Nothing is evicted while there is garbage to collect: it may be room enough.
+    func reclaim(
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
+        isUrgent: Bool
+    ) throws(LMDBError) -> Int {
+        // Before it looks at the readers: the last one to go looks at this after it has gone.
+        self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
+        let used = self.pages &+ attempt.writtenPages
+        let capacity = self.core.marks.capacityPages
+        var budget = ReclaimBudget(
+            free: capacity - min(capacity, used), deadline: .now + ReclaimBudget.time)
+        var progress = try self.collectGarbage(transaction, &budget)
+        if self.isEvicting || isUrgent {
+            progress += try self.evict(
+                &attempt, transaction, downTo: aim, isUrgent: isUrgent, &budget)
+        }
+        return progress
+    }
+
     // MARK: Garbage
 
     private func collectGarbage(
-        _ transaction: borrowing WriteTransaction
+        _ transaction: borrowing WriteTransaction, _ budget: inout ReclaimBudget
     ) throws(LMDBError) -> Int {
         let schema = self.core.schema
         var deleted = 0
         for id in try self.ids(in: schema.garbage, transaction) {
-            if deleted >= Self.stepSize { break }
+            if budget.isSpent { break }
             if self.core.isBeingRead(id) { continue }
-            let (count, isEnd) = try self.deleteSegments(
-                of: id, limit: Self.stepSize - deleted, transaction)
+            let (count, isEnd) = try self.deleteSegments(of: id, &budget, transaction)
             deleted += count
             if isEnd {
                 try transaction.delete(schema.garbage, NumberKey.bytes(id.rawValue).span)
+                budget.entries -= 1
                 deleted += 1
             }
         }
@@ -128,7 +145,8 @@ extension DiskWriter {
     }
 
     private func deleteSegments(
-        of id: ObjectID, limit: Int, _ transaction: borrowing WriteTransaction
+        of id: ObjectID, _ budget: inout ReclaimBudget,
+        _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> (count: Int, isEnd: Bool) {
         try transaction.reading.withCursor(self.core.schema.segments) {
             (cursor) throws(LMDBError) in
@@ -138,8 +156,9 @@ extension DiskWriter {
             var count = 0
             let start = SegmentKey(id: id, index: 0).bytes
             var goesOn = try cursor.seek(atOrAfter: start.span, isOurs) ?? false
-            while goesOn, count < limit {
+            while goesOn, !budget.isSpent {
                 try cursor.delete()
+                budget.segments -= 1
                 count += 1
                 goesOn = try cursor.next(isOurs) ?? false
             }
@@ -166,27 +185,33 @@ extension DiskWriter {
     ) throws(LMDBError) -> Bool {
         let schema = self.core.schema
         let record = try self.record(key, transaction)
+        let place = try transaction.reading.get(schema.objects, key.bytes.span) {
+            ObjectRecord.supposedPlace($0)
+        }
         attempt.removed.append(key.id)
         guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
         attempt.cost += 4096
         let garbageKey = NumberKey.bytes(key.id.rawValue)
         guard let record else {
-            // Its place in the queue is not known; eviction will come upon it.
+            try self.dequeueDamaged(key, at: place ?? nil, &attempt, transaction)
             try transaction.put(schema.garbage, garbageKey.span, Span())
             return true
         }
         attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
-        try transaction.delete(schema.queue, NumberKey.bytes(record.sequence).span)
+        try self.dequeue(
+            key, at: record.sequence, in: record.standing.queue, charge: record.charge, &attempt,
+            transaction)
         // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
         // itself: so no transaction frees very many.
-        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= Self.stepSize
+        var budget = ReclaimBudget(
+            free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
+        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= budget.segments
             || self.core.isBeingRead(key.id)
         {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
         } else if record.segmentCount > 0 {
-            let (count, isEnd) = try self.deleteSegments(
-                of: key.id, limit: Self.stepSize, transaction)
+            let (count, isEnd) = try self.deleteSegments(of: key.id, &budget, transaction)
             attempt.deletedSegments += count
             // Additions that came to nothing may have left more than the record knows of.
             if !isEnd { try transaction.put(schema.garbage, garbageKey.span, Span()) }
@@ -194,68 +219,117 @@ extension DiskWriter {
         return true
     }
 
-    /// Lets go of what the policy says, from the head of the queue on.
+    /// Takes an entry whose record is damaged from its queue, if what the record says of its place is
+    /// right; else eviction will come upon it there.
+    private func dequeueDamaged(
+        _ key: ObjectKey, at place: UInt64?, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        guard let place else { return }
+        for queue in [EvictionRules.Queue.small, .main] {
+            let charge = try self.dequeue(
+                key, at: place, in: queue, charge: nil, &attempt, transaction)
+            if let charge { return self.uncount(charge, &attempt) }
+        }
+    }
+
+    /// Lets go of what the rules say, from the oldest ends of the queues on.
     private func evict(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction,
-        downTo aim: UInt64, isUrgent: Bool
+        downTo aim: UInt64, isUrgent: Bool, _ budget: inout ReclaimBudget
     ) throws(LMDBError) -> Int {
-        let schema = self.core.schema
-        let policy = self.core.policy
         var progress = 0
-        for _ in 0..<Self.stepSize where progress < Self.stepSize {
-            let pages = try transaction.reading.pagesInUse(schema.all)
+        var starts: [EvictionRules.Queue: [UInt8]] = [:]
+        while !budget.isSpent {
+            let pages = try transaction.reading.pagesInUse(self.core.schema.all)
             if pages <= aim &+ attempt.owedPages { break }
-            guard let (place, key) = try self.headOfQueue(transaction) else { break }
-            guard let key, var record = try self.record(key, transaction) else {
-                try transaction.delete(schema.queue, NumberKey.bytes(place).span)
-                if let key { try self.remove(key, &attempt, transaction) }
-                progress += 1
-                continue
+            let small = try self.totals(of: .small, attempt, transaction)
+            let main = try self.totals(of: .main, attempt, transaction)
+            guard var queue = self.core.rules.next(small: small, main: main) else { break }
+            var head = try self.head(
+                of: queue, from: &starts[queue, default: []], &budget, transaction)
+            if head == nil, !budget.isSpent {
+                // All of it is being read.
+                queue = queue == .small ? .main : .small
+                head = try self.head(
+                    of: queue, from: &starts[queue, default: []], &budget, transaction)
             }
-            let candidate = EvictionCandidate(
-                bodyLength: record.storedBytes, hits: record.hits,
-                wasUsed: record.wasUsed || self.core.uses.use(of: key.id) != nil,
-                isBeingRead: self.core.isBeingRead(key.id))
-            switch policy.judge(candidate, isUrgent: isUrgent) {
-            case .evict:
-                progress += 1 + Int(min(record.segmentCount, Self.smallBody))
-                try self.remove(key, &attempt, transaction)
-                attempt.meta.evictions &+= 1
-            case .keep:
-                if !candidate.isBeingRead { progress += 1 }
-                try self.requeue(key, &record, from: place, &attempt, transaction)
-            }
+            guard let head else { break }
+            try self.judge(
+                head, in: queue,
+                typical: (small.bytes &+ main.bytes) / max(1, small.count &+ main.count),
+                isUrgent: isUrgent, &attempt, transaction, &budget)
+            progress += 1
         }
         return progress
     }
 
-    /// The oldest place in the queue, and whose it is; no key where the entry is damaged.
-    private func headOfQueue(
-        _ transaction: borrowing WriteTransaction
-    ) throws(LMDBError) -> (UInt64, ObjectKey?)? {
-        try transaction.reading.withCursor(self.core.schema.queue) { (cursor) throws(LMDBError) in
-            try cursor.first { key, value in (NumberKey.number(key) ?? 0, ObjectKey(value)) }
+    /// Moves the oldest entry of a queue on, or out.
+    private func judge(
+        _ head: (place: [UInt8], entry: QueueEntry?), in queue: EvictionRules.Queue,
+        typical: UInt64, isUrgent: Bool, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction, _ budget: inout ReclaimBudget
+    ) throws(LMDBError) {
+        let place = NumberKey.number(head.place.span)
+        guard let entry = head.entry, let place,
+            var record = try self.record(entry.key, transaction),
+            record.sequence == place, record.standing.queue == queue
+        else {
+            return try self.dropFromQueue(head, in: queue, &attempt, transaction)
+        }
+        let key = entry.key
+        let use = self.core.uses.use(of: key.id)
+        if let use { record.standing.used(use.count) }
+        let verdict: EvictionRules.Verdict =
+            isUrgent
+            ? .evict(isRemembered: queue == .small)
+            : self.core.rules.judge(record.standing, size: record.charge, typical: typical)
+        switch verdict {
+        case .evict(let isRemembered):
+            budget.segments -= Int(min(record.segmentCount, Self.smallBody))
+            try self.remove(key, &attempt, transaction)
+            attempt.meta.evictions &+= 1
+            guard isRemembered else { return }
+            let fingerprint = Checksum.fingerprint(of: key.hash, record.head.varyingFields)
+            attempt.evicted.append((fingerprint, record.charge))
+            attempt.meta.ghostClock &+= record.charge
+        case .keep(let standing):
+            try self.dequeue(
+                key, at: place, in: queue, charge: record.charge, &attempt, transaction)
+            record.standing = standing
+            // Uses that are noted and not flushed yet would count a second time: they go along.
+            if let use {
+                record.hits &+= use.count
+                record.lastUsed = max(record.lastUsed, use.last)
+                attempt.meta.hits &+= use.count
+                self.core.uses.forget(key.id)
+            }
+            try self.enqueue(key, &record, &attempt, transaction)
         }
     }
 
-    private func requeue(
-        _ key: ObjectKey, _ record: inout ObjectRecord, from place: UInt64,
+    /// Drops a place in a queue that names nothing, or not what is there; a damaged record goes, too.
+    ///
+    /// Bodies of damaged records are counted until this, as only the queue knows their length.
+    private func dropFromQueue(
+        _ head: (place: [UInt8], entry: QueueEntry?), in queue: EvictionRules.Queue,
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
-        let schema = self.core.schema
-        // Uses that are noted and not flushed yet will set the mark again: take them along now.
-        if let use = self.core.uses.use(of: key.id) {
-            record.hits &+= use.count
-            record.lastUsed = max(record.lastUsed, use.last)
-            attempt.meta.hits &+= use.count
-            self.core.uses.forget(key.id)
+        if let entry = head.entry, let place = NumberKey.number(head.place.span) {
+            // A record that can be read has its own place.
+            let isDamaged = try self.record(entry.key, transaction) == nil
+            if isDamaged { try self.remove(entry.key, &attempt, transaction) }
+            let charge = try self.dequeue(
+                entry.key, at: place, in: queue, charge: nil, &attempt, transaction)
+            if let charge, isDamaged { self.uncount(charge, &attempt) }
+        } else {
+            try transaction.delete(self.core.schema.database(of: queue), head.place.span)
         }
-        record.wasUsed = false
-        record.sequence = attempt.meta.nextSequence
-        attempt.meta.nextSequence &+= 1
-        try transaction.delete(schema.queue, NumberKey.bytes(place).span)
-        try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
-        try transaction.put(
-            schema.queue, NumberKey.bytes(record.sequence).span, key.bytes.span)
+    }
+
+    /// The body of a damaged record counts no more.
+    private func uncount(_ charge: UInt64, _ attempt: inout Attempt) {
+        let bytes = charge &- min(charge, ObjectRecord.overhead)
+        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, bytes)
     }
 }

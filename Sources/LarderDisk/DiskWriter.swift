@@ -30,6 +30,16 @@ struct DiskWriter {
         var cost = 0
         /// Whether a response, or a part of one, was stored.
         var hasStored = false
+        /// Pages that its commands write, at most.
+        var writtenPages: UInt64 = 0
+        /// Sinks that had to give way for want of room.
+        var refused: UInt64 = 0
+        /// What of the small queue was evicted, and what it counted; to be remembered.
+        var evicted: [(fingerprint: UInt64, size: UInt64)] = []
+        /// What came back while it was remembered.
+        var returned: [UInt64] = []
+        /// Whether a chunk of the ghosts was written.
+        var hasGhosts = false
         /// Segments that were deleted together with their records.
         var deletedSegments = 0
         /// Pages of bodies that became garbage: still in use, but not for long.
@@ -64,7 +74,10 @@ struct DiskWriter {
     var owedGarbage: [ObjectID] = []
 
     private static let batchTime = Duration.milliseconds(100)
-    private static let flushSize = 2048
+    /// Uses that one transaction writes: a few milliseconds' worth.
+    private static let flushSize = 512
+    /// Steps of reclaiming that go before a batch where room is short.
+    private static let criticalSteps = 8
 
     init(core: DiskCore, meta: StoreMeta) {
         self.core = core
@@ -80,6 +93,7 @@ struct DiskWriter {
         while self.turn() {}
         while !self.core.uses.isEmpty, self.flushUses() {}
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
+        self.saveGhosts()
         do throws(LMDBError) {
             // The meta page of the last commit, which no other commit will bring to the disk.
             try self.core.environment.synchronize()
@@ -91,24 +105,31 @@ struct DiskWriter {
     /// Does the next thing, or waits for one; false when it is over.
     private mutating func turn() -> Bool {
         let look = self.core.mailbox.look()
-        let mayReclaim = (self.isEvicting || self.hasGarbage) && !self.isStuck && !look.isClosed
-        let isCritical = self.pages > self.core.policy.criticalPages
-        if mayReclaim, isCritical || !look.hasCommands {
-            self.reclaimStep()
-        } else if look.hasCommands {
+        if look.hasCommands {
+            // One batch comes after them in any case: what does not fit is refused there.
+            var steps = 0
+            while self.mayReclaim, !look.isClosed, steps < Self.criticalSteps,
+                self.pages > self.core.marks.criticalPages
+            {
+                self.reclaimStep()
+                steps += 1
+            }
             self.runBatch()
-            if mayReclaim { self.reclaimStep() }
+            if let due = look.usesDue, due <= ContinuousClock.now { self.flushSomeUses() }
+        } else if self.mayReclaim, !look.isClosed {
+            self.reclaimStep()
         } else if look.isClosed {
             return false
         } else if let due = look.usesDue, due <= ContinuousClock.now {
-            self.core.mailbox.usesTaken()
-            while !self.core.uses.isEmpty, self.flushUses() {}
+            self.flushSomeUses()
         } else {
             self.core.mailbox.wait()
             self.isStuck = false
         }
         return true
     }
+
+    private var mayReclaim: Bool { (self.isEvicting || self.hasGarbage) && !self.isStuck }
 
     // MARK: Batches
 
@@ -153,6 +174,11 @@ struct DiskWriter {
                     batch.append(command)
                     try self.apply(command, &attempt, transaction)
                 }
+                if takesMore, self.mayReclaim {
+                    // In the same transaction: one wait for the disk instead of two.
+                    _ = try self.reclaim(
+                        &attempt, transaction, downTo: self.core.marks.lowPages, isUrgent: false)
+                }
                 try self.payOwed(&attempt, transaction)
                 try self.finish(&attempt, transaction)
                 return attempt
@@ -180,6 +206,12 @@ struct DiskWriter {
         attempt.meta.damaged = self.core.damaged.load(ordering: .relaxed)
         attempt.meta.failures = self.core.failures.load(ordering: .relaxed)
         let schema = self.core.schema
+        try self.writeGhosts(&attempt, transaction)
+        for queue in [EvictionRules.Queue.small, .main]
+        where try self.totals(of: queue, attempt, transaction).count == 0 {
+            // What a file of the first format said may have been wrong by damaged entries.
+            attempt.meta[queue] = 0
+        }
         try schema.writeMeta(attempt.meta, transaction)
         attempt.pages = try transaction.reading.pagesInUse(schema.all)
         attempt.hasGarbage = try transaction.reading.statistics(of: schema.garbage).entries > 0
@@ -190,8 +222,14 @@ struct DiskWriter {
         self.meta = attempt.meta
         self.pages = attempt.pages
         self.hasGarbage = attempt.hasGarbage
-        if self.pages > self.core.policy.highPages { self.isEvicting = true }
-        if self.pages <= self.core.policy.lowPages { self.isEvicting = false }
+        if self.pages > self.core.marks.highPages { self.isEvicting = true }
+        if self.pages <= self.core.marks.lowPages { self.isEvicting = false }
+        if attempt.refused > 0 { self.core.failures.add(attempt.refused, ordering: .relaxed) }
+        self.core.ghosts.withLock { ghosts in
+            for fingerprint in attempt.returned { _ = ghosts.take(fingerprint) }
+            for (fingerprint, size) in attempt.evicted { ghosts.insert(fingerprint, size: size) }
+            if attempt.hasGhosts { ghosts.chunkWritten() }
+        }
         for id in attempt.removed { self.core.uses.forget(id) }
         self.core.unhide(attempt.removed)
         if !attempt.groups.isEmpty { self.core.groups.wrote(attempt.groups) }
@@ -272,9 +310,19 @@ struct DiskWriter {
 
     // MARK: Uses
 
+    /// Writes a step's worth of uses, and sees to it that the rest is not forgotten.
+    private mutating func flushSomeUses() {
+        // Before: whoever notes one from now on says so.
+        self.core.mailbox.usesTaken()
+        _ = self.flushUses()
+        if !self.core.uses.isEmpty { self.core.mailbox.usesAreDue(at: .now) }
+    }
+
     /// Writes a part of the noted uses; false when that failed, and they are forgotten.
     private mutating func flushUses() -> Bool {
-        let uses = self.core.uses.take(Self.flushSize)
+        // Each may copy a page of its own: fewer where little is free.
+        let free = self.core.marks.capacityPages - min(self.pages, self.core.marks.capacityPages)
+        let uses = self.core.uses.take(min(Self.flushSize, max(2, Int(clamping: free / 8))))
         do throws(LMDBError) {
             let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)

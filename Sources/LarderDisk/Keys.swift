@@ -74,7 +74,7 @@ struct SegmentKey: Hashable, Sendable {
     }
 }
 
-/// A key in `queue`, `pending` or `garbage`: one number.
+/// A key in `queue`, `main`, `ghosts`, `pending` or `garbage`: one number.
 enum NumberKey {
     static func bytes(_ number: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -85,5 +85,34 @@ enum NumberKey {
 
     static func number(_ bytes: Span<UInt8>) -> UInt64? {
         bytes.count == 8 ? bytes.bigEndian(0) : nil
+    }
+}
+
+/// What a queue of eviction holds at a place: whose it is, and what that counts towards the queue's
+/// bytes.
+///
+/// Entries of the first format lack the count; all of them lie in `queue`, and the record has it.
+struct QueueEntry: Hashable, Sendable {
+    var key: ObjectKey
+    var charge: UInt64?
+
+    static let length = ObjectKey.length + 8
+
+    init(key: ObjectKey, charge: UInt64?) {
+        self.key = key
+        self.charge = charge
+    }
+
+    init?(_ bytes: Span<UInt8>) {
+        guard bytes.count == Self.length || bytes.count == ObjectKey.length,
+            let key = ObjectKey(bytes.extracting(0..<ObjectKey.length))
+        else { return nil }
+        self.init(key: key, charge: bytes.littleEndian(ObjectKey.length))
+    }
+
+    var bytes: [UInt8] {
+        var bytes = self.key.bytes
+        if let charge = self.charge { bytes.append(littleEndian: charge) }
+        return bytes
     }
 }

@@ -35,10 +35,9 @@ struct ObjectRecord: Sendable, Equatable {
     var segmentCount: UInt32
     var hits: UInt64
     var lastUsed: Timestamp
-    /// Its place in the queue of eviction.
+    /// Its place in the queue of eviction that its standing names.
     var sequence: UInt64
-    /// Whether it was used since it came to that place.
-    var wasUsed: Bool
+    var standing: EvictionRules.Standing
 
     private static let mark = UInt8(ascii: "L")
     private static let version: UInt8 = 1
@@ -47,7 +46,16 @@ struct ObjectRecord: Sendable, Equatable {
     private struct Flags: OptionSet {
         var rawValue: UInt16
         static let invalidated = Flags(rawValue: 1)
-        static let used = Flags(rawValue: 2)
+        /// The lower bit of the uses; records of the first format have no other, and no queue.
+        static let usedOnce = Flags(rawValue: 2)
+        static let usedTwice = Flags(rawValue: 4)
+        static let inMain = Flags(rawValue: 8)
+
+        var standing: EvictionRules.Standing {
+            EvictionRules.Standing(
+                queue: self.contains(.inMain) ? .main : .small,
+                uses: (self.contains(.usedOnce) ? 1 : 0) + (self.contains(.usedTwice) ? 2 : 0))
+        }
     }
 
     func encoded() -> [UInt8] {
@@ -98,7 +106,9 @@ struct ObjectRecord: Sendable, Equatable {
     private var flags: Flags {
         var flags: Flags = []
         if self.head.isInvalidated { flags.insert(.invalidated) }
-        if self.wasUsed { flags.insert(.used) }
+        if self.standing.uses & 1 != 0 { flags.insert(.usedOnce) }
+        if self.standing.uses & 2 != 0 { flags.insert(.usedTwice) }
+        if self.standing.queue == .main { flags.insert(.inMain) }
         return flags
     }
 
@@ -123,8 +133,12 @@ struct ObjectRecord: Sendable, Equatable {
         return ObjectRecord(
             key: key, head: head, trailers: trailers, bodyLength: bodyLength,
             segmentCount: segments, hits: hits, lastUsed: Timestamp(microseconds: used),
-            sequence: sequence, wasUsed: Flags(rawValue: rawFlags).contains(.used))
+            sequence: sequence, standing: Flags(rawValue: rawFlags).standing)
     }
+
+    /// The place in a queue that bytes name which may be no sound record: to be compared with what the
+    /// queue says.
+    static func supposedPlace(_ bytes: Span<UInt8>) -> UInt64? { bytes.littleEndian(24) }
 
     /// The cache key of the record in `bytes`, once its mark, version and checksum are found right.
     static func checkedKey(_ bytes: Span<UInt8>) throws(RecordDamage) -> CacheKey {

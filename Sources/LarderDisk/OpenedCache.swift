@@ -5,13 +5,14 @@ import LarderStore
 /// A cache file, found sound or newly made, and opened for writing.
 ///
 /// What it costs does not depend on what the file holds: two meta pages, the roots, the state, and
-/// the invalidations of groups, which are bounded in number.
+/// the invalidations of groups and the ghosts of eviction, which are bounded in number.
 struct OpenedCache {
     var files: DiskFiles
     var environment: Environment
     var schema: Schema
     var meta: StoreMeta
     var groups: GroupInvalidations<KeyHash>
+    var ghosts: GhostTable
     /// Something may be stored under keys that leave the query out.
     var holdsSearch: Bool
     var statistics = StoreStatistics()
@@ -88,6 +89,7 @@ struct OpenedCache {
                 }
             }
             try environment.clearStaleReaders()
+            try Self.migrate(environment, schema)
             let opened = try Self.describe(environment, schema, files, capacity, now)
             if opened == nil { environment.close() }
             return opened
@@ -97,6 +99,20 @@ struct OpenedCache {
             case .notFound, .corrupted, .versionMismatch: return nil
             default: throw error
             }
+        }
+    }
+
+    /// Takes over a file of the former format, in one small transaction: see ``Schema``.
+    private static func migrate(
+        _ environment: Environment, _ schema: Schema
+    ) throws(LMDBError) {
+        let former = try environment.read { (transaction) throws(LMDBError) in
+            try schema.readMeta(transaction)
+        }
+        guard var meta = former, meta.format == StoreMeta.formerFormat else { return }
+        try environment.write { (transaction) throws(LMDBError) in
+            meta.migrate(entries: try transaction.reading.statistics(of: schema.queue).entries)
+            try schema.writeMeta(meta, transaction)
         }
     }
 
@@ -111,6 +127,8 @@ struct OpenedCache {
             var opened = OpenedCache(
                 files: files, environment: environment, schema: schema, meta: meta,
                 groups: try schema.readGroups(transaction, now: now),
+                ghosts: try schema.readGhosts(
+                    transaction, capacity: ByteCount(capacity), clock: meta.ghostClock),
                 holdsSearch: try schema.holdsSearch(transaction),
                 capacityPages: capacity / pageSize)
             var disk = StoreStatistics.Tier()

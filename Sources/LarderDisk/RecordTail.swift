@@ -107,6 +107,15 @@ extension ObjectRecord {
 
     var storedBytes: UInt64 { self.head.extent?.storedBytes ?? self.bodyLength }
 
+    /// What an entry counts in the books of eviction beside its body: about what its record and the
+    /// unused ends of its pages take.
+    ///
+    /// One number for all, so that the sum over a file can be told from its totals.
+    static let overhead: UInt64 = 2048
+
+    /// What it counts in the books of eviction.
+    var charge: UInt64 { self.storedBytes &+ Self.overhead }
+
     /// Lets this be what is stored.
     ///
     /// - Parameter extent: within the bound of what an object may take.

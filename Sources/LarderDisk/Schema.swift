@@ -1,4 +1,5 @@
 import LarderLMDB
+import LarderStore
 
 /// The databases of a cache file.
 ///
@@ -8,9 +9,15 @@ import LarderLMDB
 /// | `meta` | `search` | nothing; there once a key that leaves the query out has been stored |
 /// | `objects` | hash of the cache key, complement of the id | ``ObjectRecord`` |
 /// | `segments` | id, index | ``Segment`` |
-/// | `queue` | number, the oldest first | key in `objects` |
+/// | `queue` | number, the oldest first: the small queue of eviction | ``QueueEntry`` |
+/// | `main` | the same for the main queue | ``QueueEntry`` |
+/// | `ghosts` | number | a chunk of the `GhostTable`, behind its checksum |
 /// | `pending` | id of a body that is being written | nothing |
 /// | `garbage` | id of a body that is being deleted | nothing |
+///
+/// The first format had neither `main` nor `ghosts`, and nothing else that differs: what it holds is
+/// taken over as it lies, all of it in the small queue. A larder of that time sets a file of this
+/// format aside, as its number is another.
 ///
 /// A body belongs to a record in `objects`, or is named in `pending` or `garbage`: none is lost,
 /// whenever the process dies.
@@ -21,25 +28,58 @@ struct Schema: Sendable {
     var queue: Database
     var pending: Database
     var garbage: Database
+    var main: Database
+    var ghosts: Database
+    /// All of them, once each.
+    let all: [Database]
 
-    static let names = ["meta", "objects", "segments", "queue", "pending", "garbage"]
+    private static let formerNames = ["meta", "objects", "segments", "queue", "pending", "garbage"]
+    static let names = Self.formerNames + ["main", "ghosts"]
 
     /// Opens the databases; throws `.notFound` where one is missing and not to be made.
+    ///
+    /// A file of the first format may lack two of them. A process that only looks gets `queue` in
+    /// their place, which holds all that there is of queues; one that writes makes them.
     init(_ environment: Environment, creating: Bool) throws(LMDBError) {
-        let opened = try environment.openDatabases(Self.names, creating: creating)
-        guard opened.count == Self.names.count else {
+        do throws(LMDBError) {
+            try self.init(environment.openDatabases(Self.names, creating: creating))
+        } catch {
+            guard error.code == .notFound, !creating else { throw error }
+            let former = try Self(
+                environment.openDatabases(Self.formerNames, creating: false))
+            let meta = try environment.read { (transaction) throws(LMDBError) in
+                try former.readMeta(transaction)
+            }
+            guard meta?.format == StoreMeta.formerFormat else { throw error }
+            if environment.options.isReadOnly {
+                self = former
+            } else {
+                try self.init(environment.openDatabases(Self.names, creating: true))
+            }
+        }
+    }
+
+    private init(_ opened: [Database]) throws(LMDBError) {
+        guard opened.count >= Self.formerNames.count else {
             throw LMDBError(.notFound, operation: "mdb_dbi_open")
         }
+        self.all = opened
         self.meta = opened[0]
         self.objects = opened[1]
         self.segments = opened[2]
         self.queue = opened[3]
         self.pending = opened[4]
         self.garbage = opened[5]
+        self.main = opened.count == Self.names.count ? opened[6] : opened[3]
+        self.ghosts = opened.count == Self.names.count ? opened[7] : opened[3]
     }
 
-    var all: [Database] {
-        [self.meta, self.objects, self.segments, self.queue, self.pending, self.garbage]
+    /// The database of a queue of eviction.
+    func database(of queue: EvictionRules.Queue) -> Database {
+        switch queue {
+        case .small: self.queue
+        case .main: self.main
+        }
     }
 
     /// What the store remembers of itself; nil where that is missing or not to be understood.

@@ -96,6 +96,10 @@ extension PolicyReason {
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
         case .statusNeverStored:
             "another status: this one speaks of the client or the network, not of the resource"
+        case .seenOnce:
+            "a second request before long, or a setting that stores at the first one"
+        case .largeSeenOnce:
+            "a second request before long, or a setting that stores large bodies at the first one"
         case .setsCookie: "a response without Set-Cookie, or a setting that stores those with one"
 
         // What lets it be stored: the next request may be one.

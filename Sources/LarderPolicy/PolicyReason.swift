@@ -106,6 +106,10 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// A failure that only negative caching would store leaves a stored response in its place
     /// (settings).
     case keepsStored = "keeps-stored"
+    /// Nothing is stored that was asked for only once (settings).
+    case seenOnce = "seen-once"
+    /// Nothing so large is stored that was asked for only once (settings).
+    case largeSeenOnce = "large-seen-once"
 
     /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
     case interimResponse = "interim-response"
@@ -205,6 +209,8 @@ extension PolicyReason {
             .ruleStoresNothing:
             "setting cache-rules"
         case .negativeLifetimeOver, .negativeLifetime, .keepsStored: "setting freshness.negative"
+        case .seenOnce: "setting cache.admission.once-seen"
+        case .largeSeenOnce: "setting cache.admission.large-from"
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
             .returnCacheDontLoad, .reloadRevalidating:
             "setting cache-policy"

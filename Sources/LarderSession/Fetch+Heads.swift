@@ -141,6 +141,10 @@ extension Fetch {
             self.supersede(by: head)
         }
         if let reason { self.session.live.reasons.add(reason) }
+        // Counted where it was heard.
+        if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
+            reason = turnedAway
+        }
         self.settle(
             .response(
                 Filling.Response(

@@ -74,11 +74,15 @@ extension Fetch {
     ) -> (any ObjectSink)? {
         self.state.withLock { state in
             state.storing = storing
+            state.turnedAway = nil
             state.sinkIsOver = false
             state.isRelayingStored = true
         }
         self.session.storings.begin(storing)
-        if let sink = begin() { return sink }
+        if let sink = begin() {
+            // The store may have turned it away at once; then all is told already.
+            return self.state.withLock { $0.turnedAway } == nil ? sink : nil
+        }
         self.state.withLock { state in
             state.storing = nil
             state.sinkIsOver = true
@@ -104,5 +108,18 @@ extension Fetch {
         let kept = neighbours.count + stored.count - ids.count
         ids += neighbours.prefix(max(0, kept - max(1, self.policy.maximumVariants) + 1)).map(\.id)
         return ids
+    }
+}
+
+extension SinkAbandonment {
+    /// The rule of admission that speaks from it; nil where it is no rule's.
+    var policyReason: PolicyReason? {
+        switch self {
+        case .seenOnce: .seenOnce
+        case .largeSeenOnce: .largeSeenOnce
+        case .byWriter, .tooLarge, .noSpace, .storeFailed, .tooSlow, .closing, .removed,
+            .contradictory, .tooScattered:
+            nil
+        }
     }
 }

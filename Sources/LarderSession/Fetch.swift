@@ -65,6 +65,8 @@ final class Fetch: Sendable {
         var storing: Storing?
         /// The store's part has ended, or there never was one.
         var sinkIsOver = true
+        /// Why the store would not have the response, where its rules of admission say so.
+        var turnedAway: PolicyReason?
         var upstreamIsOver = false
         var isRelayingStored = false
         var announced: BodyLength = .unknown
@@ -314,13 +316,18 @@ extension Fetch: ObjectSinkObserver {
 
     func sinkEnded(_ outcome: SinkOutcome) {
         self.filling.stopSink()
+        var turnedAway: PolicyReason?
         switch outcome {
         case .visible: self.session.live.stored.add()
-        case .abandoned: self.session.live.storesAbandoned.add()
+        case .abandoned(let why):
+            self.session.live.storesAbandoned.add()
+            turnedAway = why.policyReason
+            if let turnedAway { self.session.live.reasons.add(turnedAway) }
         }
         let (isOver, storing) = self.state.withLock { state in
             state.sinkIsOver = true
             state.isRelayingStored = false
+            state.turnedAway = turnedAway
             return (state.upstreamIsOver, state.storing.take())
         }
         // Before its own end is noted: only others' are of interest.

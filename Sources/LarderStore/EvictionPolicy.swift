@@ -1,27 +1,10 @@
 package import LarderHTTP
 
-/// Decides which entries of a tier leave when room is needed: S3-FIFO, counted in bytes.
-///
-/// ```
-///                  ┌── seen in ghosts ───────────────▶ main ──(used since?)──▶ again
-/// insert(size) ────┤                                    ▲ │
-///                  └─▶ small ──(used?)── yes ───────────┘ └── no ──▶ out
-///                        └── no ──▶ out, remembered in ghosts
-/// ```
-///
-/// New entries pass through a small queue (a tenth of the bytes). Those used there move to the main
-/// queue, the others leave: a scan runs through the small queue and never touches the main one. One
-/// that comes back while it is still remembered enters the main queue at once.
-///
-/// Why this and not its peers: LRU loses the working set to one scan and moves an entry at each
-/// hit; SIEVE is simpler, but a scan longer than the cache sweeps it too; ARC and TinyLFU adapt
-/// better on some traces, at the cost of list moves or a sketch on every hit. Here a hit adds one
-/// to a small number. Sizes count twice: room is made in bytes, and an object larger than the
-/// small queue is the first to leave unless it is used soon.
+/// Decides which entries of a tier in memory leave when room is needed: the queues to
+/// ``EvictionRules``.
 ///
 /// A value: entries are slots, small numbers that the owner may index its own arrays with. Not a
 /// byte is allocated for a hit or, once the arrays have grown, for an insertion.
-/// After Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023.
 package struct EvictionPolicy: Sendable {
     /// Names an entry from its insertion until it is removed or evicted; then used again.
     package struct Slot: Hashable, Sendable {
@@ -31,20 +14,8 @@ package struct EvictionPolicy: Sendable {
         package var index: Int { Int(self.number) }
     }
 
-    package enum Queue: UInt8, Sendable, Codable { case small, main }
-
-    /// What the policy knows of an entry beyond its size: to be kept where a tier outlives the
-    /// process, and handed back at the insertion.
-    package struct Standing: Hashable, Sendable, Codable {
-        package var queue: Queue
-        /// Uses that still count, 0 to 3.
-        package var uses: UInt8
-
-        package init(queue: Queue, uses: UInt8) {
-            self.queue = queue
-            self.uses = min(uses, EvictionPolicy.mostUses)
-        }
-    }
+    package typealias Queue = EvictionRules.Queue
+    package typealias Standing = EvictionRules.Standing
 
     private struct Node {
         var fingerprint: UInt64
@@ -64,40 +35,32 @@ package struct EvictionPolicy: Sendable {
         var oldest: Int32 = -1
         var bytes: UInt64 = 0
         var count = 0
+
+        var totals: EvictionRules.Totals {
+            EvictionRules.Totals(bytes: self.bytes, count: UInt64(self.count))
+        }
     }
 
-    private static let mostUses: UInt8 = 3
-    /// Uses in the small queue that earn a place in the main one.
-    ///
-    /// The paper has two. On the traces of the tests one hits more often where the working set
-    /// shifts (56.7 % against 55.9 %) or is mixed with one-hit wonders (46.9 against 46.4), and as
-    /// often across scans.
-    private static let usesForMain: UInt8 = 1
-
-    package let capacity: ByteCount
-    private let smallBudget: UInt64
+    package let rules: EvictionRules
     private var nodes: [Node] = []
     private var firstFree: Int32 = -1
     private var small = List()
     private var main = List()
-    private var ghosts: GhostQueue
+    private var ghosts: GhostTable
 
-    /// - Parameter ghostLimit: how many evicted entries are remembered at most, about a hundred
-    ///   bytes each.
-    package init(capacity: ByteCount, ghostLimit: Int = 65_536) {
-        // Half of what 64 bits hold, so that no sum of a full queue and one size overflows.
-        let capacity = ByteCount(min(capacity.bytes, UInt64(Int64.max)))
-        self.capacity = capacity
-        self.smallBudget = capacity.bytes / 10
-        self.ghosts = GhostQueue(
-            byteLimit: capacity.bytes - capacity.bytes / 10, countLimit: ghostLimit)
+    package init(capacity: ByteCount) {
+        self.rules = EvictionRules(capacity: capacity)
+        self.ghosts = GhostTable(capacity: self.rules.capacity)
     }
 
+    package var capacity: ByteCount { self.rules.capacity }
     /// The bytes of all entries; never above the capacity.
     package var bytes: UInt64 { self.small.bytes + self.main.bytes }
     package var count: Int { self.small.count + self.main.count }
-    /// How many evicted entries are remembered.
+    /// How many evicted entries are remembered; walks their table.
     package var ghostCount: Int { self.ghosts.count }
+    /// What remembering them takes in memory, whatever there is to remember.
+    package var ghostBytes: Int { self.ghosts.bytes }
 
     // MARK: Events
 
@@ -114,7 +77,7 @@ package struct EvictionPolicy: Sendable {
     ) -> Slot? {
         guard size <= self.capacity.bytes, self.count < Int(Int32.max) else { return nil }
         let returns = self.ghosts.take(fingerprint)
-        let standing = standing ?? Standing(queue: returns ? .main : .small, uses: 0)
+        let standing = standing ?? self.rules.arrival(isRemembered: returns)
         self.makeRoom(for: size, victims: &victims)
         let node = Node(
             fingerprint: fingerprint, size: size, newer: -1, older: -1, standing: standing,
@@ -135,8 +98,7 @@ package struct EvictionPolicy: Sendable {
     /// An entry was used.
     @inline(__always)
     package mutating func hit(_ slot: Slot) {
-        let uses = self.nodes[slot.index].standing.uses
-        if uses < Self.mostUses { self.nodes[slot.index].standing.uses = uses + 1 }
+        self.nodes[slot.index].standing.used()
     }
 
     /// Its owner has removed an entry: it is not remembered.
@@ -179,38 +141,25 @@ package struct EvictionPolicy: Sendable {
 
     private mutating func makeRoom(for size: UInt64, victims: inout [Slot]) {
         // Not `bytes + size`: a size may be anything up to the capacity, which may be anything.
-        while self.count > 0, self.bytes > self.capacity.bytes - size {
-            if self.small.count > 0, self.small.bytes > self.smallBudget || self.main.count == 0 {
-                self.stepSmall(&victims)
-            } else {
-                self.stepMain(&victims)
-            }
+        while self.bytes > self.capacity.bytes - size,
+            let queue = self.rules.next(small: self.small.totals, main: self.main.totals)
+        {
+            self.step(queue, &victims)
         }
     }
 
-    /// Moves the oldest of the small queue to the main one, or out.
-    private mutating func stepSmall(_ victims: inout [Slot]) {
-        let slot = self.small.oldest
+    /// Moves the oldest of a queue on, or out.
+    private mutating func step(_ queue: Queue, _ victims: inout [Slot]) {
+        let slot = queue == .small ? self.small.oldest : self.main.oldest
         let node = self.nodes[Int(slot)]
+        let typical = self.bytes / UInt64(max(1, self.count))
         self.unlink(slot)
-        if node.standing.uses >= Self.usesForMain {
-            self.nodes[Int(slot)].standing = Standing(queue: .main, uses: 0)
+        switch self.rules.judge(node.standing, size: node.size, typical: typical) {
+        case .keep(let standing):
+            self.nodes[Int(slot)].standing = standing
             self.link(slot)
-        } else {
-            self.ghosts.insert(node.fingerprint, size: node.size)
-            self.release(slot)
-            victims.append(Slot(number: slot))
-        }
-    }
-
-    /// Gives the oldest of the main queue another round for a use, or moves it out.
-    private mutating func stepMain(_ victims: inout [Slot]) {
-        let slot = self.main.oldest
-        self.unlink(slot)
-        if self.nodes[Int(slot)].standing.uses > 0 {
-            self.nodes[Int(slot)].standing.uses -= 1
-            self.link(slot)
-        } else {
+        case .evict(let isRemembered):
+            if isRemembered { self.ghosts.insert(node.fingerprint, size: node.size) }
             self.release(slot)
             victims.append(Slot(number: slot))
         }

@@ -38,7 +38,9 @@ struct MemoryShard: Sendable {
 
     init(capacity: ByteCount, variantsPerKey: Int) {
         self.variantsPerKey = variantsPerKey
-        self.policy = EvictionPolicy(capacity: capacity)
+        // What is remembered of evicted entries is paid for by those that are there.
+        self.policy = EvictionPolicy(
+            capacity: ByteCount(capacity.bytes - GhostTable.bytes(for: capacity)))
     }
 
     var bytes: UInt64 { self.policy.bytes }

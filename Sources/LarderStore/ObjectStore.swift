@@ -261,6 +261,10 @@ package enum SinkAbandonment: String, Error, Sendable, Equatable, CaseIterable {
     case contradictory = "contradicts-stored"
     /// It would have too many ranges.
     case tooScattered = "too-many-ranges"
+    /// It was asked for once only, and the rules of admission want a second time.
+    case seenOnce = "seen-once"
+    /// The same for a large body.
+    case largeSeenOnce = "large-seen-once"
 }
 
 /// Hears how a sink gets on.

@@ -7,41 +7,32 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Eviction as a decision")
-struct EvictionPolicyTests {
-    struct Case: Sendable {
-        var wasUsed: Bool
-        var isBeingRead: Bool
-        var isUrgent: Bool
-        var verdict: SecondChance.Verdict
-    }
-
+@Suite("How full the file may be")
+struct DiskMarksTests {
     @Test(
-        "spares what was used and what is being read, unless it is urgent",
+        "the marks are in order and below the capacity, for any of it",
         arguments: [
-            Case(wasUsed: false, isBeingRead: false, isUrgent: false, verdict: .evict),
-            Case(wasUsed: true, isBeingRead: false, isUrgent: false, verdict: .keep),
-            Case(wasUsed: true, isBeingRead: false, isUrgent: true, verdict: .evict),
-            Case(wasUsed: false, isBeingRead: true, isUrgent: false, verdict: .keep),
-            Case(wasUsed: false, isBeingRead: true, isUrgent: true, verdict: .keep),
-        ])
-    func verdict(_ c: Case) {
-        let candidate = EvictionCandidate(
-            bodyLength: 1, hits: 0, wasUsed: c.wasUsed, isBeingRead: c.isBeingRead)
-        let verdict = SecondChance(capacityPages: 100).judge(candidate, isUrgent: c.isUrgent)
-        #expect(verdict == c.verdict)
-    }
-
-    @Test(
-        "begins above its end, and both lie below the capacity",
-        arguments: [
-            0, 1, 7, 256, 4096, 2_621_440, .max,
+            0, 1, 7, 256, 4096, 2_621_440, 10_485_760, .max,
         ] as [UInt64])
-    func marks(capacity: UInt64) {
-        let policy = SecondChance(capacityPages: capacity)
-        #expect(policy.lowPages <= policy.highPages)
-        #expect(policy.highPages <= policy.criticalPages)
-        #expect(policy.criticalPages <= capacity)
+    func order(capacity: UInt64) {
+        for batch in [0, 17, 2048, .max] as [UInt64] {
+            let marks = DiskMarks(capacityPages: capacity, batchPages: batch)
+            #expect(marks.lowPages <= marks.highPages)
+            #expect(marks.highPages <= marks.criticalPages)
+            #expect(marks.criticalPages <= marks.fullPages)
+            #expect(marks.fullPages <= capacity)
+        }
+    }
+
+    @Test("a large file keeps three batches and some slack free, no tenth; a small one a tenth")
+    func reserve() {
+        let pages = { (gibibytes: UInt64) in gibibytes << 30 / 4096 }
+        let large = DiskMarks(capacityPages: pages(40), batchPages: 2049)
+        #expect(large.reserve * 4096 < 700 << 20)
+        #expect(large.reserve > 3 * 2049)
+        let small = DiskMarks(capacityPages: 4096, batchPages: 129)
+        #expect(small.reserve == 409)
+        #expect(small.reserve > 3 * 129)
     }
 }
 

@@ -116,7 +116,8 @@ struct RecordTailTests {
     func farEnds() {
         var record = ObjectRecord(
             key: cacheKey("a"), head: storedHead(), trailers: [:], bodyLength: 0, segmentCount: 0,
-            hits: 0, lastUsed: .init(seconds: 0), sequence: 0, wasUsed: false)
+            hits: 0, lastUsed: .init(seconds: 0), sequence: 0,
+            standing: EvictionRules.Standing(queue: .small, uses: 0))
         for extent in [
             StoredExtent(completeLength: nil, ranges: [1..<UInt64.max]),
             StoredExtent(completeLength: .max, ranges: [1..<2]),

@@ -33,6 +33,9 @@ struct RecordTests {
             return fields
         }
         let length = generator.next() % 1_000_000
+        var standing = EvictionRules.Standing(queue: .small, uses: 0)
+        if seed % 2 == 0 { standing.queue = .main }
+        standing.used(seed / 2 % 4)
         var record = ObjectRecord(
             key: CacheKey(bytes: pattern(Int(generator.next() % 300), seed: seed)),
             head: StoredHead(
@@ -46,7 +49,8 @@ struct RecordTests {
             trailers: fields(3), bodyLength: length,
             segmentCount: Segment.count(of: length) ?? 0, hits: generator.next(),
             lastUsed: Timestamp(microseconds: Int64(bitPattern: generator.next())),
-            sequence: generator.next(), wasUsed: generator.next() % 2 == 0)
+            sequence: generator.next(), standing: standing)
+        _ = generator.next()
         if generator.next() % 3 == 0 { record.head.pathAndQuery = "/" + text(50) + "?é" }
         if generator.next() % 2 == 0 {
             var extent = StoredExtent(

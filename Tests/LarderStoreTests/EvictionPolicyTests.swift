@@ -1,3 +1,4 @@
+import EvictionTraces
 import LarderHTTP
 import LarderStore
 import Testing
@@ -17,20 +18,16 @@ struct EvictionPolicyTests {
 
     @Test("evicts the unused of the small queue first, and remembers them")
     func smallFirst() {
-        var cache = PolicyCache(capacity: 1000)
-        for object in UInt64(0)..<10 { _ = cache.request(TraceRequest(object: object, size: 100)) }
-        let isHit = cache.request(TraceRequest(object: 3, size: 100))
+        var cache = MemoryTierCache(capacity: 40_000)
+        for object in 0..<10 { _ = cache.request(object, size: 4000) }
+        let isHit = cache.request(3, size: 4000)
         #expect(isHit)
-        for object in UInt64(10)..<19 {
-            _ = cache.request(TraceRequest(object: object, size: 100))
-        }
+        for object in 10..<19 { _ = cache.request(object, size: 4000) }
         #expect(cache.holds(3), "used once, it moved to the main queue")
         #expect(!cache.holds(0))
         #expect(cache.policy.ghostCount > 0)
-        _ = cache.request(TraceRequest(object: 9, size: 100))
-        for object in UInt64(20)..<40 {
-            _ = cache.request(TraceRequest(object: object, size: 100))
-        }
+        _ = cache.request(9, size: 4000)
+        for object in 20..<40 { _ = cache.request(object, size: 4000) }
         #expect(cache.holds(9), "back while it was remembered, it went to the main queue")
     }
 
@@ -52,79 +49,37 @@ struct EvictionPolicyTests {
         #expect(victims.contains { $0 == first })
     }
 
-    @Test("lets the hot set survive a scan of ten times the cache")
+    @Test("lets the hot set survive a scan of ten times the cache, which LRU does not")
     func scan() {
-        var cache = PolicyCache(capacity: 100_000)
-        let hot = (0..<80).map { TraceRequest(object: $0, size: 1000) }
-        for _ in 0..<3 { for request in hot { _ = cache.request(request) } }
-        _ = cache.hitRatio(Trace.scan(count: 1000))
-        #expect(hot.count { cache.holds($0.object) } == hot.count)
-
-        var lru = LRUCache(capacity: 100_000)
-        for _ in 0..<3 { for request in hot { _ = lru.request(request) } }
-        _ = lru.hitRatio(Trace.scan(count: 1000))
-        let ratio = lru.hitRatio(hot)
-        #expect(ratio == 0, "which LRU does not: the trace is a scan")
-    }
-
-    struct Comparison: CustomTestStringConvertible, Sendable {
-        var name: String
-        var trace: @Sendable () -> [TraceRequest]
-        /// By how much the hit ratio must be above that of LRU.
-        var margin: Double
-        var testDescription: String { self.name }
-    }
-
-    @Test(
-        "hits more often than LRU",
-        arguments: [
-            Comparison(
-                name: "zipf with one-hit wonders",
-                trace: { Trace.zipf(objects: 5000, count: 60_000, oneHitEvery: 3, seed: 1) },
-                margin: 0.02),
-            Comparison(
-                name: "zipf, scanned across twice",
-                trace: {
-                    Trace.zipf(objects: 3000, count: 20_000, oneHitEvery: 0, seed: 2)
-                        + Trace.scan(count: 5000)
-                        + Trace.zipf(objects: 3000, count: 20_000, oneHitEvery: 0, seed: 3)
-                        + Trace.scan(count: 5000, first: 1 << 51)
-                        + Trace.zipf(objects: 3000, count: 20_000, oneHitEvery: 0, seed: 4)
-                }, margin: 0.01),
-            Comparison(
-                name: "a working set that shifts",
-                trace: {
-                    (0..<6).flatMap { phase in
-                        Trace.zipf(
-                            objects: 2000, count: 10_000, oneHitEvery: 5, seed: 10 + phase,
-                            first: phase * 1000)
-                    }
-                }, margin: 0.0),
-            // S3-FIFO has no answer to a loop over more than the cache; LRU neither.
-            Comparison(
-                name: "a loop larger than the cache",
-                trace: { Trace.loop(objects: 600, rounds: 20) }, margin: -0.0001),
-        ])
-    func beatsLRU(_ comparison: Comparison) {
-        let trace = comparison.trace()
-        var policy = PolicyCache(capacity: 500_000)
-        var lru = LRUCache(capacity: 500_000)
-        let (ours, theirs) = (policy.hitRatio(trace), lru.hitRatio(trace))
-        #expect(ours > theirs + comparison.margin, "\(ours) against LRU's \(theirs)")
+        var builder = TraceBuilder(seed: 1)
+        builder.scan(1080, sizes: .fixed(4096))
+        let scan = builder.trace("scan", capacity: 409_600)
+        func survivors(_ cache: inout some TraceCache) -> Int {
+            for _ in 0..<3 { for hot in 0..<80 { _ = cache.request(hot, size: 4096) } }
+            for object in scan.requests.dropFirst(80) {
+                _ = cache.request(Int(object), size: 4096)
+            }
+            return (0..<80).count { cache.request($0, size: 4096) }
+        }
+        var memory = MemoryTierCache(capacity: 409_600)
+        var disk = DiskTierCache(capacity: 409_600, reserve: 8192)
+        var lru = LRUCache(capacity: 409_600)
+        #expect(survivors(&memory) == 80)
+        #expect(survivors(&disk) == 80)
+        #expect(survivors(&lru) == 0)
     }
 
     @Test("keeps its books under any mix of events", arguments: [1, 2, 3, 4, 5])
     func books(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var cache = PolicyCache(capacity: 10_000)
+        var cache = MemoryTierCache(capacity: 10_000)
         for _ in 0..<20_000 {
-            let object = UInt64.random(in: 0..<300, using: &random)
+            let object = Int.random(in: 0..<300, using: &random)
             switch UInt8.random(in: 0..<10, using: &random) {
             case 0: cache.remove(object)
             case 1: cache.resize(object, to: UInt64.random(in: 0..<12_000, using: &random))
             default:
-                let size = UInt64.random(in: 0..<2000, using: &random)
-                _ = cache.request(TraceRequest(object: object, size: size))
+                _ = cache.request(object, size: UInt64.random(in: 0..<2000, using: &random))
             }
             #expect(cache.policy.bytes <= 10_000)
             #expect(cache.policy.count == cache.count)
@@ -139,20 +94,14 @@ struct EvictionPolicyTests {
         #expect(bytes == cache.policy.bytes)
     }
 
-    @Test("bounds what it remembers")
-    func ghosts() {
-        var policy = EvictionPolicy(capacity: ByteCount(1000), ghostLimit: 20)
-        var victims: [EvictionPolicy.Slot] = []
-        for fingerprint in UInt64(0)..<10_000 {
-            _ = policy.insert(fingerprint, size: 1, victims: &victims)
-        }
-        #expect(policy.ghostCount == 20)
-    }
-
     @Test("makes the same state again from its standings")
     func restored() {
-        var cache = PolicyCache(capacity: 50_000)
-        _ = cache.hitRatio(Trace.zipf(objects: 200, count: 3000, oneHitEvery: 4, seed: 7))
+        var builder = TraceBuilder(seed: 7)
+        let objects = builder.population(200, skew: 1, sizes: .fixed(1000))
+        builder.zipf(objects, count: 3000, oncePart: 0.25)
+        let trace = builder.trace("", capacity: 50_000)
+        var cache = MemoryTierCache(capacity: trace.capacity)
+        _ = cache.replay(trace)
         var again = EvictionPolicy(capacity: ByteCount(50_000))
         var victims: [EvictionPolicy.Slot] = []
         var before: [EvictionPolicy.Standing] = []
@@ -168,5 +117,126 @@ struct EvictionPolicyTests {
         #expect(victims.isEmpty)
         #expect(before == after)
         #expect(Set(before.map(\.queue)).count == 2)
+    }
+}
+
+@Suite("Eviction against its peers, on the traces of the comparison")
+struct EvictionComparisonTests {
+    /// Smaller than those of `scripts/bench-eviction`, otherwise the same.
+    private static let traces = EvictionTrace.library(scale: 1)
+
+    @Test("hits objects and bytes more often than LRU, but where LRU is optimal", arguments: traces)
+    func beatsLRU(_ trace: EvictionTrace) {
+        var lru = LRUCache(capacity: trace.capacity)
+        let theirs = lru.replay(trace)
+        var memory = MemoryTierCache(capacity: trace.capacity)
+        var disk = DiskTierCache(capacity: trace.capacity, reserve: trace.capacity / 50)
+        for ours in [memory.replay(trace), disk.replay(trace)] {
+            if trace.name.hasPrefix("recency") {
+                #expect(ours.objects < theirs.objects, "the trace is not what it says")
+                #expect(ours.objects > theirs.objects * 0.93)
+            } else {
+                #expect(ours.objects > theirs.objects + 0.01, "\(ours) against \(theirs)")
+                #expect(ours.bytes > theirs.bytes, "\(ours) against \(theirs)")
+            }
+        }
+    }
+
+    @Test(
+        "nothing hits more often than the optimum, the bound for sizes included", arguments: traces)
+    func optimum(_ trace: EvictionTrace) {
+        let optimum = Optimum.ratio(trace)
+        #expect(optimum.objects < 1)
+        var memory = MemoryTierCache(capacity: trace.capacity)
+        var lru = LRUCache(capacity: trace.capacity)
+        var arc = ARCCache(capacity: trace.capacity)
+        var tiny = TinyLFUCache(capacity: trace.capacity, objects: 400)
+        for ratio in [
+            memory.replay(trace), lru.replay(trace), arc.replay(trace), tiny.replay(trace),
+        ] {
+            #expect(ratio.objects <= optimum.objects)
+            #expect(ratio.bytes <= optimum.bytes)
+        }
+    }
+
+    @Test("a trace is the same whenever it is made, and another with another seed")
+    func reproducible() {
+        let again = EvictionTrace.library(scale: 1)
+        #expect(again.map(\.requests) == Self.traces.map(\.requests))
+        #expect(again.map(\.sizes) == Self.traces.map(\.sizes))
+        let other = EvictionTrace.library(scale: 1, seed: 2)
+        #expect(other[0].requests != again[0].requests)
+    }
+}
+
+@Suite("The rules of eviction")
+struct EvictionRulesTests {
+    typealias Rules = EvictionRules
+
+    struct Case: Sendable {
+        var queue: Rules.Queue
+        var uses: UInt8
+        var size: UInt64
+        var expected: Rules.Verdict
+    }
+
+    @Test(
+        "a round in the main queue costs the more uses the larger an entry is",
+        arguments: [
+            Case(queue: .small, uses: 0, size: 100, expected: .evict(isRemembered: true)),
+            Case(
+                queue: .small, uses: 1, size: 1 << 40,
+                expected: .keep(Rules.Standing(queue: .main, uses: 0))),
+            Case(queue: .main, uses: 0, size: 1, expected: .evict(isRemembered: false)),
+            Case(
+                queue: .main, uses: 1, size: 399,
+                expected: .keep(Rules.Standing(queue: .main, uses: 0))),
+            Case(queue: .main, uses: 1, size: 400, expected: .evict(isRemembered: false)),
+            Case(
+                queue: .main, uses: 2, size: 1599,
+                expected: .keep(Rules.Standing(queue: .main, uses: 0))),
+            Case(queue: .main, uses: 2, size: 1600, expected: .evict(isRemembered: false)),
+            Case(
+                queue: .main, uses: 3, size: .max,
+                expected: .keep(Rules.Standing(queue: .main, uses: 0))),
+        ])
+    func verdict(_ c: Case) {
+        let rules = Rules(capacity: .mebibytes(1))
+        let standing = Rules.Standing(queue: c.queue, uses: c.uses)
+        #expect(rules.judge(standing, size: c.size, typical: 100) == c.expected)
+    }
+
+    @Test("the small queue gives way beyond a tenth, or alone; an empty tier has nothing to judge")
+    func next() {
+        let rules = Rules(capacity: ByteCount(1000))
+        let none = Rules.Totals()
+        func some(_ bytes: UInt64) -> Rules.Totals { Rules.Totals(bytes: bytes, count: 1) }
+        #expect(rules.next(small: none, main: none) == nil)
+        #expect(rules.next(small: some(1), main: none) == .small)
+        #expect(rules.next(small: some(100), main: some(1)) == .main)
+        #expect(rules.next(small: some(101), main: some(1)) == .small)
+        #expect(rules.next(small: none, main: some(1)) == .main)
+    }
+
+    @Test("uses count up to three, however many come at once")
+    func uses() {
+        var standing = Rules.Standing(queue: .small, uses: 200)
+        #expect(standing.uses == 3)
+        standing = Rules.Standing(queue: .main, uses: 1)
+        standing.used()
+        #expect(standing.uses == 2)
+        standing.used(.max)
+        #expect(standing.uses == 3)
+    }
+
+    @Test("no size and no sum of bytes traps")
+    func extremes() {
+        let rules = Rules(capacity: ByteCount(.max))
+        let full = Rules.Totals(bytes: .max, count: .max)
+        #expect(rules.next(small: full, main: full) == .small)
+        let standing = Rules.Standing(queue: .main, uses: 3)
+        #expect(
+            rules.judge(standing, size: .max, typical: 0)
+                == .keep(Rules.Standing(queue: .main, uses: 0)))
     }
 }

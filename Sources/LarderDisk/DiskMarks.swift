@@ -1,0 +1,65 @@
+/// How full the file may be before something is done about it, in pages: a value.
+///
+/// ```
+/// 0 ······ low ── high ── critical ── full ── capacity
+///           │      │         │          └ nothing more is written: who writes is told "no space"
+///           │      │         └ eviction goes before all other work
+///           │      └ eviction begins
+///           └ and ends
+/// ```
+///
+/// What is kept free is what LMDB needs, and no share of a large file: pages that a transaction frees
+/// are used again by the next but one, so room for three batches; and some slack, as a segment wants
+/// sixteen pages side by side, which are found only where enough is free. A tenth of a small file, a
+/// sixty-fourth and three batches of a large one: 664 MiB of 40 GiB.
+struct DiskMarks: Sendable, Equatable {
+    /// Pages that the capacity has room for.
+    var capacityPages: UInt64
+    /// Pages that a batch writes at most.
+    var batchPages: UInt64
+
+    /// What is free when eviction begins.
+    var reserve: UInt64 {
+        let (batches, overflow) = self.batchPages.multipliedReportingOverflow(by: 3)
+        let needed = overflow ? .max : batches
+        return min(self.capacityPages / 10, needed &+ min(self.capacityPages / 64, .max - needed))
+    }
+
+    var highPages: UInt64 { self.capacityPages - self.reserve }
+    var lowPages: UInt64 { self.highPages - min(self.highPages, self.reserve / 5) }
+    var criticalPages: UInt64 { self.capacityPages - self.reserve / 2 }
+    var fullPages: UInt64 {
+        self.capacityPages - max(self.reserve / 4, min(Self.pathPages, self.reserve / 2))
+    }
+
+    /// What three transactions copy of the paths of eight trees and LMDB's own two, if they write next
+    /// to nothing.
+    private static let pathPages: UInt64 = 96
+}
+
+/// What one step of taking back room may do: it holds the writer, and LMDB's one write transaction.
+///
+/// A segment that is deleted may have to be read from the disk before (LMDB looks how long the run of
+/// its pages is), and there is no saying how long that takes: so a step also ends with its time.
+struct ReclaimBudget: Sendable {
+    /// Entries that it may look at.
+    var entries: Int
+    /// Segments that it may delete: at most 4096 pages, which LMDB notes in one value of 32 KiB.
+    var segments = 256
+    /// When it ends at the latest, but for what it is at.
+    var deadline: ContinuousClock.Instant
+
+    static let time = Duration.milliseconds(3)
+
+    /// - Parameter free: pages that are free. To delete an entry copies two or three of others, which
+    ///   cannot be had from what this transaction frees, nor from what the last two did: so where
+    ///   little is free, steps are small.
+    init(free: UInt64, deadline: ContinuousClock.Instant) {
+        self.entries = Int(min(512, max(2, free / 16)))
+        self.deadline = deadline
+    }
+
+    var isSpent: Bool {
+        self.entries <= 0 || self.segments <= 0 || ContinuousClock.now >= self.deadline
+    }
+}
