@@ -13,6 +13,7 @@ end
 
 function request()
     local number = math.random(0, count - 1)
-    return wrk.format("GET", string.format(
-        "http://bench%d.test/store/objects/%d?v=1", number % 997, number))
+    local host = string.format("bench%d.test", number % 997)
+    local target = string.format("http://%s/store/objects/%d?v=1", host, number)
+    return wrk.format("GET", target, { Host = host })
 end

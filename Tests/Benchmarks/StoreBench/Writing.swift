@@ -1,3 +1,4 @@
+import Glibc
 import LarderDisk
 import LarderHTTP
 import LarderLMDB
@@ -43,6 +44,8 @@ extension StoreBench {
                 try WriteLine(
                     name: "\(turn + 1)", since: before, outcomes, last, environment, store,
                     options))
+            // A long run is looked at as it goes, also through a pipe.
+            _ = fflush(nil)
             last = outcomes
         }
         await close(store)
