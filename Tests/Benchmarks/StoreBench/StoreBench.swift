@@ -51,6 +51,8 @@ struct StoreBench {
         return environment
     }
 
-    /// The largest body that the store takes.
-    static func bound(_ options: Options) -> UInt64 { options.capacity.bytes / 16 }
+    /// The largest body: all that are written at the same time must fit in half of the capacity.
+    static func bound(_ options: Options) -> UInt64 {
+        options.capacity.bytes / max(16, UInt64(options.streams) * 2)
+    }
 }
