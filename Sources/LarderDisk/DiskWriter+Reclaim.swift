@@ -87,11 +87,32 @@ extension DiskWriter {
     private mutating func reclaim(
         downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool = false
     ) -> Int {
+        let result = self.reclaimed(
+            downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: true)
+        switch result {
+        case .success(let progress): return progress
+        case .failure(let error) where error.code == .mapFull:
+            // What was to make room found none itself: it is no failure of the disk. Without the
+            // ghosts it wants single pages alone.
+            self.noteMapFull()
+            let again = self.reclaimed(
+                downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: false)
+            return (try? again.get()) ?? 0
+        case .failure(let error):
+            self.core.failed(error)
+            return 0
+        }
+    }
+
+    private mutating func reclaimed(
+        downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool, writesGhosts: Bool
+    ) -> Result<Int, LMDBError> {
         let started = ContinuousClock.now
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
+                attempt.writesGhosts = writesGhosts
                 let progress = try self.reclaim(
                     &attempt, transaction, downTo: aim, isUrgent: isUrgent,
                     isMakingRoom: isMakingRoom)
@@ -100,10 +121,9 @@ extension DiskWriter {
             }
             self.takeOver(attempt)
             self.core.reclaimTimes.note(ContinuousClock.now - started)
-            return progress
+            return .success(progress)
         } catch {
-            self.core.failed(error)
-            return 0
+            return .failure(error)
         }
     }
 

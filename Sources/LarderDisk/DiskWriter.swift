@@ -28,6 +28,8 @@ struct DiskWriter {
         var pages: UInt64 = 0
         var hasGarbage = false
         var cost = 0
+        /// Whether ghosts may be written with it: a part of them wants four pages side by side.
+        var writesGhosts = true
         /// Whether a response, or a part of one, was stored.
         var hasStored = false
         /// Pages that its commands write, at most.
@@ -225,7 +227,7 @@ struct DiskWriter {
         attempt.meta.damaged = self.core.damaged.load(ordering: .relaxed)
         attempt.meta.failures = self.core.failures.load(ordering: .relaxed)
         let schema = self.core.schema
-        try self.writeGhosts(&attempt, transaction)
+        if attempt.writesGhosts { try self.writeGhosts(&attempt, transaction) }
         for queue in [EvictionRules.Queue.small, .main]
         where try self.totals(of: queue, attempt, transaction).count == 0 {
             // What a file of the first format said may have been wrong by damaged entries.
