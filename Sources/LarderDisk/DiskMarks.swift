@@ -17,17 +17,20 @@ struct DiskMarks: Sendable, Equatable {
     var capacityPages: UInt64
     /// Pages that a batch writes at most.
     var batchPages: UInt64
+    /// Pages that must be free beyond the reserve, at most a quarter of the capacity: what a
+    /// ``FragmentationReserve`` has learned.
+    var learned: UInt64 = 0
 
-    /// What is free when eviction begins.
+    /// What is free when eviction begins, where fragments do not ask for more.
     var reserve: UInt64 {
         let (batches, overflow) = self.batchPages.multipliedReportingOverflow(by: 3)
         let needed = overflow ? .max : batches
         return min(self.capacityPages / 10, needed &+ min(self.capacityPages / 64, .max - needed))
     }
 
-    var highPages: UInt64 { self.capacityPages - self.reserve }
+    var highPages: UInt64 { self.capacityPages - self.reserve - self.learned }
     var lowPages: UInt64 { self.highPages - min(self.highPages, self.reserve / 5) }
-    var criticalPages: UInt64 { self.capacityPages - self.reserve / 2 }
+    var criticalPages: UInt64 { self.capacityPages - self.reserve / 2 - self.learned }
     var fullPages: UInt64 {
         self.capacityPages - max(self.reserve / 4, min(Self.pathPages, self.reserve / 2))
     }

@@ -27,7 +27,7 @@ extension DiskWriter {
     /// Whether the file is larger than its bound, and what is stored is not, any more.
     private var mayShrink: Bool {
         guard self.isOversized, !self.isEvicting, !self.hasGarbage || self.isStuck,
-            self.pages <= self.core.marks.highPages
+            self.pages <= self.marks.highPages
         else { return false }
         guard let notBefore = self.shrinkNotBefore else { return true }
         return self.core.clock() >= notBefore
@@ -128,6 +128,7 @@ extension DiskWriter {
         }
         core.exchange(
             CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
+        self.forgetFragmentation()
         self.pages = opened.pages
         self.publish()
     }

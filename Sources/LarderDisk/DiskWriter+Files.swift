@@ -138,6 +138,7 @@ extension DiskWriter {
         core.groups.forgetWritten()
         core.ghosts.withLock { $0.forgetWritten() }
         self.meta = meta
+        self.forgetFragmentation()
         self.pages = 0
         self.hasGarbage = false
         self.isEvicting = false

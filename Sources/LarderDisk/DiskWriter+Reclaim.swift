@@ -36,24 +36,41 @@ extension DiskWriter {
 
     /// Takes back some room.
     mutating func reclaimStep() {
-        let progress = self.reclaim(downTo: self.core.marks.lowPages, isUrgent: false)
+        let progress = self.reclaim(downTo: self.marks.lowPages, isUrgent: false)
         if progress == 0 { self.isStuck = true }
+    }
+
+    /// The map is full: more must be free from now on, so that runs of pages are found.
+    mutating func noteMapFull() {
+        let marks = self.core.marks
+        self.fragmentation.foundNoRun(
+            free: marks.capacityPages - min(self.pages, marks.capacityPages),
+            least: marks.reserve)
+        if self.pages > self.marks.highPages { self.isEvicting = true }
     }
 
     /// Makes room where there is none: with luck the batch that failed fits then.
     ///
     /// A run of sixteen pages may be missing though the number of free pages would do, so it frees
-    /// some in any case; but not where half of the file is free, and a reader must be what keeps
-    /// LMDB from using it: a reader that is stopped must not cost the whole cache. The empty
-    /// transactions at the end are for LMDB, which uses again what the last but one has freed.
-    mutating func makeRoom() {
+    /// some in any case, by the rules first and by age alone where those keep all; but not where half
+    /// of the file is free, and a reader must be what keeps LMDB from using it: a reader that is
+    /// stopped must not cost the whole cache. The room for later batches is made ahead of them. The
+    /// empty transactions at the end are for LMDB, which uses again what the last but one has freed.
+    ///
+    /// - Parameter round: how often it was tried for the same batch before: each time it frees more.
+    mutating func makeRoom(round: Int) {
         // A reader that died holds back all pages freed since.
         _ = try? self.core.environment.clearStaleReaders()
         let marks = self.core.marks
         guard self.pages > marks.capacityPages / 2 else { return }
-        let aim = min(marks.lowPages, self.pages &- min(self.pages, marks.reserve / 2))
-        for _ in 0..<Self.urgentSteps {
-            if self.reclaim(downTo: aim, isUrgent: true) == 0 || self.pages <= aim { break }
+        let some = min(marks.capacityPages / 20, marks.batchPages * 16) << UInt64(max(0, round))
+        let aim = min(marks.lowPages, self.pages - min(self.pages, some))
+        for isUrgent in [false, true] where self.pages > aim {
+            for _ in 0..<Self.urgentSteps {
+                let progress = self.reclaim(
+                    downTo: aim, isUrgent: isUrgent, isMakingRoom: true)
+                if progress == 0 || self.pages <= aim { break }
+            }
         }
         for _ in 0..<2 {
             do throws(LMDBError) {
@@ -67,21 +84,44 @@ extension DiskWriter {
     }
 
     /// One step; returns how much it achieved: segments and entries.
-    private mutating func reclaim(downTo aim: UInt64, isUrgent: Bool) -> Int {
+    private mutating func reclaim(
+        downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool = false
+    ) -> Int {
+        let result = self.reclaimed(
+            downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: true)
+        switch result {
+        case .success(let progress): return progress
+        case .failure(let error) where error.code == .mapFull:
+            // What was to make room found none itself: it is no failure of the disk. Without the
+            // ghosts it wants single pages alone.
+            self.noteMapFull()
+            let again = self.reclaimed(
+                downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: false)
+            return (try? again.get()) ?? 0
+        case .failure(let error):
+            self.core.failed(error)
+            return 0
+        }
+    }
+
+    private mutating func reclaimed(
+        downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool, writesGhosts: Bool
+    ) -> Result<Int, LMDBError> {
         do throws(LMDBError) {
             let (attempt, progress) = try self.core.environment.write {
                 (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
+                attempt.writesGhosts = writesGhosts
                 let progress = try self.reclaim(
-                    &attempt, transaction, downTo: aim, isUrgent: isUrgent)
+                    &attempt, transaction, downTo: aim, isUrgent: isUrgent,
+                    isMakingRoom: isMakingRoom)
                 try self.finish(&attempt, transaction)
                 return (attempt, progress)
             }
             self.takeOver(attempt)
-            return progress
+            return .success(progress)
         } catch {
-            self.core.failed(error)
-            return 0
+            return .failure(error)
         }
     }
 
@@ -90,7 +130,7 @@ extension DiskWriter {
     /// Nothing is evicted while there is garbage to collect: it may be room enough.
     func reclaim(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
-        isUrgent: Bool
+        isUrgent: Bool, isMakingRoom: Bool = false
     ) throws(LMDBError) -> Int {
         let started = ContinuousClock.now
         defer { self.core.reclaimTimes.note(ContinuousClock.now - started) }
@@ -101,7 +141,7 @@ extension DiskWriter {
         var budget = ReclaimBudget(
             free: capacity - min(capacity, used), deadline: .now + ReclaimBudget.time)
         var progress = try self.collectGarbage(transaction, &budget)
-        if self.isEvicting || isUrgent {
+        if self.isEvicting || isMakingRoom {
             progress += try self.evict(
                 &attempt, transaction, downTo: aim, isUrgent: isUrgent, &budget)
         }

@@ -37,6 +37,8 @@ struct DiskWriter {
         var pages: UInt64 = 0
         var hasGarbage = false
         var cost = 0
+        /// Whether ghosts may be written with it: a part of them wants four pages side by side.
+        var writesGhosts = true
         /// Whether a response, or a part of one, was stored.
         var hasStored = false
         /// Pages that its commands write, at most.
@@ -78,6 +80,8 @@ struct DiskWriter {
     var isEvicting = false
     /// Nothing could be reclaimed last time: wait for a change.
     var isStuck = false
+    /// What must be free beyond the least, as experience shows.
+    var fragmentation: FragmentationReserve
     /// What a failed batch should have removed.
     var owedRemovals: [ObjectKey] = []
     var owedGarbage: [ObjectID] = []
@@ -92,7 +96,10 @@ struct DiskWriter {
     private var steadyDue: ContinuousClock.Instant?
 
     private static let steadyTime = Duration.seconds(10)
-    private static let batchTime = Duration.milliseconds(100)
+    /// So long a batch takes commands: then readers see them, and room can be made.
+    private static let batchTime = Duration.milliseconds(5)
+    /// How often room is made for a batch that finds none.
+    private static let roomRounds = 4
     /// Uses that one transaction writes: a few milliseconds' worth.
     private static let flushSize = 512
     /// Steps of reclaiming that go before a batch where room is short.
@@ -102,6 +109,19 @@ struct DiskWriter {
         self.core = core
         self.meta = meta
         self.isOversized = core.isOversized
+        self.fragmentation = FragmentationReserve(capacityPages: core.marks.capacityPages)
+    }
+
+    /// The file is another one, without holes.
+    mutating func forgetFragmentation() {
+        self.fragmentation = FragmentationReserve(capacityPages: self.core.marks.capacityPages)
+    }
+
+    /// When eviction begins and ends now.
+    var marks: DiskMarks {
+        var marks = self.core.marks
+        marks.learned = self.fragmentation.pages
+        return marks
     }
 
     /// Pages of the trees that a commit touches apart from those of its commands.
@@ -141,7 +161,7 @@ struct DiskWriter {
             // One batch comes after them in any case: what does not fit is refused there.
             var steps = 0
             while self.mayReclaim, !look.isClosed, steps < Self.criticalSteps,
-                self.pages > self.core.marks.criticalPages
+                self.pages > self.marks.criticalPages
             {
                 self.reclaimStep()
                 steps += 1
@@ -176,14 +196,20 @@ struct DiskWriter {
     private mutating func runBatch() {
         var batch: [WriteCommand] = []
         var result = self.attempt(&batch, takesMore: true)
-        if case .failure(let error) = result, error.code == .mapFull || error.code == .noSpace {
+        var rounds = 0
+        while case .failure(let error) = result, rounds < Self.roomRounds,
+            error.code == .mapFull || error.code == .noSpace
+        {
             // Room can be made inside the file, whether its bound or the disk's is reached.
-            self.makeRoom()
+            if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
+            self.makeRoom(round: rounds)
             result = self.attempt(&batch, takesMore: false)
+            rounds += 1
         }
         switch result {
         case .success(let attempt):
             self.takeOver(attempt)
+            self.fragmentation.wrote(UInt64(clamping: attempt.cost) / 4096)
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
             self.paySync()
@@ -237,7 +263,7 @@ struct DiskWriter {
                 if takesMore, self.mayReclaim {
                     // In the same transaction: one wait for the disk instead of two.
                     _ = try self.reclaim(
-                        &attempt, transaction, downTo: self.core.marks.lowPages, isUrgent: false)
+                        &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
                 }
                 try self.payOwed(&attempt, transaction)
                 try self.finish(&attempt, transaction)
@@ -266,7 +292,7 @@ struct DiskWriter {
         attempt.meta.damaged = self.core.damaged.load(ordering: .relaxed)
         attempt.meta.failures = self.core.failures.load(ordering: .relaxed)
         let schema = self.core.schema
-        try self.writeGhosts(&attempt, transaction)
+        if attempt.writesGhosts { try self.writeGhosts(&attempt, transaction) }
         for queue in [EvictionRules.Queue.small, .main]
         where try self.totals(of: queue, attempt, transaction).count == 0 {
             // What a file of the first format said may have been wrong by damaged entries.
@@ -282,8 +308,8 @@ struct DiskWriter {
         self.meta = attempt.meta
         self.pages = attempt.pages
         self.hasGarbage = attempt.hasGarbage
-        if self.pages > self.core.marks.highPages { self.isEvicting = true }
-        if self.pages <= self.core.marks.lowPages { self.isEvicting = false }
+        if self.pages > self.marks.highPages { self.isEvicting = true }
+        if self.pages <= self.marks.lowPages { self.isEvicting = false }
         if attempt.refused > 0 { self.core.failures.add(attempt.refused, ordering: .relaxed) }
         self.core.ghosts.withLock { ghosts in
             for fingerprint in attempt.returned { _ = ghosts.take(fingerprint) }

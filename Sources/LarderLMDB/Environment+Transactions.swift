@@ -75,6 +75,13 @@ extension Environment {
             throw LMDBError(.other, operation: "mdb_txn_begin")
         }
         let result: R
+        let started = ContinuousClock.now
+        var committing: ContinuousClock.Instant?
+        defer {
+            let ended = ContinuousClock.now
+            self.writeTimes.note(
+                transaction: ended - started, commit: committing.map { ended - $0 })
+        }
         do throws(LMDBError) {
             // No one else writes while the transaction lasts.
             try self.settle()
@@ -85,8 +92,10 @@ extension Environment {
         } catch {
             // After an assertion of LMDB's the transaction can only be left where it is.
             if !self.soundness.mustAbandon { unsafe mdb_txn_abort(handle) }
+            if error.code == .mapFull { self.writeTimes.noteWithoutRoom() }
             throw error
         }
+        committing = ContinuousClock.now
         try unsafe self.commit(handle)
         return result
     }
@@ -97,6 +106,7 @@ extension Environment {
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
+        if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
         if code != MDB_SUCCESS { self.vetting.commitFailed() }
         try self.vetting.check(code, "mdb_txn_commit")
     }

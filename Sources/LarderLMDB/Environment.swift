@@ -46,6 +46,8 @@ import Synchronization
     let soundness: Soundness
     /// What LMDB's one write transaction has looked at for it.
     let vetting: WriteVetting
+    /// How long write transactions took.
+    package let writeTimes = WriteTimes()
     let usage = Mutex(Usage())
     package let path: String
     package let options: EnvironmentOptions

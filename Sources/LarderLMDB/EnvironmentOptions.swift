@@ -52,7 +52,7 @@ package struct Database: Hashable, Sendable {
     }
 
     /// LMDB's own database of free pages, to be counted, never to be written.
-    static let freePages = Database(handle: 0, name: "")
+    package static let freePages = Database(handle: 0, name: "")
     /// The database that holds the names of the others.
     static let names = Database(handle: 1, name: "")
 

@@ -24,7 +24,8 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 let package = Package(
     name: "larder-benchmarks",
     products: [
-        .executable(name: "EvictionBench", targets: ["EvictionBench"])
+        .executable(name: "EvictionBench", targets: ["EvictionBench"]),
+        .executable(name: "StoreBench", targets: ["StoreBench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2")
@@ -47,6 +48,12 @@ let package = Package(
                 nioCore,
             ],
             path: "EvictionBench", swiftSettings: house),
+        .executableTarget(
+            name: "StoreBench",
+            dependencies: [
+                "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore,
+            ],
+            path: "StoreBench", swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
 )
