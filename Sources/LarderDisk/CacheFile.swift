@@ -52,8 +52,12 @@ enum FileTrouble: Sendable, Equatable {
     init?(_ error: LMDBError) {
         switch error.code {
         case .corrupted, .notLMDB, .versionMismatch: self = .damaged(error)
+        // Nobody else may write, so nobody has made the map larger: a meta page is not what was
+        // written, and LMDB has compared its numbers with the map before they could be vetted.
+        case .mapResized:
+            self = .damaged(LMDBError(.corrupted, operation: "a last page beyond the map"))
         case .panic, .badTransaction: self = .panicked(error)
-        case .mapFull, .noSpace, .readersFull, .transactionFull, .mapResized, .badValueSize,
+        case .mapFull, .noSpace, .readersFull, .transactionFull, .badValueSize,
             .notFound, .permissionDenied, .readOnlyFileSystem, .inputOutput,
             .noMemory, .noSuchFile, .alreadyOpen, .closed, .other:
             return nil

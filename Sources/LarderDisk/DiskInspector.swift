@@ -91,7 +91,7 @@ package final class DiskInspector {
             guard let meta else {
                 if !self.isShared { self.environment.close() }
                 guard let format, format != StoreMeta.format else {
-                    throw LMDBError(.corrupted, operation: "open")
+                    throw LMDBError(.corrupted, operation: "no record of the cache's state")
                 }
                 otherFormat = format
                 throw LMDBError(.versionMismatch, operation: "open")
@@ -113,14 +113,14 @@ package final class DiskInspector {
     /// page may be written over once two commits have followed. So what looks unsound is looked at
     /// again.
     private static func open(_ files: DiskFiles) throws(LMDBError) -> Environment {
-        var code = LMDBError.Code.alreadyOpen
+        var failure = LMDBError(.alreadyOpen, operation: "open")
         for _ in 0..<8 {
             let before = files.readerTableIdentity
             switch try FileHeader.check(path: files.data) {
             case .sound: break
             case .absent: throw LMDBError(.noSuchFile, operation: "open")
-            case .unsound:
-                code = .notLMDB
+            case .unsound(let reason):
+                failure = LMDBError(.corrupted, operation: reason)
                 continue
             }
             let environment = try Environment.open(
@@ -128,9 +128,9 @@ package final class DiskInspector {
             // Where there was none, nobody wrote.
             if before == nil || files.readerTableIdentity == before { return environment }
             environment.close()
-            code = .alreadyOpen
+            failure = LMDBError(.alreadyOpen, operation: "open")
         }
-        throw LMDBError(code, operation: "open")
+        throw failure
     }
 
     deinit {

@@ -118,7 +118,9 @@ extension DiskWriter {
         let opened = try OpenedCache.describe(
             environment, schema, core.files, OpenedCache.capacity(core.configuration),
             core.clock())
-        guard let opened else { throw LMDBError(.corrupted, operation: "compact") }
+        guard let opened else {
+            throw LMDBError(.corrupted, operation: "the smaller file cannot be read back")
+        }
         do throws(LMDBError) {
             try core.files.installNext()
         } catch {

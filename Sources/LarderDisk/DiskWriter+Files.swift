@@ -23,7 +23,9 @@ extension DiskWriter {
         switch action {
         case .nothing: break
         case .goWithout(let trouble):
-            self.mending.failed(until: self.core.pause(self.core.storeError(trouble.error)))
+            var error = self.core.storeError(trouble.error)
+            error.remedy = "it is tried again by itself; where this comes again, look at the disk"
+            self.mending.failed(until: self.core.pause(error))
         case .mend(let trouble):
             do throws(StoreError) {
                 let isNew = try self.mend(trouble)
@@ -102,7 +104,9 @@ extension DiskWriter {
             let opened = try OpenedCache.describe(
                 environment, schema, files, OpenedCache.capacity(core.configuration),
                 core.clock())
-            guard let opened else { throw LMDBError(.corrupted, operation: "open") }
+            guard let opened else {
+                throw LMDBError(.corrupted, operation: "a new file cannot be read back")
+            }
             let isThere = try self.takeAway(because: reason)
             try files.installNext()
             self.goOn(with: opened, meta: meta)

@@ -48,7 +48,7 @@ struct OpenedCache {
             if let opened = try Self.openSound(files, configuration, now) { return opened }
             try Self.setAside(files, "not a cache of format \(StoreMeta.format)", now, report)
             guard let opened = try Self.openSound(files, configuration, now) else {
-                throw LMDBError(.corrupted, operation: "open")
+                throw LMDBError(.corrupted, operation: "a new file cannot be read back")
             }
             return opened
         } catch {

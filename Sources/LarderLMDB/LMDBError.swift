@@ -89,7 +89,9 @@ extension LMDBError: CustomStringConvertible {
     /// The failure in a line: the call, and what LMDB or the system says of the code.
     package var description: String {
         guard self.number != 0, let text = unsafe mdb_strerror(self.number) else {
-            return "\(self.operation): \(self.code.rawValue)"
+            // Found by a look of our own, which says what it saw.
+            return self.code == .corrupted
+                ? "damaged: \(self.operation)" : "\(self.operation): \(self.code.rawValue)"
         }
         return "\(self.operation): \(unsafe String(cString: text))"
     }

@@ -32,7 +32,13 @@ struct CacheVerify: AsyncParsableCommand {
     private static let mostRepaired = 1 << 18
 
     func run() async throws {
-        let view = try CacheView(self.options, self.session)
+        let view: CacheView
+        do {
+            view = try CacheView(self.options, self.session)
+        } catch let failure as CommandFailure where failure.status == .data {
+            try self.checkUnopenable()
+            throw failure
+        }
         guard let directory = view.loaded.cacheDirectory(of: view.session), view.disk != nil else {
             throw CommandFailure(
                 .nothingFound,
@@ -48,6 +54,21 @@ struct CacheVerify: AsyncParsableCommand {
             let mended = try await DamageRepair(view: view, directory: directory).mend(damage)
             summary.repaired = UInt64(mended.count)
             summary.entriesDropped = UInt64(mended.filter(\.costsEntry).count)
+        }
+        try self.finish(summary)
+    }
+
+    /// Ends the command where the file cannot be opened because its pages are damaged.
+    private func checkUnopenable() throws {
+        let loaded = try self.options.load()
+        let session = try self.session.find(in: loaded)
+        guard let directory = loaded.cacheDirectory(of: session) else { return }
+        var summary = VerifySummary(session: session.name.text)
+        do {
+            if try self.checkPages(directory, &summary) { return }
+        } catch var failure as CommandFailure where failure.status == .data {
+            failure.status = .damageFound
+            throw failure
         }
         try self.finish(summary)
     }

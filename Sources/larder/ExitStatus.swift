@@ -48,7 +48,11 @@ struct CommandFailure: Error, Equatable {
                 case .noSpace: .cannotCreate
                 case .unknownVersion, .malformed, .failed: .software
                 }
-            self.init(status, error.description)
+            // A proxy that another release has started does not know all that is asked here.
+            let isOther = [.unknownVersion, .malformed].contains(error.failure.code)
+            self.init(
+                status, error.description,
+                remedy: isOther ? "restart the proxy with the release that is installed" : nil)
         case let error as DaemonError: self = Self.of(error)
         default: return nil
         }

@@ -51,7 +51,14 @@ enum Main {
         Output.failure(
             NearestVerb.failure(of: Array(CommandLine.arguments.dropFirst()))
                 ?? CommandFailure(
-                    .usage, Larder.message(for: error), remedy: "see \"larder help\""))
+                    .usage, Self.line(Larder.message(for: error)), remedy: "see \"larder help\""))
         exit(ExitStatus.usage.rawValue)
+    }
+
+    /// A message of the argument parser's in one line: it lists values below each other.
+    static func line(_ message: String) -> String {
+        let lines = message.split(separator: "\n").map { $0.drop { $0 == " " || $0 == "-" } }
+        guard let first = lines.first, lines.count > 1 else { return message }
+        return "\(first) \(lines.dropFirst().joined(separator: ", "))"
     }
 }

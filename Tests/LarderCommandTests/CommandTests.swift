@@ -26,6 +26,14 @@ struct CommandTests {
         }
     }
 
+    @Test("What is wrong with an argument is one line, whatever values there are")
+    func line() {
+        #expect(Main.line("Unknown option '--x'") == "Unknown option '--x'")
+        #expect(
+            Main.line("'x' is no order. There are:\n  - url\n  - last-used")
+                == "'x' is no order. There are: url, last-used")
+    }
+
     @Test("run takes what follows the two dashes as it is")
     func passthrough() throws {
         let command = try Run.parse(["--session", "ephemeral", "--", "wget", "-q", "--all"])

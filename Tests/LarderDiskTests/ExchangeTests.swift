@@ -87,6 +87,22 @@ struct ExchangeTests {
         #expect(self.setAside.count == 1)
     }
 
+    @Test("is set aside when its first pages are written over", arguments: [true, false])
+    func ruinedMetas(withNoise: Bool) async throws {
+        let store = try self.world.open(self.directory)
+        for i in 0..<50 { await store.put(cacheKey("\(i)"), pattern(10_000)) }
+        try self.directory.overwrite(
+            withNoise ? pattern(8192, seed: 9) : [UInt8](repeating: 0, count: 8192), at: 0)
+        // Whatever finds it, the next one stores again.
+        _ = await store.put(cacheKey("finds it"), pattern(10_000))
+        await store.flushed()
+        #expect(self.isVisible(await store.put(cacheKey("new"), pattern(10_000, seed: 2))))
+        #expect(self.setAside.count == 1, "\(self.world.reported)")
+        let object = try #require(await store.find(cacheKey("new")).first)
+        #expect(await store.body(object).bytes == pattern(10_000, seed: 2))
+        await store.closed()
+    }
+
     @Test("ends what is being stored and what is being read as gone, and lets go of lookups")
     func underWay() async throws {
         let store = try self.world.open(self.directory) { $0.bodyWithHead = .zero }

@@ -121,6 +121,8 @@ struct FileMendingTests {
         let expected: FileTrouble? =
             switch code {
             case .corrupted, .notLMDB, .versionMismatch: .damaged(error)
+            case .mapResized:
+                .damaged(LMDBError(.corrupted, operation: "a last page beyond the map"))
             case .panic, .badTransaction: .panicked(error)
             default: nil
             }

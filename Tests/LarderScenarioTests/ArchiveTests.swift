@@ -216,6 +216,25 @@ struct ArchiveTests {
         }
     }
 
+    @Test("verify of a file whose pages are noise ends with 2, and not as wrong input")
+    func noise() async throws {
+        try await Scene.inTurn {
+            let home = try self.home()
+            let origin = try await self.origin()
+            let proxy = try await home.serve()
+            _ = try await proxy.getStored(origin.url("/one"))
+            _ = try await proxy.stop()
+            let file = URL(fileURLWithPath: home.cache + "/cache.mdb")
+            var data = try Data(contentsOf: file)
+            for index in data.indices.dropFirst(8192) { data[index] = 0xA5 }
+            try data.write(to: file)
+            let found = try await home.cache("verify")
+            #expect(found.status == 2, "\(found.outText)\(found.errText)")
+            #expect(found.outText.contains("damaged pages"))
+            await origin.stop()
+        }
+    }
+
     @Test("A changed byte is found, and taken out by the running proxy, and nothing else is")
     func damage() async throws {
         try await Scene.inTurn {

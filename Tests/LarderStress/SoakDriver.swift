@@ -12,6 +12,7 @@ final class SoakDriver: Sendable {
         var kills = 0
         var listings = 0
         var purges = 0
+        var isPurging = false
         var commandFailures = 0
         var lastCommandFailure = ""
         var longestStart = Duration.zero
@@ -111,6 +112,8 @@ final class SoakDriver: Sendable {
             counts.restarts += 1
             if signal == SIGKILL { counts.kills += 1 }
         }
+        // One that finds no proxy purges the file itself, and a proxy that starts meanwhile is refused.
+        self.bell.wait(until: .now + .seconds(60)) { !self.counts.withLock { $0.isPurging } }
         try self.startProxy()
     }
 
@@ -211,6 +214,12 @@ final class SoakDriver: Sendable {
     }
 
     private func purge(_ key: Int, _ life: Soak.Life) {
+        self.counts.withLock { $0.isPurging = true }
+        defer {
+            self.counts.withLock { $0.isPurging = false }
+            self.bell.ring()
+        }
+        guard self.soak.isStillServing(life.number) else { return }
         let version = self.soak.origin.version(key)
         guard self.command(["purge", self.soak.origin.url(key)], life) else { return }
         self.soak.raiseFloor(of: key, to: version)
