@@ -68,7 +68,7 @@ extension DiskCore {
     ) throws(LMDBError) -> [StoredObject]? {
         var objects: [StoredObject] = []
         objects.reserveCapacity(records.count)
-        for (id, record) in records where !self.isHidden(id) {
+        for (id, record) in records where !self.isHidden(id, of: record.key) {
             var resident: ByteBuffer?
             if objects.count < Self.variantsWithBody, self.isSmall(record) {
                 switch try self.smallBody(id, record, transaction, waits: waits) {

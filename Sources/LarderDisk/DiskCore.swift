@@ -19,6 +19,10 @@ final class DiskCore: Sendable {
         var landings: [CacheKey: Landings] = [:]
         /// Entries that are gone for lookups, though the disk could not be told yet.
         var hidden: Set<ObjectID> = []
+        /// The same for all entries of these keys with ids below these.
+        var hiddenKeys: [CacheKey: ObjectID] = [:]
+        /// The same for all entries with ids below it.
+        var hiddenBelow: ObjectID?
     }
 
     /// The last commits of the responses of one key, and the lookups that wait for them.
@@ -254,11 +258,37 @@ final class DiskCore: Sendable {
 
     /// Nothing of what was stored is there any more: what was to be hidden is gone.
     func forgetHidden() {
-        self.tables.withLock { $0.hidden = [] }
+        self.tables.withLock { tables in
+            tables.hidden = []
+            tables.hiddenKeys = [:]
+            tables.hiddenBelow = nil
+        }
     }
 
-    func isHidden(_ id: ObjectID) -> Bool {
-        self.tables.withLock { !$0.hidden.isEmpty && $0.hidden.contains(id) }
+    /// Hides all that is stored of a key, whatever that is.
+    func hide(_ key: CacheKey, below id: ObjectID) {
+        self.tables.withLock { $0.hiddenKeys[key] = id }
+    }
+
+    /// Hides all that is stored, for good.
+    func hideAll(below id: ObjectID) {
+        self.tables.withLock { $0.hiddenBelow = id }
+    }
+
+    func unhide(_ keys: some Sequence<CacheKey>) {
+        self.tables.withLock { tables in
+            for key in keys { tables.hiddenKeys.removeValue(forKey: key) }
+        }
+    }
+
+    func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {
+        self.tables.withLock { tables in
+            if let bound = tables.hiddenBelow, id < bound { return true }
+            if !tables.hiddenKeys.isEmpty, let bound = tables.hiddenKeys[key], id < bound {
+                return true
+            }
+            return !tables.hidden.isEmpty && tables.hidden.contains(id)
+        }
     }
 
     // MARK: Health
@@ -266,6 +296,12 @@ final class DiskCore: Sendable {
     /// Whether it is worth while to store something now.
     func isHealthy(at now: Timestamp) -> Bool {
         self.health.withLock { $0.isHealthy(at: now) }
+    }
+
+    /// How long nothing is stored from now on.
+    var pauseLeft: Duration {
+        let now = self.clock()
+        return self.health.withLock { $0.left(at: now) }
     }
 
     /// The writer failed with the file that is in use.

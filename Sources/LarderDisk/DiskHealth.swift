@@ -30,6 +30,12 @@ struct DiskHealth: Sendable, Equatable {
         return now >= until || until - now > self.limit
     }
 
+    /// How much of the pause is left.
+    func left(at now: Timestamp) -> Duration {
+        guard let until = self.failedUntil, !self.isHealthy(at: now) else { return .zero }
+        return until - now
+    }
+
     /// The disk failed; whether that is to be said, and until when nothing is stored.
     ///
     /// What was on its way when it failed fails, too: only a failure after the pause makes the next

@@ -52,7 +52,9 @@ package final class DiskStore: ObjectStore {
         }
         let lock = try WriterLock.acquire(files)
         let opened = try OpenedCache.open(
-            files, configuration, earlyEnds: lock.earlyEnds, now: clock(), report)
+            files, configuration, earlyEnds: lock.earlyEnds, isOwed: lock.wasOwed, now: clock(),
+            report)
+        lock.note(owes: false)
         do throws(LMDBError) {
             let core = try DiskCore(
                 opened: opened, configuration: configuration, writerLock: lock, clock: clock,
@@ -173,7 +175,7 @@ package final class DiskStore: ObjectStore {
         let limit = self.core.configuration.objectLimit
         guard offset <= limit, length ?? 0 <= limit - offset,
             offset + (length ?? 0) <= completeLength ?? limit, completeLength ?? 0 <= limit,
-            self.mayStore, !self.core.isHidden(id)
+            self.mayStore, !self.core.isHidden(id, of: key)
         else { return nil }
         let state = SinkState(
             id: id, key: key, role: .addition(completeLength: completeLength), start: offset,

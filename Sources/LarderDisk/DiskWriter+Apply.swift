@@ -51,6 +51,8 @@ extension DiskWriter {
             try self.remove(keys, completion, &attempt, transaction)
         case .groups:
             break  // Written with each batch, whatever became of the last one.
+        case .giveUp(let completion):
+            attempt.effects.append(.givenUp(completion))
         case .mend(let damage, let completion):
             let mended = try self.mend(damage, &attempt, transaction)
             attempt.effects.append(.reached { completion(mended) })
@@ -168,7 +170,7 @@ extension DiskWriter {
         return found ?? nil
     }
 
-    private func objectKeys(
+    func objectKeys(
         of key: CacheKey, _ ids: [ObjectID]?, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> [ObjectKey] {
         if let ids { return ids.map { self.core.objectKey($0, of: key) } }

@@ -30,16 +30,21 @@ extension DiskWriter {
             self.pages <= self.marks.highPages
         else { return false }
         guard let notBefore = self.shrinkNotBefore else { return true }
-        return self.core.clock() >= notBefore
+        let now = self.core.clock()
+        // A wait longer than any is one that began before the clock was set back.
+        return now >= notBefore || notBefore - now > Self.shrinkInterval
     }
 
     private mutating func tellShrinking(_ result: Result<CompactionReport, StoreError>) {
         switch result {
         case .success(let report):
             self.core.report(.shrunk(report))
+            // What is in use may need more than the capacity for a while: not in turns for ever.
+            self.shrinkNotBefore = self.core.clock() + Self.shrinkInterval
         case .failure(let error):
-            if self.shrinkNotBefore == nil, error.code != .closed {
+            if !self.hasToldNoShrinking, error.code != .closed {
                 self.core.report(.notShrunk(error))
+                self.hasToldNoShrinking = true
             }
             self.shrinkNotBefore = self.core.clock() + Self.shrinkInterval
         }

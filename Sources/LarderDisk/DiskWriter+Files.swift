@@ -56,6 +56,9 @@ extension DiskWriter {
             self.core.uses.clear()
         }
         self.failCompactions(self.core.compactions.take(), .failed)
+        // What is owed waits for the file, and whoever stores next makes it mended.
+        self.debtsDue = nil
+        self.setAlarm()
         self.core.mailbox.wait()
         return true
     }
@@ -77,7 +80,7 @@ extension DiskWriter {
             case .gone:
                 try self.replaceFile(because: "another file lay in the place of the one in use")
             case .panicked(let error):
-                if try self.reopenFile(error) { return false }
+                if !self.debts.isTooMuch, try self.reopenFile(error) { return false }
                 try self.replaceFile(because: error.description)
             }
         } catch {
@@ -136,8 +139,8 @@ extension DiskWriter {
         // What is owed, hidden or noted concerns what is gone.
         core.forgetHidden()
         core.uses.clear()
-        self.owedRemovals = []
-        self.owedGarbage = []
+        self.debts = RemovalDebts()
+        core.writerLock.note(owes: false)
         // Invalidations of groups hold for what is stored from now on, too: written with a batch.
         core.groups.forgetWritten()
         core.ghosts.withLock { $0.forgetWritten() }

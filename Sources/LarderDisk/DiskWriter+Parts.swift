@@ -27,7 +27,9 @@ extension DiskWriter {
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> ObjectRecord? {
         let key = self.core.objectKey(sink.id, of: sink.key)
-        guard !self.core.isHidden(sink.id), let record = try self.record(key, transaction) else {
+        guard !self.core.isHidden(sink.id, of: sink.key),
+            let record = try self.record(key, transaction)
+        else {
             attempt.leave(sink, .removed)
             return nil
         }

@@ -59,6 +59,8 @@ struct DiskWriter {
         var effects: [Effect] = []
         /// Sinks that this ends without success.
         var left: Set<ObjectIdentifier> = []
+        /// What of the debts was paid.
+        var paid = RemovalDebts()
         /// Invalidations of groups that were written.
         var groups = GroupTable.Unwritten()
     }
@@ -71,6 +73,7 @@ struct DiskWriter {
         case damaged(SinkState, String)
         case removed(Int, @Sendable (Int) -> Void)
         case reached(@Sendable () -> Void)
+        case givenUp(@Sendable () -> Void)
     }
 
     let core: DiskCore
@@ -82,14 +85,16 @@ struct DiskWriter {
     var isStuck = false
     /// What must be free beyond the least, as experience shows.
     var fragmentation: FragmentationReserve
-    /// What a failed batch should have removed.
-    var owedRemovals: [ObjectKey] = []
-    var owedGarbage: [ObjectID] = []
+    /// What failed batches should have removed.
+    var debts = RemovalDebts()
+    /// When what is owed is tried again, if nothing is written before; nil: at once.
+    var debtsDue: ContinuousClock.Instant?
     var mending = FileMending()
     /// The file is larger than the capacity.
     var isOversized: Bool
     /// When it is tried again to make it smaller.
     var shrinkNotBefore: Timestamp?
+    var hasToldNoShrinking = false
     /// A commit has failed: what of the last ones is on the disk is not certain.
     var owesSync = false
     /// When the file is taken for one that does not end the process.
@@ -131,11 +136,13 @@ struct DiskWriter {
     mutating func run() {
         let steadyDue = ContinuousClock.now + Self.steadyTime
         self.steadyDue = steadyDue
-        self.core.mailbox.wake(at: steadyDue)
+        self.setAlarm()
         self.recover()
         while self.turn() {}
         let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
         if isUsable {
+            self.debtsDue = nil
+            while self.debts.isPromised, self.debtsDue == nil { self.runBatch() }
             while !self.core.uses.isEmpty, self.flushUses() {}
         }
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
@@ -168,6 +175,8 @@ struct DiskWriter {
             }
             self.runBatch()
             if let due = look.usesDue, due <= ContinuousClock.now { self.flushSomeUses() }
+        } else if self.debts.isPromised, !look.isClosed, self.debtsDue ?? .now <= .now {
+            self.runBatch()
         } else if self.mayReclaim, !look.isClosed {
             self.reclaimStep()
         } else if look.isClosed {
@@ -185,11 +194,21 @@ struct DiskWriter {
     private mutating func noteSteady(hasStored: Bool = false) {
         guard let due = self.steadyDue, hasStored || due <= ContinuousClock.now else { return }
         self.steadyDue = nil
-        self.core.mailbox.wake(at: nil)
+        self.setAlarm()
         self.core.writerLock.note(.steady)
     }
 
-    private var mayReclaim: Bool { (self.isEvicting || self.hasGarbage) && !self.isStuck }
+    /// Ends waits where there is something to do for which nobody calls.
+    func setAlarm() {
+        self.core.mailbox.wake(at: [self.steadyDue, self.debtsDue].compactMap { $0 }.min())
+    }
+
+    /// Whether there is room to take back; and if there was none last time, whether a reader has gone
+    /// since.
+    private var mayReclaim: Bool {
+        (self.isEvicting || self.hasGarbage)
+            && (!self.isStuck || !self.core.hasReclaimed.load(ordering: .sequentiallyConsistent))
+    }
 
     // MARK: Batches
 
@@ -217,8 +236,7 @@ struct DiskWriter {
                 self.noteSteady(hasStored: true)
                 self.core.worked()
             }
-            self.owedRemovals = []
-            self.owedGarbage = []
+            self.paid(attempt.paid)
             self.run(attempt.effects)
         case .failure(let error):
             // A transaction that could not even begin has taken nothing: it would be tried again
@@ -229,6 +247,7 @@ struct DiskWriter {
             self.owesSync = true
             self.core.failed(error)
             self.fail(batch, error)
+            self.putOffDebts()
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = false
@@ -253,8 +272,9 @@ struct DiskWriter {
             let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
                 for command in batch { try self.apply(command, &attempt, transaction) }
+                // At least one, however long it took to begin.
                 while takesMore, attempt.cost < limit,
-                    ContinuousClock.now - started < Self.batchTime,
+                    batch.isEmpty || ContinuousClock.now - started < Self.batchTime,
                     let command = self.core.mailbox.take()
                 {
                     batch.append(command)
@@ -278,8 +298,15 @@ struct DiskWriter {
     private func payOwed(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
-        for key in self.owedRemovals { try self.remove(key, &attempt, transaction) }
-        for id in self.owedGarbage { try self.discardPending(id, &attempt, transaction) }
+        let part = self.debts.part
+        for key in part.entries { try self.remove(key, &attempt, transaction) }
+        for (key, bound) in part.keys {
+            for entry in try self.objectKeys(of: key, nil, transaction) where entry.id < bound {
+                try self.remove(entry, &attempt, transaction)
+            }
+        }
+        for id in part.garbage { try self.discardPending(id, &attempt, transaction) }
+        attempt.paid = part
         attempt.groups = self.core.groups.unwritten
         try self.core.schema.writeGroups(attempt.groups, transaction)
     }
@@ -348,7 +375,7 @@ struct DiskWriter {
         self.isOversized = self.core.isOversized
     }
 
-    private func run(_ effects: [Effect]) {
+    private mutating func run(_ effects: [Effect]) {
         for effect in effects {
             switch effect {
             case .written(let sink, let offset): sink.wrote(upTo: offset)
@@ -357,47 +384,11 @@ struct DiskWriter {
                 self.core.dropDamaged(sink.id, key: sink.key, reason: reason)
             case .removed(let count, let completion): completion(count)
             case .reached(let completion): completion()
-            }
-        }
-    }
-
-    /// What a batch asked for cannot be done now.
-    ///
-    /// Sinks end. What was to be removed or marked as invalid must not be served any more, so it is
-    /// hidden, and removed with the next batch that succeeds.
-    mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
-        let reason: SinkAbandonment =
-            error.code == .mapFull || error.code == .noSpace ? .noSpace : .storeFailed
-        for command in batch {
-            switch command {
-            case .segment(let sink, _), .commit(let sink, _):
-                if sink.isWanted { self.owedGarbage.append(sink.id) }
-                sink.end(.abandoned(reason))
-            case .abandon(let sink, let reason):
-                self.owedGarbage.append(sink.id)
-                sink.end(.abandoned(reason))
-            case .update(let key, _):
-                self.hideAndOwe([key])
-            case .remove(let key, let ids, let completion):
-                let ids = ids ?? self.core.find(key).map(\.id)
-                self.hideAndOwe(ids.map { self.core.objectKey($0, of: key) })
-                completion?(ids.count)
-            case .removeExactly(let keys, let completion):
-                self.hideAndOwe(keys)
-                completion?(keys.count)
-            case .groups:
-                break  // Still in the table: written with the next batch that succeeds.
-            case .mend(_, let completion):
-                completion([])
-            case .barrier(let completion):
+            case .givenUp(let completion):
+                self.giveUp()
                 completion()
             }
         }
-    }
-
-    private mutating func hideAndOwe(_ keys: [ObjectKey]) {
-        self.core.hide(keys.map(\.id))
-        self.owedRemovals.append(contentsOf: keys)
     }
 
     // MARK: Uses

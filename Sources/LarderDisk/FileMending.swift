@@ -21,6 +21,9 @@ struct FileMending: Sendable, Equatable {
     /// It is done no more often, but after a pause.
     static let spacing = Duration.seconds(60)
 
+    /// No wait is longer, whatever the clock says.
+    static let longestWait = Duration.seconds(3600)
+
     /// What has not been mended yet.
     private(set) var trouble: FileTrouble?
     private var notBefore: Timestamp?
@@ -60,7 +63,12 @@ struct FileMending: Sendable, Equatable {
     /// What is to be done now about what was found before.
     func due(at now: Timestamp) -> Action {
         guard let trouble = self.trouble else { return .nothing }
-        if let notBefore = self.notBefore, now < notBefore { return .nothing }
+        // A pause longer than any is one that began before the clock was set back.
+        if let notBefore = self.notBefore, now < notBefore,
+            notBefore - now <= Self.longestWait
+        {
+            return .nothing
+        }
         return .mend(trouble)
     }
 

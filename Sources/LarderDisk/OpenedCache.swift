@@ -31,10 +31,12 @@ struct OpenedCache {
 
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
     ///
-    /// - Parameter earlyEnds: processes in a row that ended soon after they had opened it.
+    /// - Parameters:
+    ///   - earlyEnds: processes in a row that ended soon after they had opened it.
+    ///   - isOwed: whether removals were acknowledged that it does not know of.
     static func open(
         _ files: DiskFiles, _ configuration: DiskConfiguration, earlyEnds: Int = 0,
-        now: Timestamp, _ report: (DiskEvent) -> Void
+        isOwed: Bool = false, now: Timestamp, _ report: (DiskEvent) -> Void
     ) throws(StoreError) -> OpenedCache {
         do throws(LMDBError) {
             // A file that this process has open is not to be touched, not even to look at it.
@@ -42,7 +44,7 @@ struct OpenedCache {
                 throw LMDBError(.alreadyOpen, operation: "open")
             }
             files.removeNext()
-            if let reason = try Self.objection(files, earlyEnds) {
+            if let reason = try Self.objection(files, earlyEnds, isOwed: isOwed) {
                 try Self.setAside(files, reason, now, report)
             }
             if let opened = try Self.openSound(files, configuration, now) { return opened }
@@ -68,8 +70,12 @@ struct OpenedCache {
 
     /// What speaks against giving the file to LMDB; nil where nothing does.
     private static func objection(
-        _ files: DiskFiles, _ earlyEnds: Int
+        _ files: DiskFiles, _ earlyEnds: Int, isOwed: Bool
     ) throws(LMDBError) -> String? {
+        // A removal that was acknowledged is a promise; what is stored can be fetched again.
+        if isOwed, files.dataSize ?? 0 > 0 {
+            return "responses were removed while the disk refused to write, and are still in it"
+        }
         if case .unsound(let reason) = try FileHeader.check(path: files.data) { return reason }
         guard earlyEnds >= Self.suspicion, files.dataSize ?? 0 > 0 else { return nil }
         if earlyEnds >= Self.earlyEndLimit {

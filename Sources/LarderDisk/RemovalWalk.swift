@@ -28,7 +28,10 @@ struct RemovalWalk: Sendable {
                 in: environment, after: place, limit: Self.stepSize)
         } catch {
             self.core.readFailed(error, with: environment)
-            return self.completion(removed)
+            // What is left cannot be looked at, and is not to be served.
+            let command = WriteCommand.giveUp { self.completion(removed) }
+            if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
+            return
         }
         guard let last = part.last else { return self.completion(removed) }
         // What is damaged is no loss, and may be what was meant.

@@ -39,6 +39,8 @@ enum WriteCommand: Sendable {
     case removeExactly([ObjectKey], (@Sendable (Int) -> Void)?)
     /// Groups were invalidated: the table knows which.
     case groups
+    /// What was to be removed cannot be found any more: all that is stored goes.
+    case giveUp(@Sendable () -> Void)
     /// Takes out what a verification has found, where it is still so.
     case mend([DiskDamage], @Sendable ([DiskDamage]) -> Void)
     /// Calls back once all that was asked for before is committed or has failed.
@@ -49,7 +51,7 @@ enum WriteCommand: Sendable {
         switch self {
         case .segment(_, let draft): draft.length
         case .commit(_, let draft): draft.last?.length ?? 0
-        case .abandon, .update, .remove, .removeExactly, .groups, .mend, .barrier: 0
+        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 0
         }
     }
 }

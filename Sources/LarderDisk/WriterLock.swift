@@ -9,9 +9,11 @@ import Synchronization
 /// ```
 /// PID⏎
 /// opened N⏎ ─(a response was stored, or ten seconds passed)─▶ steady⏎ ─▶ closed⏎
+/// owed⏎, while removals are acknowledged that the cache file could not be told of
 /// ```
 ///
-/// `N` counts the processes in a row, this one included, that came no further. The kernel gives the
+/// `N` counts the processes in a row, this one included, that came no further. All of it is written
+/// in place, which a disk without room still takes. The kernel gives the
 /// lock up when the process ends, in whatever way; the file stays, and tells the next one. Looking into
 /// a cache needs no such right.
 final class WriterLock: Sendable {
@@ -23,41 +25,85 @@ final class WriterLock: Sendable {
     /// A file that makes whoever opens it die would else do so for ever. A process that is killed
     /// looks the same, so that one or two mean nothing.
     let earlyEnds: Int
-    private let descriptor: Mutex<Int32>
+    /// The cache file that the holder before left serves what was removed.
+    let wasOwed: Bool
 
-    private init(descriptor: Int32, earlyEnds: Int) {
-        self.descriptor = Mutex(descriptor)
+    private struct State {
+        var descriptor: Int32
+        var mark: String
+        var owes: Bool
+        /// Whether the file says it all.
+        var isWritten = true
+    }
+
+    private let state: Mutex<State>
+
+    private init(descriptor: Int32, earlyEnds: Int, wasOwed: Bool, mark: String) {
+        self.state = Mutex(State(descriptor: descriptor, mark: mark, owes: wasOwed))
         self.earlyEnds = earlyEnds
+        self.wasOwed = wasOwed
     }
 
     deinit {
-        let descriptor = self.descriptor.withLock { $0 }
+        let descriptor = self.descriptor
         _ = close(descriptor)
     }
 
+    private var descriptor: Int32 { self.state.withLock { $0.descriptor } }
+
     /// Lets another process have it.
     func release() {
-        _ = flock(self.descriptor.withLock { $0 }, LOCK_UN)
+        _ = flock(self.descriptor, LOCK_UN)
     }
 
     /// Writes down how far this process came.
     ///
     /// Where it cannot be written, nothing is lost but a count.
     func note(_ mark: Mark) {
-        try? Self.write("\(getpid())\n\(mark.rawValue)\n", self.descriptor.withLock { $0 })
+        self.note { $0.mark = mark.rawValue }
     }
+
+    /// Writes down whether removals are acknowledged that the cache file could not be told of.
+    ///
+    /// Costs nothing where that is written already. A disk that refuses even this, as one does that
+    /// was mounted anew for reading alone, leaves them to the life of this process.
+    func note(owes: Bool) {
+        let isKnown = self.state.withLock { $0.owes == owes && $0.isWritten }
+        if !isKnown { self.note { $0.owes = owes } }
+    }
+
+    /// The writer's thread alone calls it once the store is open.
+    private func note(_ change: (inout State) -> Void) {
+        let state = self.state.withLock { state in
+            change(&state)
+            return state
+        }
+        let text = Self.text(state.mark, owes: state.owes)
+        let isWritten = (try? Self.write(text, state.descriptor)) != nil
+        self.state.withLock { $0.isWritten = isWritten }
+    }
+
+    private static func text(_ mark: String, owes: Bool) -> String {
+        "\(getpid())\n\(mark)\n" + (owes ? "\(Self.owedMark)\n" : "")
+    }
+
+    private static let owedMark = "owed"
 
     /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
     static func acquire(_ files: DiskFiles) throws(StoreError) -> WriterLock {
         let (descriptor, text) = try Self.take(files)
         let early = Self.earlyEnds(text)
+        let wasOwed = Self.isOwed(text)
+        let mark = "opened \(early + 1)"
         do throws(LMDBError) {
-            try Self.write("\(getpid())\nopened \(early + 1)\n", descriptor)
+            // What is owed is so until the file is seen to.
+            try Self.write(Self.text(mark, owes: wasOwed), descriptor)
         } catch {
             _ = close(descriptor)
             throw StoreError(error, path: files.writerLock)
         }
-        return WriterLock(descriptor: descriptor, earlyEnds: early)
+        return WriterLock(
+            descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed, mark: mark)
     }
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where
@@ -69,14 +115,14 @@ final class WriterLock: Sendable {
             throw StoreError(error, path: files.directory)
         }
         var (held, named) = (stat(), stat())
-        let descriptor = self.descriptor.withLock { $0 }
+        let descriptor = self.descriptor
         if unsafe fstat(descriptor, &held) == 0, unsafe stat(files.writerLock, &named) == 0,
             held.st_ino == named.st_ino, held.st_dev == named.st_dev
         {
             return
         }
         let (new, _) = try Self.take(files)
-        self.descriptor.withLock { $0 = new }
+        self.state.withLock { $0.descriptor = new }
         _ = close(descriptor)
         self.note(.steady)
     }
@@ -125,6 +171,11 @@ final class WriterLock: Sendable {
             let count = Int(String(decoding: lines[1].dropFirst(7), as: UTF8.self)), count > 0
         else { return 0 }
         return min(count, 1 << 20)
+    }
+
+    /// Whether the last one to hold the lock owed removals.
+    static func isOwed(_ text: [UInt8]) -> Bool {
+        text.split(separator: 10).dropFirst(2).first?.elementsEqual(Self.owedMark.utf8) ?? false
     }
 
     private static func read(_ descriptor: Int32) -> [UInt8] {

@@ -79,6 +79,16 @@ struct FileMendingTests {
         #expect(mending.found(self.damage, at: later) == .mend(self.damage))
     }
 
+    @Test("is mended though the clock was set back meanwhile")
+    func clockSetBack() {
+        var mending = FileMending()
+        let later = self.start + .seconds(1_000_000)
+        #expect(mending.found(self.damage, at: later) == .mend(self.damage))
+        mending.failed(until: later + .seconds(10))
+        #expect(mending.due(at: later) == .nothing)
+        #expect(mending.due(at: self.start) == .mend(self.damage))
+    }
+
     @Test("that was deleted is replaced however often that happens")
     func gone() {
         var mending = FileMending()

@@ -204,7 +204,9 @@ struct FailingDiskTests {
         let store = try self.world.open(self.directory, capacity: .mebibytes(1))
         let environment = try #require(Environment.shared(path: self.directory.data))
         // A reader that does not end keeps all that was freed from being used again.
-        try await store.fillBehindReader(environment)
+        try await store.fillBehindReader(environment) {
+            self.world.reported.contains { if case .failed = $0 { true } else { false } }
+        }
         let failed = self.world.reported.filter { if case .failed = $0 { true } else { false } }
         #expect(failed.count == 1)
         #expect(store.statistics().storeFailures >= 1)
@@ -225,8 +227,12 @@ struct FailingDiskTests {
 }
 
 extension DiskStore {
-    /// Stores until there is no room, while a read transaction is open.
-    func fillBehindReader(_ environment: Environment) async throws {
+    /// Stores until the disk has failed for want of room, while a read transaction is open.
+    ///
+    /// Where eviction is slow, who writes is turned away before it comes to that.
+    func fillBehindReader(
+        _ environment: Environment, until hasFailed: () -> Bool
+    ) async throws {
         let holds = AsyncStream<Void>.makeStream()
         let release = DispatchSemaphore(value: 0)
         let reader = Thread {
@@ -239,9 +245,10 @@ extension DiskStore {
         var begun = holds.stream.makeAsyncIterator()
         _ = await begun.next()
         defer { release.signal() }
-        for i in 0..<200 {
+        for i in 0..<2000 {
             let outcome = await self.put(cacheKey("fill\(i)"), pattern(50_000))
-            if outcome == .abandoned(.noSpace) { return }
+            if hasFailed() { return }
+            if outcome == .abandoned(.noSpace) { continue }
             guard case .visible = outcome else {
                 Issue.record("\(String(describing: outcome))")
                 return

@@ -63,12 +63,6 @@ final class Soak: Sendable {
         self.state.withLock { $0.floors[key] = max($0.floors[key], version) }
     }
 
-    /// What was purged while the disk refused to write is hidden for as long as the proxy lives, and
-    /// may come back with its next start.
-    func forgetFloors() {
-        self.state.withLock { $0.floors = Array(repeating: 0, count: $0.floors.count) }
-    }
-
     /// Waits until the proxy serves, or all is over.
     func waitUntilServing() -> Life {
         self.bell.wait(until: nil) {

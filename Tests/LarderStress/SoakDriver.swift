@@ -107,7 +107,6 @@ final class SoakDriver: Sendable {
     private func restart(_ signal: Int32) throws {
         self.soak.serves(false)
         try self.proxy.end(signal)
-        if self.options.library != nil { self.soak.forgetFloors() }
         self.counts.withLock { counts in
             counts.restarts += 1
             if signal == SIGKILL { counts.kills += 1 }
@@ -156,9 +155,11 @@ final class SoakDriver: Sendable {
 
     /// What a proxy may say whose disk fails.
     private static func tellsOfFaults(_ line: String) -> Bool {
-        ["nothing is stored on disk for now", "caching in memory only"].contains {
-            line.contains($0)
-        }
+        [
+            "nothing is stored on disk for now", "caching in memory only",
+            // A purge outlives the proxy that the disk did not let write it.
+            "responses were removed while the disk refused to write",
+        ].contains { line.contains($0) }
     }
 
     // MARK: What goes on meanwhile

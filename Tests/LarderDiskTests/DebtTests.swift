@@ -1,0 +1,248 @@
+import Foundation
+import Glibc
+import LarderHTTP
+import LarderLMDB
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import LarderDisk
+
+/// A disk that takes the first bytes of each file, and no page of a cache, while `isFull`.
+///
+/// setrlimit(2), `RLIMIT_FSIZE`: for the whole process, so only where a test has one of its own.
+private func disk(isFull: Bool) {
+    _ = signal(SIGXFSZ, SIG_IGN)
+    let kind = __rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue))
+    var limit = rlimit()
+    _ = unsafe getrlimit(kind, &limit)
+    limit.rlim_cur = isFull ? 512 : limit.rlim_max
+    _ = unsafe setrlimit(kind, &limit)
+}
+
+private func opened(_ path: String) throws(StoreError) -> DiskStore {
+    try DiskStore.open(
+        DiskConfiguration(directory: path, capacity: .mebibytes(64)),
+        clock: { Timestamp(seconds: 1_700_000_000) }, report: { _ in })
+}
+
+@Suite("What was removed while the disk refused to write", .timeLimit(.minutes(2)))
+struct DebtTests {
+    private let directory: TemporaryDirectory
+    private let world = World()
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private var reasons: [String] {
+        self.world.reported.compactMap { event in
+            if case .setAside(_, let reason) = event { reason } else { nil }
+        }
+    }
+
+    /// Opens what a process left, and looks whether it was set aside with its reason.
+    private func expectSetAside(_ location: SourceLocation = #_sourceLocation) async throws {
+        #expect(
+            self.directory.writerLockText?.hasSuffix("\nowed\n") == true,
+            sourceLocation: location)
+        let store = try self.world.open(self.directory)
+        #expect(await store.find(cacheKey("a")).isEmpty, sourceLocation: location)
+        #expect(
+            self.reasons == [
+                "responses were removed while the disk refused to write, and are still in it"
+            ], sourceLocation: location)
+        #expect(
+            self.directory.writerLockText == "\(getpid())\nopened 1\n",
+            sourceLocation: location)
+        await store.put(cacheKey("b"), [1])
+        await store.closed()
+        let again = try self.world.open(self.directory)
+        #expect(await again.find(cacheKey("b")).count == 1, sourceLocation: location)
+        #expect(self.reasons.count == 1, sourceLocation: location)
+        await again.closed()
+    }
+
+    @Test("is not served by the next process, by whichever call it was removed")
+    func key() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            let store = try opened(path)
+            await store.put(cacheKey("a"), pattern(10_000))
+            disk(isFull: true)
+            guard await store.removed(cacheKey("a")) == 1 else { exit(1) }
+            guard await store.find(cacheKey("a")).isEmpty else { exit(2) }
+            kill(getpid(), SIGKILL)
+        }
+        try await self.expectSetAside()
+    }
+
+    @Test("is not served by the next process, where all that matches was removed")
+    func matching() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            let store = try opened(path)
+            for name in ["a", "b", "c"] { await store.put(cacheKey(name), pattern(10_000)) }
+            disk(isFull: true)
+            guard await store.purged({ _ in true }) == 3 else { exit(1) }
+            kill(getpid(), SIGKILL)
+        }
+        try await self.expectSetAside()
+    }
+
+    @Test("is not served by the next process, where it was marked as invalid")
+    func invalidated() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            let store = try opened(path)
+            await store.put(cacheKey("a"), pattern(10_000))
+            guard let object = await store.find(cacheKey("a")).first else { exit(1) }
+            disk(isFull: true)
+            var head = object.head
+            head.isInvalidated = true
+            store.update(object.id, of: object.key, head: head)
+            await store.flushed()
+            kill(getpid(), SIGKILL)
+        }
+        try await self.expectSetAside()
+    }
+
+    @Test("is not served by the next process, where its group was invalidated")
+    func group() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            let store = try opened(path)
+            await store.put(cacheKey("a"), pattern(10_000))
+            disk(isFull: true)
+            store.noteInvalidation(ofGroup: [1, 2, 3], at: Timestamp(seconds: 1_700_000_100))
+            await store.flushed()
+            kill(getpid(), SIGKILL)
+        }
+        try await self.expectSetAside()
+    }
+
+    @Test("is still owed by a process that ends before it has set the file aside")
+    func noteIsKept() throws {
+        try Data("4711\nsteady\nowed\n".utf8).write(
+            to: URL(fileURLWithPath: self.directory.path + "/cache.lock"))
+        _ = try WriterLock.acquire(DiskFiles(directory: self.directory.path))
+        #expect(self.directory.writerLockText == "\(getpid())\nopened 1\nowed\n")
+    }
+
+    @Test(
+        "is told by the text of the lock alone",
+        arguments: [
+            ("", false), ("4711\nsteady\n", false), ("4711\nsteady\nowed\n", true),
+            ("4711\nopened 3\nowed\n", true), ("owed\n", false), ("1\nowed\n", false),
+            ("4711\nsteady\nowed 2\n", false),
+        ])
+    func texts(_ text: String, _ isOwed: Bool) {
+        #expect(WriterLock.isOwed(Array(text.utf8)) == isOwed)
+    }
+
+    @Test("is removed when the disk takes it, in parts, and the rest of the cache stays")
+    func paid() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
+            let store = try opened(path)
+            for i in 0..<1500 { await store.put(cacheKey("gone\(i)"), [1]) }
+            await store.put(cacheKey("stays"), pattern(10_000))
+            disk(isFull: true)
+            let gone = cacheKey("gone").bytes
+            guard await store.purged({ $0.bytes.starts(with: gone) }) == 1500 else { exit(1) }
+            disk(isFull: false)
+            // Nothing else is written: what is owed is paid for its own sake.
+            await store.closed()
+            exit(7)
+        }
+        #expect(self.directory.writerLockText?.hasSuffix("\nclosed\n") == true)
+        let store = try self.world.open(self.directory)
+        #expect(self.reasons.isEmpty)
+        #expect(await store.find(cacheKey("stays")).count == 1)
+        #expect(store.statistics().disk?.objects == 1)
+        try QueueAudit(self.directory).expectSound()
+        await store.closed()
+    }
+
+    @Test("is tried again by itself, though nobody stores anything more")
+    func triedAgain() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
+            let configuration = DiskConfiguration(
+                directory: path, capacity: .mebibytes(64), retryInterval: .milliseconds(1))
+            let store = try DiskStore.open(
+                configuration, clock: { Timestamp(seconds: 0) }, report: { _ in })
+            await store.put(cacheKey("a"), pattern(10_000))
+            disk(isFull: true)
+            guard await store.removed(cacheKey("a")) == 1 else { exit(1) }
+            disk(isFull: false)
+            let limit = ContinuousClock.now + .seconds(30)
+            while store.statistics().disk?.objects != 0 {
+                if ContinuousClock.now > limit { exit(2) }
+                await Task.yield()
+            }
+            exit(7)
+        }
+    }
+
+    @Test("takes all that is stored along where it cannot be found any more")
+    func givenUp() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10_000))
+        // Whatever it is asked for from now on fails.
+        try #require(Environment.shared(path: self.directory.data)).close()
+        #expect(await store.purged { _ in true } == 0)
+        await store.flushed()
+        #expect(self.reasons.count == 1)
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        self.world.now.withLock { $0 = $0 + .seconds(11) }
+        guard case .visible = await store.put(cacheKey("b"), [1]) else {
+            Issue.record("there is no file in use")
+            return
+        }
+        #expect(await store.find(cacheKey("b")).count == 1)
+        #expect(self.directory.writerLockText == "\(getpid())\nsteady\n")
+        await store.closed()
+    }
+
+    @Test("stays removed where the file could not even be read then, and was opened again")
+    func unreadable() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10_000))
+        await store.put(cacheKey("b"), pattern(10_000))
+        let environment = try #require(Environment.shared(path: self.directory.data))
+        let holds = AsyncStream<Void>.makeStream()
+        let release = DispatchSemaphore(value: 0)
+        let ended = AsyncStream<Void>.makeStream()
+        let reader = Thread {
+            _ = try? environment.read { (_) throws(LMDBError) in
+                holds.continuation.yield()
+                release.wait()
+            }
+            ended.continuation.yield()
+        }
+        reader.start()
+        var begun = holds.stream.makeAsyncIterator()
+        _ = await begun.next()
+        store.core.readFailed(LMDBError(.panic, operation: "test"), with: environment)
+        await store.flushed()
+        _ = await store.removed(cacheKey("a"))
+        release.signal()
+        var done = ended.stream.makeAsyncIterator()
+        _ = await done.next()
+        self.world.now.withLock { $0 = $0 + .seconds(11) }
+        guard case .visible = await store.put(cacheKey("c"), [1]) else {
+            Issue.record("the file is not in use again")
+            return
+        }
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        #expect(await store.find(cacheKey("b")).count == 1)
+        #expect(self.directory.writerLockText == "\(getpid())\nsteady\n")
+        // What is stored from then on is another response.
+        await store.put(cacheKey("a"), [2])
+        #expect(await store.find(cacheKey("a")).count == 1)
+        await store.closed()
+    }
+}
