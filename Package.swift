@@ -43,8 +43,9 @@ let package = Package(
         // Floor 0: the C libraries.
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+        // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
+        .target(name: "CLMDB"),
 
         // Floor 1
         module("LarderHTTP", [nioCore]),

@@ -138,11 +138,13 @@ extension Environment {
             try unsafe self.beginVetting(transaction)
             for name in names {
                 var database: UInt32 = 0
-                try self.vetting.willOpen(name)
+                let isThere = try self.vetting.willOpen(name)
                 try unsafe self.vetting.check(
                     AssertedCalls.openDatabase(
                         transaction, name, creating: creating, &database), "mdb_dbi_open")
-                opened[name] = Database(handle: database, name: name)
+                opened[name] = Database(
+                    handle: database, name: name,
+                    since: isThere ? 0 : UInt64(unsafe mdb_txn_id(transaction)))
             }
         } catch {
             if !self.soundness.mustAbandon { unsafe mdb_txn_abort(transaction) }

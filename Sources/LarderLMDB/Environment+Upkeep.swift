@@ -27,7 +27,8 @@ extension Environment {
     /// Makes the file reach to its last page, where the last pages of a transaction were given
     /// free before they were ever written.
     ///
-    /// So a file that is shorter than its own account is known to be cut short.
+    /// So a file that is shorter than its own account is known to be cut short. Only for who alone
+    /// writes, between two transactions: what another writer added meanwhile would be cut off.
     package func extendFileToLastPage() throws(LMDBError) {
         let statistics = try self.statistics()
         let last = try self.information().lastPage

@@ -19,8 +19,11 @@ import Synchronization
         /// Read transactions that were reset and can be renewed.
         var idle: [IdleReader] = []
         var databases: [String: Database] = [:]
-        /// Whether the disk may lack the meta page of the last commit for good.
-        var isAdrift = true
+        /// Failures after which the disk may lack the meta page of the last commit for good; how
+        /// the last process ended is the first.
+        var failures: UInt64 = 1
+        /// How many of them were there before it was last brought to the disk.
+        var settledFailures: UInt64 = 0
     }
 
     /// A reader that nobody uses.
@@ -210,16 +213,18 @@ import Synchronization
 
     /// Remembers where a call failed that writes: what it left on the disk is not known then.
     func note(_ code: Int32) {
-        if code != MDB_SUCCESS { self.usage.withLock { $0.isAdrift = true } }
+        if code != MDB_SUCCESS { self.usage.withLock { $0.failures &+= 1 } }
     }
 
     /// Makes sure that the last commit is on the disk where a failure has left that open.
     func settle() throws(LMDBError) {
-        guard self.options.durability == .dataOnly, self.usage.withLock({ $0.isAdrift }) else {
-            return
-        }
+        guard self.options.durability == .dataOnly else { return }
+        let (failures, settled) = self.usage.withLock { ($0.failures, $0.settledFailures) }
+        if failures == settled { return }
         try self.anchor()
-        self.usage.withLock { $0.isAdrift = false }
+        // Not one that was noted meanwhile: of two calls that synchronise at the same time the kernel
+        // tells an error of either to one alone.
+        self.usage.withLock { $0.settledFailures = failures }
     }
 
     /// The damage for which the environment refuses every transaction; nil as long as it is sound.

@@ -45,10 +45,13 @@ package struct Database: Hashable, Sendable {
     let handle: UInt32
     /// Its key in the database of names.
     let name: [UInt8]
+    /// The commit that made it, where that was while it was opened; otherwise 0.
+    let since: UInt64
 
-    init(handle: UInt32, name: String) {
+    init(handle: UInt32, name: String, since: UInt64 = 0) {
         self.handle = handle
         self.name = Array(name.utf8)
+        self.since = since
     }
 
     /// LMDB's own database of free pages, to be counted, never to be written.

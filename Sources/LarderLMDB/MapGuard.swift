@@ -24,7 +24,6 @@ enum MapGuard {
     }
 
     /// How many pages of the range could not be read.
-    @inline(never)
     static func faults(_ slot: Int32) -> UInt32 {
         larder_guard_faults(slot)
     }

@@ -124,11 +124,13 @@ extension Reader {
         }
     }
 
-    /// The record of a database that was opened, so that every later snapshot has it, too.
+    /// The record of a database that was opened, so that every later snapshot has it, too; in one
+    /// that was taken before it was made it is empty.
     func existingTree(
         _ database: Database, _ waiting: Waiting
     ) throws(TreeFailure) -> TreeRecord {
         guard let tree = try self.tree(database, waiting) else {
+            if self.transaction < database.since { return .empty }
             throw .damaged(page: self.namesRoot, .record)
         }
         return tree

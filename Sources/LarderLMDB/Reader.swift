@@ -105,6 +105,9 @@ struct Snapshot {
     /// What the snapshot's meta page says; nil before ``begin()``.
     var meta: MetaRecord? { self.snapshot?.meta }
 
+    /// The commit that made the snapshot.
+    var transaction: UInt64 { self.snapshot?.transaction ?? 0 }
+
     var namesRoot: UInt64 { self.snapshot?.meta.names.root ?? PageFormat.noPage }
 
     func pages(_ waiting: Waiting) -> TreePages {

@@ -109,8 +109,9 @@ import CLMDB
         }
         // "A cursor in a write-transaction can be closed before its transaction ends, and will
         // otherwise be closed when its transaction ends"; one of a read transaction "must be closed
-        // explicitly".
-        defer { unsafe mdb_cursor_close(handle) }
+        // explicitly". After an assertion the transaction's list of cursors may lead to frames that
+        // were jumped out of, and closing walks along it.
+        defer { if !vetting.mustAbandon { unsafe mdb_cursor_close(handle) } }
         return try body(
             Cursor(
                 unsafe WorkingCursor(

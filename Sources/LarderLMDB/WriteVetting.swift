@@ -38,6 +38,9 @@ import Synchronization
         self.soundness = soundness
     }
 
+    /// Whether LMDB's transaction may only be left alone, cursors and all.
+    var mustAbandon: Bool { self.soundness.mustAbandon }
+
     // MARK: Transactions
 
     /// Looks at the meta page, and where it is time at all of the free tree.
@@ -215,15 +218,16 @@ import Synchronization
         }
     }
 
-    /// To be called before LMDB looks up a database's name.
-    func willOpen(_ name: String) throws(LMDBError) {
-        try self.vet { () throws(TreeFailure) in
+    /// To be called before LMDB looks up a database's name; false where there is none yet.
+    func willOpen(_ name: String) throws(LMDBError) -> Bool {
+        try self.vet { () throws(TreeFailure) -> Bool in
             guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
             self.kind = .names
             let key = Array(name.utf8)
             let record = try self.pages().namedTree(key.span, in: meta.names)
             // LMDB will make it, or refuse.
             if record == nil { self.isDirty = true }
+            return record != nil
         }
     }
 

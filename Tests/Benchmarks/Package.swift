@@ -31,7 +31,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2")
     ],
     targets: [
-        .systemLibrary(name: "CLMDB"),
+        .target(name: "CLMDB"),
         .systemLibrary(name: "CXXHash"),
         module("LarderHTTP", [nioCore]),
         module("LarderLMDB", ["CLMDB"]),

@@ -34,7 +34,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
-        .systemLibrary(name: "CLMDB"),
+        .target(name: "CLMDB"),
         .systemLibrary(name: "CXXHash"),
         module("LarderHTTP", [nioCore]),
         module("LarderLMDB", ["CLMDB"]),

@@ -273,6 +273,16 @@ struct EnvironmentTests {
             ("x y z s 0", 0, nil),
         ] as [(String, UInt64, Range<UInt>?)])
     func mapLine(_ line: String, _ inode: UInt64, _ expected: Range<UInt>?) {
-        #expect(MapFinder.range(of: line, inode: inode) == expected)
+        let found = MapFinder.range(of: line, inode: inode)
+        #expect(found?.range == expected)
+        #expect(found?.device == expected.map { _ in "fe:00" })
+    }
+
+    @Test(
+        "tells a map of its file from one with the same inode on another device",
+        arguments: [(0xFE00, "fe:00"), (0x1_0301, "103:01"), (0x10_0301, "03:101")]
+            as [(UInt64, String)])
+    func device(_ number: UInt64, _ expected: String) {
+        #expect(MapFinder.device(number) == expected)
     }
 }

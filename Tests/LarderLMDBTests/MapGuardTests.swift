@@ -117,6 +117,18 @@ struct MapGuardTests {
         }
     }
 
+    @Test("does not keep a SIGBUS that was sent, and is no fault, from ending the process")
+    func sent() async throws {
+        let sample = try SampleFile(entries: 10)
+        await #expect(processExitsWith: .signal(SIGBUS)) { [path = sample.path as String] in
+            let environment = try Environment.open(
+                path: path, options: EnvironmentOptions(mapSize: 64 << 20))
+            kill(getpid(), SIGBUS)
+            _ = environment.damage
+            exit(0)
+        }
+    }
+
     @Test("of someone else's is theirs: SIGBUS outside the maps ends the process")
     func elsewhere() async throws {
         let sample = try SampleFile(entries: 10)

@@ -173,6 +173,26 @@ struct SnapshotReadTests {
         }
     }
 
+    @Test("has nothing of a database that was made after it was taken")
+    func youngerDatabase() throws {
+        let sample = try SampleFile(entries: 10)
+        let environment = try sample.open()
+        defer { environment.close() }
+        try environment.read { (transaction) throws(LMDBError) in
+            let database = try environment.openDatabases(["later"], creating: true)[0]
+            try environment.write { (transaction) throws(LMDBError) in
+                try transaction.put(database, [1].span, [2].span)
+            }
+            #expect(try transaction.contains(database, [1].span) == false)
+            #expect(try transaction.statistics(of: database).entries == 0)
+        }
+        #expect(environment.damage == nil)
+        let database = try environment.openDatabases(["later"], creating: false)[0]
+        try environment.read { (transaction) throws(LMDBError) in
+            #expect(try transaction.contains(database, [1].span))
+        }
+    }
+
     @Test("is read to the end of the file and not beyond")
     func endOfFile() throws {
         let sample = try SampleFile(entries: 10)
