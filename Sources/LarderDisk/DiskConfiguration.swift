@@ -24,7 +24,8 @@ package struct DiskConfiguration: Sendable {
     package var residentBound: ByteCount
     /// For how long nothing is stored after the disk failed or was full.
     package var retryInterval: Duration
-    /// The longest time for which a noted use stays in memory alone.
+    /// The longest time for which the first use of a response stays in memory alone; later ones do
+    /// for a minute.
     package var useFlushInterval: Duration
     /// What is stored at its first request.
     package var admission: AdmissionRules

@@ -56,7 +56,7 @@ extension DiskCore {
             found = []
         }
         // Where it could not be read to its end, whoever does that finds them again.
-        self.touchedTrees(1 + (found?.count ?? 0))
+        self.touchedTrees(1 + (found?.count ?? 0), waits: waits)
         guard let found else { return nil }
         for (objectKey, reason) in damaged { self.dropDamaged(objectKey, reason: reason) }
         return found

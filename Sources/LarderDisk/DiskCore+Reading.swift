@@ -51,7 +51,7 @@ extension DiskCore {
     ) -> SegmentsRead {
         var result = SegmentsRead()
         guard !range.isEmpty else { return result }
-        defer { self.touchedTrees(1) }
+        defer { self.touchedTrees(1, waits: waits) }
         let environment = self.environment
         do throws(LMDBError) {
             try environment.read { (transaction) throws(LMDBError) in
@@ -150,9 +150,12 @@ extension DiskCore {
     }
 
     /// Notes that ways through the trees were gone, so that their pages do not pile up in the process.
-    func touchedTrees(_ count: Int) {
+    ///
+    /// Walks that must not wait touch few of them, and count those themselves.
+    func touchedTrees(_ count: Int, waits: Bool) {
+        let residency = self.residency
+        guard waits ? residency.noted(values: count) : residency.notedWalks() else { return }
         // Giving them back takes up to a millisecond: not here, which may be an event loop.
-        guard self.residency.noted(values: count) else { return }
         _ = self.reads.submit(for: .body) { self.residency.look() }
     }
 

@@ -99,6 +99,8 @@ struct DiskWriter {
     var owesSync = false
     /// When the file is taken for one that does not end the process.
     private var steadyDue: ContinuousClock.Instant?
+    /// When uses of responses whose uses were written are written again.
+    private var useRoundEnd = ContinuousClock.now + Self.useRound
 
     private static let steadyTime = Duration.seconds(10)
     /// So long a batch takes commands: then readers see them, and room can be made.
@@ -107,6 +109,13 @@ struct DiskWriter {
     private static let roomRounds = 4
     /// Uses that one transaction writes: a few milliseconds' worth.
     private static let flushSize = 512
+    /// Each record lies in a leaf of its own, more or less, and often below a branch page of its own.
+    private static let pagesPerUse = 2
+    /// How often the uses of one response are written.
+    private static let useRound = Duration.seconds(60)
+    /// The time between two flushes, in times of the first: uses are not worth more than a quarter
+    /// of the writer.
+    private static let pausePerFlush = 3
     /// Steps of reclaiming that go before a batch where room is short.
     private static let criticalSteps = 8
 
@@ -143,7 +152,8 @@ struct DiskWriter {
         if isUsable {
             self.debtsDue = nil
             while self.debts.isPromised, self.debtsDue == nil { self.runBatch() }
-            while !self.core.uses.isEmpty, self.flushUses() {}
+            self.core.uses.beginRound()
+            while self.core.uses.hasDue, self.flushUses() {}
         }
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
         self.failCompactions(self.core.compactions.close(), .closed)
@@ -397,8 +407,18 @@ struct DiskWriter {
     private mutating func flushSomeUses() {
         // Before: whoever notes one from now on says so.
         self.core.mailbox.usesTaken()
-        _ = self.flushUses()
-        if !self.core.uses.isEmpty { self.core.mailbox.usesAreDue(at: .now) }
+        let started = ContinuousClock.now
+        if started >= self.useRoundEnd {
+            self.core.uses.beginRound()
+            self.useRoundEnd = started + Self.useRound
+        }
+        if self.core.uses.hasDue { _ = self.flushUses() }
+        if self.core.uses.hasDue {
+            let ended = ContinuousClock.now
+            self.core.mailbox.usesAreDue(at: ended + (ended - started) * Self.pausePerFlush)
+        } else if !self.core.uses.isEmpty {
+            self.core.mailbox.usesAreDue(at: self.useRoundEnd)
+        }
     }
 
     /// Writes a part of the noted uses; false when that failed, and they are forgotten.
@@ -409,7 +429,10 @@ struct DiskWriter {
         do throws(LMDBError) {
             let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
                 var attempt = Attempt(meta: self.meta)
-                for use in uses { try self.apply(use, &attempt, transaction) }
+                for use in uses {
+                    try self.apply(use, &attempt, transaction)
+                    self.core.residency.touched(values: Self.pagesPerUse, bytes: 0)
+                }
                 try self.finish(&attempt, transaction)
                 return attempt
             }

@@ -4,54 +4,94 @@ import Synchronization
 
 /// Uses of stored responses that the disk does not know of yet.
 ///
-/// A hit costs a few lines under a lock and no transaction; the writer takes them in batches.
+/// A hit costs a few lines under a lock and no transaction; the writer takes them in batches. To
+/// write one copies a page of the tree, and often one for it alone. So the first use of a response
+/// is due at once, and those that follow it when the next round begins: what is asked for again and
+/// again costs a write a round. Lookups and eviction count the uses in here, so that only a kill
+/// loses them.
 final class UsageTable: Sendable {
     struct Use: Sendable {
         var key: ObjectKey
+        /// Uses that are not written; 0 where all are.
         var count: UInt64
         var last: Timestamp
+        fileprivate var isDue = true
+    }
+
+    private struct State {
+        var uses: [ObjectID: Use] = [:]
+        /// What is to be written, in order; some of it may be forgotten meanwhile.
+        var due: [ObjectID] = []
     }
 
     /// Beyond it uses are not noted until the writer comes round: a bound on memory.
     private static let limit = 65_536
-    private let uses = Mutex<[ObjectID: Use]>([:])
+    private let state = Mutex(State())
 
-    /// Notes a use; true where the table was empty.
+    /// Notes a use; true where nothing was due and something is now.
     func note(_ key: ObjectKey, at time: Timestamp) -> Bool {
-        self.uses.withLock { uses in
-            if var use = uses[key.id] {
+        self.state.withLock { state in
+            if var use = state.uses[key.id] {
                 use.count += 1
                 use.last = max(use.last, time)
-                uses[key.id] = use
+                state.uses[key.id] = use
                 return false
             }
-            guard uses.count < Self.limit else { return false }
-            uses[key.id] = Use(key: key, count: 1, last: time)
-            return uses.count == 1
+            guard state.uses.count < Self.limit else { return false }
+            state.uses[key.id] = Use(key: key, count: 1, last: time)
+            state.due.append(key.id)
+            return state.due.count == 1
         }
     }
 
     func use(of id: ObjectID) -> Use? {
-        self.uses.withLock { $0[id] }
+        self.state.withLock { $0.uses[id] }
     }
 
     func forget(_ id: ObjectID) {
-        self.uses.withLock { _ = $0.removeValue(forKey: id) }
+        self.state.withLock { _ = $0.uses.removeValue(forKey: id) }
     }
 
-    /// Takes up to `limit` uses out.
+    /// Takes up to `limit` uses that are due, the oldest first.
     func take(_ limit: Int) -> [Use] {
-        self.uses.withLock { uses in
-            let taken = Array(uses.values.prefix(limit))
-            for use in taken { uses.removeValue(forKey: use.key.id) }
-            return taken
+        self.state.withLock { state in
+            let ids = state.due.prefix(max(0, limit))
+            state.due.removeFirst(ids.count)
+            // What was written is remembered only while that leaves room for what was not.
+            let remembers = state.uses.count <= Self.limit / 2
+            return ids.compactMap { id in
+                guard let use = state.uses[id], use.isDue else { return nil }
+                if remembers {
+                    state.uses[id]?.count = 0
+                    state.uses[id]?.isDue = false
+                } else {
+                    state.uses[id] = nil
+                }
+                return use
+            }
+        }
+    }
+
+    /// What was used since it was written is due from now on; what was not is forgotten.
+    func beginRound() {
+        self.state.withLock { state in
+            for (id, use) in state.uses where !use.isDue {
+                if use.count > 0 {
+                    state.uses[id]?.isDue = true
+                    state.due.append(id)
+                } else {
+                    state.uses[id] = nil
+                }
+            }
         }
     }
 
     /// Forgets all that was noted.
     func clear() {
-        self.uses.withLock { $0 = [:] }
+        self.state.withLock { $0 = State() }
     }
 
-    var isEmpty: Bool { self.uses.withLock { $0.isEmpty } }
+    var isEmpty: Bool { self.state.withLock { $0.uses.isEmpty } }
+
+    var hasDue: Bool { self.state.withLock { !$0.due.isEmpty } }
 }

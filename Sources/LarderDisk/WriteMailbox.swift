@@ -60,10 +60,11 @@ final class WriteMailbox: Sendable {
         if rings { self.doorbell.ring() }
     }
 
-    /// Says by when uses are to be written, unless it was said before.
+    /// Says by when uses are to be written, unless an earlier moment was said before.
     func usesAreDue(at moment: ContinuousClock.Instant) {
         let rings = self.state.withLock { state in
-            if state.usesDue != nil || state.isClosed { return false }
+            if state.isClosed { return false }
+            if let due = state.usesDue, due <= moment { return false }
             state.usesDue = moment
             return Self.wakes(&state)
         }

@@ -40,6 +40,12 @@ package final class Residency: Sendable {
         if self.noted(values: values, bytes: bytes) { self.look() }
     }
 
+    /// Notes what walks that must not wait have touched; true where it is time to ``look()``.
+    package func notedWalks() -> Bool {
+        let count = self.environment.map.takeNewOftenUsed()
+        return count > 0 && self.noted(values: count)
+    }
+
     /// Notes that values were touched; true where it is time to ``look()``.
     package func noted(values: Int = 1, bytes: Int = 0) -> Bool {
         let amount = UInt64(clamping: values) &* Self.faultAround &+ UInt64(clamping: bytes)

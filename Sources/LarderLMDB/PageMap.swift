@@ -26,8 +26,8 @@ enum Waiting {
     /// The places of the map and of the lock file's in the table of ``MapGuard``.
     private let guarded = Atomic<Int32>(-1)
     private let guardedLock = Atomic<Int32>(-1)
-    /// Pages of trees that were in memory a short while ago.
-    private let resident = ResidentPages()
+    /// Pages of trees that are asked for all the time.
+    private let often = FrequentPages()
     /// Whether the file system knows RWF_NOWAIT.
     private let knowsNoWait = Atomic<Bool>(true)
 
@@ -178,13 +178,20 @@ enum Waiting {
         return true
     }
 
-    /// As above for one page of a tree, which is remembered for a while.
-    func isTreePageResident(_ number: UInt64) -> Bool {
-        if self.resident.contains(number) { return true }
-        guard self.isResident(page: number, count: self.pageSize) else { return false }
-        self.resident.insert(number)
-        return true
+    /// Whether a page of a tree is one of the few that are asked for all the time: in memory, and
+    /// worth its place in this process.
+    func isOftenUsed(_ number: UInt64) -> Bool {
+        switch self.often.ask(for: number) {
+        case .often: return true
+        case .rarely: return false
+        case .candidate:
+            guard self.isResident(page: number, count: self.pageSize) else { return false }
+            return self.often.take(number)
+        }
     }
+
+    /// How many pages became such since this was last asked.
+    func takeNewOftenUsed() -> Int { self.often.takeNew() }
 
     private static let systemPage: UInt = {
         let size = sysconf(Int32(_SC_PAGESIZE))
@@ -245,48 +252,5 @@ enum Waiting {
         }
         var vector = unsafe iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
         return unsafe preadv2(self.descriptor, &vector, 1, place, larder_rwf_nowait)
-    }
-}
-
-/// Page numbers that were found in memory a short while ago.
-///
-/// A hint that may be wrong: the kernel can drop a page at any time. It drops those that nobody
-/// uses, and what is in here is used all the time; all is forgotten after some ten thousand questions.
-@safe final class ResidentPages: Sendable {
-    private static let size = 8192
-    private static let questionsPerLife: UInt64 = 65_536
-
-    // Invariant: `size` initialized atomics, freed with this object.
-    private nonisolated(unsafe) let slots: UnsafeMutablePointer<Atomic<UInt64>>
-    private let questions = Atomic<UInt64>(0)
-
-    init() {
-        unsafe self.slots = .allocate(capacity: Self.size)
-        for slot in 0..<Self.size { unsafe (self.slots + slot).initialize(to: Atomic(0)) }
-    }
-
-    deinit {
-        unsafe self.slots.deinitialize(count: Self.size)
-        unsafe self.slots.deallocate()
-    }
-
-    func contains(_ page: UInt64) -> Bool {
-        let asked = self.questions.wrappingAdd(1, ordering: .relaxed).oldValue
-        return unsafe self.slots[Self.slot(page)].load(ordering: .relaxed)
-            == Self.mark(page, at: asked)
-    }
-
-    func insert(_ page: UInt64) {
-        let asked = self.questions.load(ordering: .relaxed)
-        unsafe self.slots[Self.slot(page)].store(Self.mark(page, at: asked), ordering: .relaxed)
-    }
-
-    private static func slot(_ page: UInt64) -> Int {
-        Int(truncatingIfNeeded: page % UInt64(Self.size))
-    }
-
-    /// The page's number and the life in which it was noted, the latter in the upper bits; never 0.
-    private static func mark(_ page: UInt64, at asked: UInt64) -> UInt64 {
-        (asked / Self.questionsPerLife &+ 1) << 40 | page & 0xFF_FFFF_FFFF
     }
 }

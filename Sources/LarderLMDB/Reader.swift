@@ -19,6 +19,7 @@ struct Snapshot {
     private var snapshot: Snapshot?
     /// The records of the trees that were looked up, by the database's handle.
     private var trees: [TreeRecord?] = []
+    private var copies: PageCopies?
 
     init(handle: OpaquePointer, map: PageMap, soundness: Soundness) {
         unsafe self.handle = handle
@@ -112,7 +113,19 @@ struct Snapshot {
 
     func pages(_ waiting: Waiting) -> TreePages {
         TreePages(
-            map: self.map, lastPage: self.snapshot?.meta.lastPage ?? 0, waiting: waiting)
+            map: self.map, lastPage: self.snapshot?.meta.lastPage ?? 0, waiting: waiting,
+            copies: waiting == .forbidden ? self.takeCopies() : nil)
+    }
+
+    /// Room for copies that no walk uses; what was copied before may be of another snapshot.
+    private func takeCopies() -> PageCopies {
+        if isKnownUniquelyReferenced(&self.copies), let copies = self.copies {
+            copies.forget()
+            return copies
+        }
+        let copies = PageCopies(pageSize: self.map.pageSize)
+        self.copies = copies
+        return copies
     }
 
     /// The record of a database's tree; throws `.notFound` where the snapshot has none.
@@ -151,7 +164,7 @@ extension TreePages {
         _ name: borrowing Span<UInt8>, in names: TreeRecord
     ) throws(TreeFailure) -> TreeRecord? {
         guard let found = try self.find(name, in: names), found.isFound else { return nil }
-        let page = try unsafe self.page(found.leaf)
+        let page = try unsafe self.page(found.leaf, isLeaf: true)
         let bytes = unsafe page.span
         let header = try self.header(bytes, found.leaf, isLeaf: true)
         let node = try self.node(bytes, header, found.index, isLeaf: true)

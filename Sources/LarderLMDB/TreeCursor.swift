@@ -147,7 +147,7 @@ struct TreeCursor: ~Copyable {
     /// The page below the end of the way.
     private func child() throws(TreeFailure) -> UInt64 {
         guard let end = self.way.last else { return PageFormat.noPage }
-        let page = try unsafe self.pages.page(end.page)
+        let page = try unsafe self.pages.page(end.page, isLeaf: false)
         let bytes = unsafe page.span
         let header = try self.pages.header(bytes, end.page, isLeaf: false)
         return try self.pages.node(bytes, header, end.index, isLeaf: false).child

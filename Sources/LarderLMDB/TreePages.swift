@@ -5,6 +5,8 @@ struct TreePages {
     let map: PageMap
     let lastPage: UInt64
     let waiting: Waiting
+    /// Where a walk that must not wait copies pages to.
+    var copies: PageCopies?
     /// Sees each page that a walk comes to.
     var visitor: (any PageVisitor)?
 
@@ -14,8 +16,10 @@ struct TreePages {
         _ number: UInt64, isLeaf: Bool
     ) throws(TreeFailure) -> UnsafeBufferPointer<UInt8> {
         guard number >= 2 else { throw .damaged(page: number, .outside) }
+        if self.waiting == .forbidden {
+            return try unsafe self.pageInMemory(number, isLeaf: isLeaf)
+        }
         let page = try unsafe self.map.page(number, lastPage: self.lastPage)
-        if self.waiting == .forbidden, !self.map.isTreePageResident(number) { throw .notResident }
         if let visitor = self.visitor {
             try visitor.arrived(at: number, unsafe page.span, isLeaf: isLeaf)
         }
@@ -24,8 +28,32 @@ struct TreePages {
 
     /// A page that the walk came to before.
     @unsafe @inline(__always)
-    func page(_ number: UInt64) throws(TreeFailure) -> UnsafeBufferPointer<UInt8> {
-        try unsafe self.map.page(number, lastPage: self.lastPage)
+    func page(_ number: UInt64, isLeaf: Bool) throws(TreeFailure) -> UnsafeBufferPointer<UInt8> {
+        if self.waiting == .forbidden {
+            return try unsafe self.pageInMemory(number, isLeaf: isLeaf)
+        }
+        return try unsafe self.map.page(number, lastPage: self.lastPage)
+    }
+
+    /// A page that can be had without waiting: one that is asked for all the time by the map, any
+    /// other copied.
+    ///
+    /// Measured, in µs of CPU a page in the page cache: 0.6 to copy it, against 0.8 for mincore(2)
+    /// and 1 to 3 for the fault that maps it, which brings its neighbours into the process as well.
+    @unsafe
+    private func pageInMemory(
+        _ number: UInt64, isLeaf: Bool
+    ) throws(TreeFailure) -> UnsafeBufferPointer<UInt8> {
+        if let copy = unsafe self.copies?.page(number, isLeaf: isLeaf) { return unsafe copy }
+        let page = try unsafe self.map.page(number, lastPage: self.lastPage)
+        if self.map.isOftenUsed(number) { return unsafe page }
+        guard let copies = self.copies else {
+            guard self.map.isResident(page: number, count: self.map.pageSize) else {
+                throw .notResident
+            }
+            return unsafe page
+        }
+        return try unsafe copies.copy(number, isLeaf: isLeaf, of: self.map)
     }
 
     /// The header of a page of the tree, where it can be that.
@@ -103,7 +131,7 @@ struct TreePages {
         ofLeaf number: UInt64, at index: Int,
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(TreeFailure) -> Result<R, LMDBError> {
-        let page = try unsafe self.page(number)
+        let page = try unsafe self.page(number, isLeaf: true)
         let bytes = unsafe page.span
         let header = try self.header(bytes, number, isLeaf: true)
         let node = try self.node(bytes, header, index, isLeaf: true)
@@ -123,7 +151,7 @@ struct TreePages {
 
     /// Where the value of the entry at `index` lies in the file; the value itself is not touched.
     func place(ofLeaf number: UInt64, at index: Int) throws(TreeFailure) -> ValuePlace {
-        let page = try unsafe self.page(number)
+        let page = try unsafe self.page(number, isLeaf: true)
         let bytes = unsafe page.span
         let header = try self.header(bytes, number, isLeaf: true)
         let node = try self.node(bytes, header, index, isLeaf: true)

@@ -288,7 +288,7 @@ import Synchronization
     /// LMDB frees as many pages as the first one's header says, and lends what the node says.
     private func vetValue(of leaf: TreeCursor.Step) throws(TreeFailure) {
         let pages = self.pages()
-        let page = try unsafe pages.page(leaf.page)
+        let page = try unsafe pages.page(leaf.page, isLeaf: true)
         let bytes = unsafe page.span
         let header = try pages.header(bytes, leaf.page, isLeaf: true)
         let node = try pages.node(bytes, header, leaf.index, isLeaf: true)
@@ -301,7 +301,7 @@ import Synchronization
     /// Bytes of the node that the way ends at, if there is one, and of all nodes of its page.
     private func weight(of leaf: TreeCursor.Step) throws(TreeFailure) -> (node: Int, page: Int) {
         let pages = self.pages()
-        let page = try unsafe pages.page(leaf.page)
+        let page = try unsafe pages.page(leaf.page, isLeaf: true)
         let bytes = unsafe page.span
         let header = try pages.header(bytes, leaf.page, isLeaf: true)
         let used = header.used(pageSize: self.map.pageSize)

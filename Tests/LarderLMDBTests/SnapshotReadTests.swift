@@ -129,6 +129,41 @@ struct SnapshotReadTests {
         }
     }
 
+    @Test("without waiting gives what its own commit wrote, whatever earlier ones had there")
+    func residentAfterCommits() throws {
+        let sample = try SampleFile(entries: 3000)
+        let environment = try sample.open()
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        let keys = sample.entries.keys.sorted { $0.lexicographicallyPrecedes($1) }
+        for round in 0..<12 {
+            // Pages move, and those that are free are used again for others.
+            try environment.write { (transaction) throws(LMDBError) in
+                for (index, key) in keys.enumerated() where index % 3 == round % 3 {
+                    let value = Array("\(round) \(index)".utf8)
+                    try transaction.put(database, key.span, value.span)
+                }
+            }
+            try environment.read { (transaction) throws(LMDBError) in
+                var walked: [[UInt8]] = []
+                var expected = keys.makeIterator()
+                let isWhole = try transaction.forEachResident(database, from: Span()) {
+                    key, value in
+                    walked.append(key.array)
+                    return expected.next() == key.array
+                }
+                // The kernel may take a page from memory at any time.
+                if isWhole != nil { #expect(walked == keys) }
+                for (index, key) in keys.enumerated() where index % 3 == round % 3 {
+                    let found = try transaction.getResident(database, key.span) { $0.array }
+                    if case .value(let value) = found {
+                        #expect(value == Array("\(round) \(index)".utf8))
+                    }
+                    if case .absent = found { Issue.record("\(key) is absent") }
+                }
+            }
+        }
+    }
+
     @Test("gives what is in memory without waiting, also by its place in the file")
     func resident() throws {
         let sample = try SampleFile()
@@ -218,4 +253,51 @@ private func readBytes(
     let count = try unsafe transaction.read(at: offset, into: buffer, waits: waits)
     for index in 0..<min(bytes.count, count ?? 0) { bytes[index] = unsafe buffer[index] }
     return count
+}
+
+@Suite("The pages that are used where they lie")
+struct FrequentPagesTests {
+    /// Asks for a page as a walk does, and takes it where it may.
+    private func isOften(_ page: UInt64, _ pages: FrequentPages) -> Bool {
+        switch pages.ask(for: page) {
+        case .often: true
+        case .rarely: false
+        case .candidate: pages.take(page)
+        }
+    }
+
+    @Test("are those that are asked for again, and never more than so many")
+    func bound() {
+        let pages = FrequentPages()
+        var often: Set<UInt64> = []
+        for _ in 0..<4 {
+            for page in 2..<2002 where self.isOften(UInt64(page), pages) {
+                often.insert(UInt64(page))
+            }
+        }
+        #expect(often == Set(2..<258))
+        #expect(pages.takeNew() == 256)
+        #expect(pages.takeNew() == 0)
+    }
+
+    @Test("keep their places, whatever is asked for between")
+    func kept() {
+        let pages = FrequentPages()
+        #expect(!self.isOften(7, pages))
+        #expect(self.isOften(7, pages))
+        for page in 10_000..<40_000 {
+            _ = self.isOften(UInt64(page), pages)
+            #expect(self.isOften(7, pages))
+        }
+    }
+
+    @Test("are others when others are asked for")
+    func lives() {
+        let pages = FrequentPages()
+        for page in UInt64(2)..<258 { for _ in 0..<2 { _ = self.isOften(page, pages) } }
+        #expect(!self.isOften(300, pages) && !self.isOften(300, pages))
+        for page in 100_000..<170_000 { _ = pages.ask(for: UInt64(page)) }
+        _ = self.isOften(300, pages)
+        #expect(self.isOften(300, pages))
+    }
 }
