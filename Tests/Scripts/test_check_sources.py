@@ -96,6 +96,7 @@ class Settings(unittest.TestCase):
         self.assertEqual(len(findings({}, target("A", settings=[]))), 1)
         self.assertEqual(len(findings({}, target("A", settings=HOUSE[:-1]))), 1)
         self.assertEqual(findings({}, target("A", settings=[], kind="system")), [])
+        self.assertEqual(findings({"Sources/A/a.c": "int a;\n"}, target("A", settings=[])), [])
 
 
 if __name__ == "__main__":

@@ -172,6 +172,11 @@ def target_folder(target):
     return pathlib.Path("Tests" if target["type"] == "test" else "Sources") / target["name"]
 
 
+def is_c(root, target):
+    """Whether a target is compiled as C; one has a single language."""
+    return any((root / target_folder(target)).rglob("*.c"))
+
+
 def check(root, package):
     """All findings, and notes that are no findings."""
     findings, notes = Findings(), []
@@ -191,7 +196,7 @@ def check(root, package):
             found = check_imports(target, file, code, findings)
             imported.setdefault(target["name"], set()).update(found)
     for target in package["targets"]:
-        if target["type"] != "system":
+        if target["type"] != "system" and not is_c(root, target):
             check_settings(target, findings)
         for name in sorted(declared_dependencies(target) - imported.get(target["name"], set())):
             if target["name"] in imported:
