@@ -44,6 +44,8 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+        .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+        .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
         .target(name: "CLMDB"),
 
@@ -64,7 +66,15 @@ let package = Package(
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
 
         // Floor 4
-        module("LarderSession", ["LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
+        module(
+            "LarderSession",
+            [
+                "LarderStore", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP",
+                nioCore,
+            ]),
+        module(
+            "LarderState",
+            ["LarderCookies", "LarderCredentials", "LarderHTTP", "LarderLMDB", crypto]),
         module(
             "LarderDisk",
             ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
@@ -73,30 +83,35 @@ let package = Package(
         module(
             "LarderEngine",
             [
-                "LarderSession", "LarderDisk", "LarderTransfer", "LarderStore", "LarderPolicy",
-                "LarderHTTP",
+                "LarderSession", "LarderDisk", "LarderState", "LarderTransfer", "LarderStore",
+                "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", "CPSL", crypto,
             ]),
 
         // Floor 6
         module(
             "LarderProxy",
-            ["LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix]),
+            [
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
+                nioPosix,
+            ]),
 
         // Floor 7
         module(
             "LarderDaemon",
             [
-                "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderTransfer",
-                "LarderStore", "LarderPolicy", "LarderArchive", "LarderHTTP", "LarderConfig",
-                "LarderControl", nioCore, nioPosix, logging, crypto,
+                "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderState",
+                "LarderTransfer", "LarderStore", "LarderPolicy", "LarderArchive", "LarderCookies",
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", "CCrypt",
+                nioCore, nioPosix, logging, crypto,
             ]),
 
         // Floor 8
         .executableTarget(
             name: "larder",
             dependencies: [
-                "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderArchive",
-                "LarderHTTP", "LarderControl", "LarderConfig", arguments, crypto,
+                "LarderDaemon", "LarderDisk", "LarderState", "LarderStore", "LarderPolicy",
+                "LarderArchive", "LarderCookies", "LarderCredentials", "LarderHTTP",
+                "LarderControl", "LarderConfig", arguments, crypto,
             ],
             swiftSettings: house),
 
@@ -118,30 +133,44 @@ let package = Package(
             ["LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore]),
         tests("LarderTransferTests", ["LarderTransfer", "LarderHTTP", nioCore]),
         tests(
+            "LarderStateTests",
+            [
+                "LarderState", "LarderCookies", "LarderCredentials", "LarderLMDB", "LarderHTTP",
+                crypto,
+            ]),
+        tests(
             "LarderSessionTests",
             [
-                "LarderSession", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore,
+                "LarderSession", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
+                "LarderCredentials", "LarderHTTP", nioCore,
+            ]),
+        tests(
+            "LarderEngineTests",
+            [
+                "LarderEngine", "LarderSession", "LarderState", "LarderTransfer", "LarderStore",
+                "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", nioCore,
             ]),
         tests(
             "LarderProxyTests",
             [
-                "LarderProxy", "LarderSession", "LarderPolicy", "LarderHTTP", nioCore, nioPosix,
-                nioEmbedded,
+                "LarderProxy", "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP",
+                nioCore, nioPosix, nioEmbedded,
             ]),
         tests("LarderConfigTests", ["LarderConfig"]),
         tests("LarderControlTests", ["LarderControl"]),
         tests(
             "LarderDaemonTests",
             [
-                "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderTransfer",
-                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderConfig", "LarderControl",
-                nioPosix,
+                "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
+                "LarderTransfer", "LarderStore", "LarderPolicy", "LarderCookies",
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
             ]),
         tests(
             "LarderCommandTests",
             [
-                "larder", "LarderDaemon", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderConfig", "LarderControl", arguments, nioCore,
+                "larder", "LarderDaemon", "LarderDisk", "LarderState", "LarderStore",
+                "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", "LarderConfig",
+                "LarderControl", arguments, nioCore,
             ]),
         // What the package under Tests/Fuzz fuzzes, driven by seeds and by what was found.
         .testTarget(

@@ -7,11 +7,15 @@ package enum CredentialChange: Sendable, Equatable {
     case removed(user: String, ProtectionSpace)
     /// Nil where the space has none any more.
     case defaultChanged(user: String?, ProtectionSpace)
+    /// New, or in place of the one of that name.
+    case named(NamedCredential)
+    case namedRemoved(String)
 }
 
-/// The credentials of a session, by protection space and user: a value.
+/// The credentials of a session: a value.
 ///
-/// The first credential of a space is its default until another is made so.
+/// By protection space and user, as challenges ask for them, and by name, as rules speak of them. The
+/// first credential of a space is its default until another is made so.
 package struct CredentialStore: Sendable {
     private struct Space: Sendable {
         var byUser: [String: Credential] = [:]
@@ -20,6 +24,7 @@ package struct CredentialStore: Sendable {
 
     /// No space is without credentials.
     private var spaces: [ProtectionSpace: Space] = [:]
+    private var byName: [String: NamedCredential] = [:]
     /// False in an ephemeral session: what is meant to be permanent then lives with the session.
     private let keepsPermanent: Bool
 
@@ -44,9 +49,32 @@ package struct CredentialStore: Sendable {
         self.spaces.flatMap { space, held in held.byUser.values.map { (space, $0) } }
     }
 
-    package var isEmpty: Bool { self.spaces.isEmpty }
+    package var isEmpty: Bool { self.spaces.isEmpty && self.byName.isEmpty }
+
+    package func named(_ name: String) -> NamedCredential? { self.byName[name] }
+
+    /// Every named credential, by name.
+    package var allNamed: [NamedCredential] {
+        self.byName.values.sorted { $0.name < $1.name }
+    }
 
     // MARK: Changing
+
+    /// Keeps a credential in place of the one of that name, unless it is meant for one use.
+    @discardableResult
+    package mutating func set(_ credential: NamedCredential) -> [CredentialChange] {
+        guard credential.persistence != .none else { return [] }
+        let before = self.byName.updateValue(credential, forKey: credential.name)
+        guard credential != before else { return [] }
+        if self.lasts(credential.persistence) { return [.named(credential)] }
+        return self.lasts(before?.persistence) ? [.namedRemoved(credential.name)] : []
+    }
+
+    @discardableResult
+    package mutating func remove(named name: String) -> [CredentialChange] {
+        guard let removed = self.byName.removeValue(forKey: name) else { return [] }
+        return self.lasts(removed.persistence) ? [.namedRemoved(name)] : []
+    }
 
     /// Keeps a credential in place of the one of that user, unless it is meant for one use.
     @discardableResult
@@ -107,6 +135,7 @@ package struct CredentialStore: Sendable {
                 self.remove(user: user, for: space)
             }
         }
+        self.byName = self.byName.filter { self.lasts($0.value.persistence) }
     }
 
     /// Puts back what a storage held; see `CredentialStorage.load`.
@@ -125,12 +154,21 @@ package struct CredentialStore: Sendable {
                 }
                 guard self.spaces[space]?.byUser[user] != nil else { continue }
                 self.spaces[space]?.defaultUser = user
+            case .named(let credential):
+                guard self.lasts(credential.persistence) else { continue }
+                self.byName[credential.name] = credential
+            case .namedRemoved(let name):
+                self.byName[name] = nil
             }
         }
     }
 
     private func lasts(_ credential: Credential?) -> Bool {
-        self.keepsPermanent && credential?.persistence == .permanent
+        self.lasts(credential?.persistence)
+    }
+
+    private func lasts(_ persistence: CredentialPersistence?) -> Bool {
+        self.keepsPermanent && persistence == .permanent
     }
 
     /// The change of the default, as far as a storage can know of it.

@@ -190,3 +190,53 @@ struct ProtectionSpaceTests {
         #expect(Secret("") == Secret([]) && Secret("").isEmpty)
     }
 }
+
+@Suite("Named credentials")
+struct NamedCredentialTests {
+    private static func token(
+        _ name: String, _ secret: String = "s", _ persistence: CredentialPersistence = .permanent
+    ) -> NamedCredential {
+        NamedCredential(name: name, kind: .bearer(Secret(secret)), persistence: persistence)
+    }
+
+    @Test("the last of a name counts, and only what lasts reaches a storage")
+    func changes() {
+        var store = CredentialStore(keepsPermanent: true)
+        #expect(store.set(Self.token("a")) == [.named(Self.token("a"))])
+        #expect(store.set(Self.token("a")).isEmpty)
+        #expect(store.set(Self.token("a", "t")) == [.named(Self.token("a", "t"))])
+        #expect(store.named("a") == Self.token("a", "t"))
+        #expect(store.set(Self.token("a", "u", .forSession)) == [.namedRemoved("a")])
+        #expect(store.set(Self.token("b", "u", .none)).isEmpty && store.named("b") == nil)
+        #expect(store.set(Self.token("c")) == [.named(Self.token("c"))])
+        store.endSession()
+        #expect(store.allNamed == [Self.token("c")])
+        #expect(store.remove(named: "c") == [.namedRemoved("c")] && store.isEmpty)
+    }
+
+    @Test("a storage brings back what lasts")
+    func restore() {
+        var store = CredentialStore(keepsPermanent: true)
+        store.restore([
+            .named(Self.token("a")), .named(Self.token("b")), .namedRemoved("a"),
+            .named(Self.token("c", "s", .forSession)),
+        ])
+        #expect(store.allNamed == [Self.token("b")])
+    }
+
+    @Test("neither name nor description shows the secret")
+    func description() {
+        #expect("\(Self.token("a", "very-secret"))" == "a (bearer)")
+        #expect(!String(reflecting: Self.token("a", "very-secret").kind).contains("very"))
+    }
+
+    @Test(
+        "names are short words",
+        arguments: [
+            ("a", true), ("A-b_c.9", true), ("", false), ("a b", false), ("ä", false),
+            (String(repeating: "x", count: 64), true), (String(repeating: "x", count: 65), false),
+        ])
+    func names(_ text: String, isName: Bool) {
+        #expect(NamedCredential.isName(text) == isName)
+    }
+}

@@ -1,0 +1,34 @@
+package import LarderHTTP
+
+/// One request on its way to an origin, of the one or more that an exchange may take (a challenge
+/// answered, a redirection followed).
+package struct Hop: Sendable {
+    package var method: Method
+    /// Where this request goes.
+    package var uri: TargetURI
+    /// The client's own fields, as it sent them: `Referer`, `Sec-Fetch-Site` and so on.
+    package var client: Fields
+    /// From 0: a redirection begins the next.
+    package var number: Int
+
+    package init(method: Method, uri: TargetURI, client: Fields, number: Int = 0) {
+        self.method = method
+        self.uri = uri
+        self.client = client
+        self.number = number
+    }
+}
+
+/// The cookies of a session, as requests and responses meet them (RFC 6265bis §5.7, §5.8).
+///
+/// Called on any thread, also an event loop or a transfer thread; must not block.
+package protocol HopCookies: AnyObject, Sendable {
+    /// Puts the jar's cookies into the fields of a request that is about to be sent.
+    ///
+    /// - Parameter fields: with the client's own `Cookie` lines, where those may travel.
+    func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp)
+
+    /// Takes the cookies that a response sets, and removes their lines from it unless the client is
+    /// to see them. Once for each final response, also 401 and 3xx ones that no client sees.
+    func takeCookies(from head: inout ResponseHead, for hop: Hop, at now: Timestamp)
+}
