@@ -43,8 +43,9 @@ extension ClientExchange {
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
-        let (_, mark) = self.looked
-        let hasMore = { self.session.storings.hasEnded(mine.key, since: mark) }
+        let (looks, mark) = self.looked
+        let mayLookAgain = looks < Self.mostLooks
+        let hasMore = { mayLookAgain && self.session.storings.hasEnded(mine.key, since: mark) }
         let place =
             mine.gap == nil
             ? self.session.fillings.find(
@@ -52,7 +53,9 @@ extension ClientExchange {
             : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
         switch place {
         case .storedMeanwhile: self.lookAgain()
-        case .notWorthWhile: self.lead(objects, validating, isEntered: false)
+        // What was found may be what was removed: nobody else may have it, or wait for it.
+        case .removedMeanwhile where mayLookAgain: self.lookAgain()
+        case .notWorthWhile, .removedMeanwhile: self.lead(objects, validating, isEntered: false)
         case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
         case .existing(let filling): self.join(filling, or: objects, validating)
         }

@@ -4,8 +4,9 @@ import LarderStore
 
 /// Waiting for what is just being stored.
 extension ClientExchange {
-    /// How often one exchange looks into the store, where something is stored all the time.
-    private static let mostLooks = 32
+    /// How often one exchange looks into the store, where something is stored or removed all the
+    /// time.
+    static let mostLooks = 32
 
     /// Looks into the store again where that will know more than it did: at once, or when it has taken
     /// what it is being given.

@@ -20,6 +20,8 @@ final class ClientExchange: Exchange {
         var splicing: Fetch.Splicing?
         var looks = 1
         var marks: Marks
+        /// The verdict that was counted, as long as it may turn out not to be the last.
+        var counted: PolicyReason?
     }
 
     /// What there was before the store was asked.
@@ -80,12 +82,14 @@ final class ClientExchange: Exchange {
     /// Begins anew, as the store may have more by now.
     func lookAgain() {
         let marks = Marks(self.session)
-        let isCancelled = self.state.withLock { state in
+        let (isCancelled, counted) = self.state.withLock { state in
             state.marks = marks
             state.looks += 1
-            return state.machine.isCancelled
+            return (state.machine.isCancelled, state.counted.take())
         }
-        if !isCancelled { self.begin() }
+        guard !isCancelled else { return }
+        if let counted { self.session.live.reasons.takeBack(counted) }
+        self.begin()
     }
 
     /// How often the store was asked, and what was being stored before it was the last time.
@@ -126,12 +130,12 @@ final class ClientExchange: Exchange {
         if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
             return self.search(beside: objects)
         }
-        if !self.isAnswered(by: verdict, objects), !self.mayJoin(verdict, objects),
-            self.looksAgain(beyond: objects)
-        {
+        let isAnswered = self.isAnswered(by: verdict, objects)
+        if !isAnswered, !self.mayJoin(verdict, objects), self.looksAgain(beyond: objects) {
             return
         }
         self.session.live.reasons.add(verdict.reason)
+        if !isAnswered { self.state.withLock { $0.counted = verdict.reason } }
         switch verdict {
         case .serve(let index, let freshness, let stale, let revalidates):
             guard objects.indices.contains(index) else {
@@ -150,7 +154,9 @@ final class ClientExchange: Exchange {
             self.serve(objects[index], status: status, because: verdict.reason, now: now)
             if revalidates {
                 self.session.revalidate(
-                    self.request, self.policy, self.key, objects, index, era: self.era)
+                    BackgroundValidation(
+                        request: self.request, policy: self.policy, key: self.key,
+                        objects: objects, index: index, era: self.era))
             }
         case .validate(let index, let forward, let reason):
             self.fetch(objects, index, forward, because: reason)

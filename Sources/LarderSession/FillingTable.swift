@@ -38,9 +38,12 @@ final class FillingTable: Sendable {
         case existing(Filling)
         /// The filling was entered: the caller fetches.
         case entered
-        /// The last responses for the key could not be shared, or something was removed just now:
-        /// fetch without entering.
+        /// The last responses for the key could not be shared: fetch without entering.
         case notWorthWhile
+        /// Something was removed since the store was asked, perhaps of another key.
+        ///
+        /// Who asks the store again can join or be joined; who does not must fetch without entering.
+        case removedMeanwhile
         /// There is none, but the store may have more than it had.
         case storedMeanwhile
     }
@@ -60,7 +63,7 @@ final class FillingTable: Sendable {
     ) -> Place {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
-            guard era == self.era else { return .notWorthWhile }
+            guard era == self.era else { return .removedMeanwhile }
             if let until = shard.uncollapsed[key] {
                 if now < until { return .notWorthWhile }
                 shard.uncollapsed[key] = nil
@@ -73,12 +76,14 @@ final class FillingTable: Sendable {
     }
 
     /// The same for a gap of what is stored.
+    ///
+    /// - Parameter era: nil where it does not matter when what is stored was found.
     func find(
-        gap filling: Filling, era: UInt64, unless hasMore: () -> Bool = { false }
+        gap filling: Filling, era: UInt64?, unless hasMore: () -> Bool = { false }
     ) -> Place {
         guard let gap = filling.gap else { return .notWorthWhile }
         return self.slot(of: filling.key).shard.withLock { shard in
-            guard era == self.era else { return .notWorthWhile }
+            if let era, era != self.era { return .removedMeanwhile }
             let all = shard.gaps[filling.key] ?? []
             if let existing = all.first(where: { $0.gap?.isSame(as: gap) == true }) {
                 return .existing(existing)

@@ -56,9 +56,9 @@ final class GapFetch: GapOpening, FillingWaiter {
         let mine = Filling(
             key: object.key, window: self.session.configuration.window, gap: Filling.Gap(splicing))
         // The bytes go between others of the same validator: when those were found does not matter.
-        switch self.session.fillings.find(gap: mine, era: self.session.fillings.era) {
+        switch self.session.fillings.find(gap: mine, era: nil) {
         case .entered: self.lead(order, mine, isEntered: true)
-        case .notWorthWhile, .storedMeanwhile: self.lead(order)
+        case .notWorthWhile, .removedMeanwhile, .storedMeanwhile: self.lead(order)
         case .existing(let filling): self.join(order, filling)
         }
     }

@@ -19,6 +19,12 @@ struct ReasonCounters: Sendable {
         self.cells[place].counter.add()
     }
 
+    /// Uncounts what was decided too early.
+    func takeBack(_ reason: PolicyReason) {
+        guard let place = Self.places[reason], self.cells.indices.contains(place) else { return }
+        self.cells[place].counter.subtract()
+    }
+
     /// Those that have decided at least once.
     func snapshot() -> [PolicyReason: UInt64] {
         var counts: [PolicyReason: UInt64] = [:]

@@ -126,34 +126,4 @@ package final class Session: ExchangeSession {
             completion(removed)
         }
     }
-
-    /// Asks the origin, behind the back of a client that was served a stale response, whether it
-    /// still holds (RFC 5861 §3).
-    ///
-    /// One such fetch a key at a time, and a pause after one that failed: an origin that is down
-    /// must not be asked once for each client that is served meanwhile.
-    func revalidate(
-        _ request: Request, _ policy: PolicyConfiguration, _ key: CacheKey,
-        _ objects: [StoredObject], _ index: Int, era: UInt64
-    ) {
-        guard objects.indices.contains(index), !self.fillings.rests(key, at: self.clock.now())
-        else { return }
-        let whole = Validation.unconditional(request)
-        // Of what is stored in part no more is fetched than somebody asked for.
-        var request =
-            objects[index].head.extent == nil
-            ? whole : Validation.keepingRange(whole, of: request)
-        request.method = .get
-        let mine = Filling(key: key, window: self.configuration.window)
-        let place = self.fillings.find(key, or: { mine }, at: self.clock.now(), era: era)
-        guard case .entered = place else { return }
-        self.live.backgroundFetches.add()
-        Fetch(
-            session: self,
-            order: Fetch.Order(
-                request: request, policy: policy, body: nil, key: key, stored: objects,
-                validating: index, client: nil, isEntered: true, isBackground: true),
-            filling: mine
-        ).start()
-    }
 }

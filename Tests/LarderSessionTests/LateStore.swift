@@ -36,6 +36,7 @@ final class LateStore: ObjectStore {
         var holdsEnds = true
         var answers: [@Sendable () -> Void]?
         var lookups = 0
+        var meanwhile: (@Sendable () -> Void)?
     }
 
     private let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(64)))
@@ -76,17 +77,23 @@ final class LateStore: ObjectStore {
         for answer in self.state.withLock({ $0.answers.take() }) ?? [] { answer() }
     }
 
+    /// What happens between a lookup's seeing what there is and its saying so, each time.
+    func whenLookedUp(_ meanwhile: (@Sendable () -> Void)?) {
+        self.state.withLock { $0.meanwhile = meanwhile }
+    }
+
     // MARK: A store
 
     func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
         let objects = self.memory.lookupResident(key) ?? []
-        let isHeld = self.state.withLock { state in
+        let (isHeld, meanwhile) = self.state.withLock { state in
             state.lookups += 1
             state.answers?.append { completion(objects) }
-            return state.answers != nil
+            return (state.answers != nil, state.meanwhile)
         }
+        meanwhile?()
         if !isHeld { completion(objects) }
     }
 

@@ -137,20 +137,6 @@ struct RemovalTests {
         bench.perform()
         #expect(bench.upstream.fetches.count == 3)
     }
-
-    @Test("who was looking in the store when a key was removed leads nobody to what it found")
-    func lookup() {
-        let disk = SlowDisk()
-        disk.holdLookups()
-        let bench = Bench(store: disk)
-        bench.perform()
-        bench.session.remove(bench.key) { _ in }
-        disk.answerLookups()
-        disk.holdLookups()
-        bench.perform()
-        disk.answerLookups()
-        #expect(bench.upstream.fetches.count == 2)
-    }
 }
 
 @Suite("What is invalidated while it is still being stored is not joined")
