@@ -47,6 +47,7 @@ extension Fetch {
         } else {
             self.session.store.remove(object.key, ids: [object.id], nil)
         }
+        self.session.fillings.retire(object.key)
     }
 
     /// Begins to store a response whose head has just come.

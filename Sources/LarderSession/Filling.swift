@@ -324,6 +324,11 @@ final class Filling: Sendable {
     /// Whether the origin waits for a reader or the store.
     var isPaused: Bool { self.state.withLock { $0.body.isPaused } }
 
+    /// Whether the origin's own answer has begun to come.
+    var hasAnswer: Bool {
+        self.state.withLock { if case .response? = $0.outcome { true } else { false } }
+    }
+
     var bytesReceived: UInt64 { self.state.withLock { $0.body.end } }
 
     var readerCount: Int { self.state.withLock { $0.body.readers.count + $0.waiters.count } }

@@ -127,6 +127,21 @@ final class FillingTable: Sendable {
         for filling in self.all where matches(filling.key) { self.remove(filling) }
     }
 
+    /// Takes out what brings a response whose stored head says something else by now.
+    ///
+    /// It may be there after the store shows the response, until the store has said so. Of gaps
+    /// nothing changes: who joins one was referred to it by what is stored.
+    ///
+    /// - Parameter key: under which the response lies; where that is for several queries, the
+    ///   fillings of all of them are meant.
+    func retire(_ key: CacheKey) {
+        let brought =
+            key.leavesOutSearch
+            ? self.all.filter { $0.gap == nil && $0.key.withoutSearch == key }
+            : [self.slot(of: key).shard.withLock { $0.fillings[key] }].compactMap { $0 }
+        for filling in brought where filling.hasAnswer { self.remove(filling) }
+    }
+
     /// Remembers that responses for `key` cannot be shared.
     ///
     /// The memory is bounded: when it is full the whole shard forgets.

@@ -31,7 +31,25 @@ final class LateStore: ObjectStore {
         func reader(from offset: UInt64) -> (any BodySource)? { self.sink.reader(from: offset) }
     }
 
+    /// Holds back the word that something is stored, when lookups show it already.
+    private final class Report: ObjectSinkObserver {
+        private let observer: any ObjectSinkObserver
+        private let store: LateStore
+
+        init(_ observer: any ObjectSinkObserver, _ store: LateStore) {
+            self.observer = observer
+            self.store = store
+        }
+
+        func sink(written offset: UInt64) { self.observer.sink(written: offset) }
+
+        func sinkEnded(_ outcome: SinkOutcome) {
+            self.store.report { [observer] in observer.sinkEnded(outcome) }
+        }
+    }
+
     private struct State: ~Copyable {
+        var reports: [@Sendable () -> Void]?
         var ends: [@Sendable () -> Void] = []
         var holdsEnds = true
         var answers: [@Sendable () -> Void]?
@@ -50,6 +68,21 @@ final class LateStore: ObjectStore {
             return state.holdsEnds
         }
         if !isHeld { end() }
+    }
+
+    private func report(_ report: @escaping @Sendable () -> Void) {
+        let isHeld = self.state.withLock { state in
+            state.reports?.append(report)
+            return state.reports != nil
+        }
+        if !isHeld { report() }
+    }
+
+    /// Shows what is committed, and says so when it is told to.
+    func holdReports() { self.state.withLock { $0.reports = [] } }
+
+    func giveReports() {
+        for report in self.state.withLock({ $0.reports.take() }) ?? [] { report() }
     }
 
     /// Shows what was committed so far, in its order.
@@ -102,7 +135,8 @@ final class LateStore: ObjectStore {
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
         self.memory.store(
-            head, for: key, length: length, replacing: replacing, observer: observer
+            head, for: key, length: length, replacing: replacing,
+            observer: Report(observer, self)
         ).map { Sink($0, self) }
     }
 
@@ -111,7 +145,8 @@ final class LateStore: ObjectStore {
         begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
         self.memory.store(
-            head, for: key, length: length, replacing: replacing, begun: begun, observer: observer
+            head, for: key, length: length, replacing: replacing, begun: begun,
+            observer: Report(observer, self)
         ).map { Sink($0, self) }
     }
 
@@ -121,7 +156,7 @@ final class LateStore: ObjectStore {
     ) -> (any ObjectSink)? {
         self.memory.extend(
             id, of: key, at: offset, length: length, completeLength: completeLength, begun: begun,
-            observer: observer
+            observer: Report(observer, self)
         ).map { Sink($0, self) }
     }
 

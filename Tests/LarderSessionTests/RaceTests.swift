@@ -169,6 +169,53 @@ struct InvalidationTests {
     }
 }
 
+@Suite("What is updated while its storing is still to be told is not joined as it was")
+struct UpdateTests {
+    private let store = LateStore()
+    private let bench: Bench
+
+    init() {
+        self.bench = Bench(store: self.store)
+        self.store.hurries()
+        self.store.holdReports()
+    }
+
+    /// Stores what varies by one field, and has a request with another one validate it.
+    private func update(_ method: LarderHTTP.Method, _ status: UInt16, _ fields: Fields) {
+        var stored = self.bench.fresh
+        stored.append("Vary", "X-A")
+        self.bench.perform("/", ["X-A": "1"])
+        self.bench.upstream.fetches[0].answer(200, stored, "hello")
+        self.bench.perform(
+            "/", method: method, ["X-A": "1", "X-B": "1", "Cache-Control": "no-cache"])
+        self.bench.upstream.fetches[1].head(status, fields, length: .known(5))
+        self.bench.upstream.fetches[1].finish()
+    }
+
+    @Test(
+        "by a 304 that varies by more (RFC 9111 §4.3.4), however long the store takes",
+        arguments: [true, false])
+    func notModified(_ isTold: Bool) {
+        self.update(.get, 304, ["Vary": "X-A, X-B", "ETag": "\"a\""])
+        self.bench.perform("/", ["X-A": "1", "X-B": "2"])
+        if isTold { self.store.giveReports() } else { self.bench.timers.fireAll() }
+        #expect(self.bench.upstream.fetches.count == 3)
+    }
+
+    @Test("by the answer to a HEAD (RFC 9111 §4.3.5)")
+    func head() {
+        self.update(
+            .head, 200,
+            [
+                "Vary": "X-A, X-B", "ETag": "\"a\"", "Cache-Control": "max-age=60",
+                "Content-Length": "5",
+            ])
+        self.bench.perform("/", ["X-A": "1", "X-B": "2"])
+        self.store.giveReports()
+        #expect(self.bench.upstream.fetches.count == 3)
+    }
+}
+
 @Suite("Memory of a filling is bounded by what it costs")
 struct FillingMemoryTests {
     @Test("small pieces share a buffer")
