@@ -37,7 +37,7 @@ final class ConfiguredAccess: AccessPolicy {
         }
         let decision = rules.access.judge(
             AccessQuestion(
-                client: query.client.address, method: query.method.rawValue, host: query.host,
+                client: query.client.facts, method: query.method.rawValue, host: query.host,
                 port: query.port, address: query.address.map { LarderConfig.IPAddress($0) }))
         if decision.isAllowed { return .allowed }
         return .denied(rule: decision.rule.map { "access[\($0)]" } ?? "no access rule")
@@ -45,11 +45,11 @@ final class ConfiguredAccess: AccessPolicy {
 }
 
 extension ClientAddress {
-    /// nil for a client of a Unix socket.
-    var address: LarderConfig.IPAddress? {
+    /// What rules know of a client that was not asked who it is.
+    var facts: ClientFacts {
         switch self {
-        case .ip(let ip, _, _): LarderConfig.IPAddress(ip)
-        case .unix: nil
+        case .ip(let ip, _, _): ClientFacts(address: LarderConfig.IPAddress(ip))
+        case .unix: ClientFacts(address: nil)
         }
     }
 }
