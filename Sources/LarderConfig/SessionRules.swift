@@ -37,6 +37,7 @@ package struct InjectionSettings: Sendable, Equatable {
     package var methods: [MethodName] = []
     /// nil only until it is read.
     package var credential: CredentialName?
+    package var isPreemptive = false
     package var allowsInsecure = false
 
     package init() {}

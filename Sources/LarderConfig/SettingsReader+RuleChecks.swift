@@ -159,10 +159,11 @@ extension ParentSettings {
                 "is for a proxy, and via is direct; remove it, or name the proxy"
             )
         case .proxy(.socks5, _, _):
-            guard self.authentication != .any, self.authentication != .basic else { return nil }
+            guard self.authentication == .digest || self.authentication == .ntlm else { return nil }
             return (
                 "authentication",
-                "SOCKS5 knows no \(self.authentication.rawValue), only user name and password; set any"
+                "SOCKS5 knows no \(self.authentication.rawValue), only user name and password, or "
+                    + "negotiate; set any"
             )
         case .proxy:
             guard self.credential == nil else { return nil }

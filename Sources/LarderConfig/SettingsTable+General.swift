@@ -118,7 +118,7 @@ extension SettingsTable {
             "core-dumps", \.dumpsCore,
             """
             Whether the system may write the proxy's memory to disk when it ends by a fault. false \
-            forbids it, and debuggers, while a session has a jar or credentials.
+            forbids it, and debuggers, while a session in use has a jar or may get credentials.
             """),
         .optional(
             "control.socket", \.controlSocket, absent: "automatic",

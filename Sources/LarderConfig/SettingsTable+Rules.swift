@@ -56,6 +56,12 @@ extension SettingsTable {
             client sends there. The first rule that fits speaks, alone.
             """),
         .one(
+            "preemptive", \.isPreemptive, live: true,
+            """
+            Whether a user name and password are sent at once, by Basic, for origins that hide what \
+            needs a password instead of asking for it. false answers the origin's challenge.
+            """),
+        .one(
             "insecure", \.allowsInsecure, live: true,
             """
             Whether it may go over plain http, where everyone on the way can read it. false sends \
@@ -83,15 +89,17 @@ extension SettingsTable {
         .one(
             "authentication", \.authentication,
             """
-            How Larder proves to that proxy who it is: any takes the strongest that the proxy \
-            offers; ntlm and negotiate are for company networks.
+            How Larder proves to that proxy who it is: any takes the strongest of Digest, NTLM and \
+            Basic that the proxy offers; negotiate has the ticket of the user that runs Larder.
             """),
         .optional(
             "credential", \.credential, absent: "none",
             "With what, by its name in \"larder credentials\" of each session that goes this way."),
     ]
 
-    /// The rules that the shipped file shows. They name nothing that exists.
+    /// The rules that the shipped file shows.
+    ///
+    /// They name nothing that exists.
     static let routeExample: RouteSettings = {
         var route = RouteSettings()
         route.users = (try? UserName(settingText: "alice")).map { [$0] } ?? []

@@ -87,9 +87,9 @@ extension SettingsTable {
             "key-file", \.keyFile, absent: "automatic",
             """
             The key by which they are encrypted; made at the first start, readable for nobody else. \
-            automatic is the credential larder-SESSION.key that systemd hands to the service, where \
-            it does, and otherwise SESSION.key beside the state directory. Who has both has the \
-            secrets: back them up apart.
+            automatic is the credential larder.key that systemd hands to the service \
+            (LoadCredential=), where it does, and otherwise SESSION.key beside the state directory. \
+            Who has both has the secrets: back them up apart.
             """),
     ]
 }

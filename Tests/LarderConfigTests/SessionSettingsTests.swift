@@ -34,7 +34,7 @@ struct SessionSettingsTests {
                 key-file: /srv/keys/work
             injections:
               - { sessions: work, hosts: [api.example.com:443], paths: "/v1/*", methods: [GET],
-                  credential: api, insecure: true }
+                  credential: api, preemptive: true, insecure: true }
             parents:
               - { destinations: [.local, 10.0.0.0/8], via: direct }
               - { via: "http://proxy.example.com:3128", authentication: ntlm, credential: corp }
@@ -59,6 +59,7 @@ struct SessionSettingsTests {
         #expect(loaded.stateDirectory(of: work) == "/srv/state")
         #expect(loaded.keyFile(of: work) == "/srv/keys/work")
         #expect(settings.injections(of: work.name).map { $0.credential?.text } == ["api"])
+        #expect(settings.injections[0].isPreemptive && settings.injections[0].allowsInsecure)
         #expect(settings.injections(of: .default).isEmpty)
         #expect(
             settings.parents(of: .default).map(\.via.settingText)
@@ -212,8 +213,8 @@ struct SessionSettingsTests {
         ProblemCase(
             "parents:\n  - { via: 'socks5://p:1080', authentication: digest }\n"
                 + "  - { via: 'http://p:1080', authentication: basic, sessions: x }\n",
-            "2:47: parents[0].authentication: SOCKS5 knows no digest, only user name and password; set "
-                + "any",
+            "2:47: parents[0].authentication: SOCKS5 knows no digest, only user name and password, or "
+                + "negotiate; set any",
             "3:5: parents[1].credential: is missing, and authentication is basic; add one by \"larder "
                 + "credentials add\" and name it here",
             "3:62: parents[1].sessions: there is no session \"x\""),
