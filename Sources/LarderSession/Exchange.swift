@@ -32,9 +32,17 @@ extension ExchangeSession {
 package struct ExchangeOptions: Sendable {
     /// Takes the place of the session's own policy; nil: that one.
     package var cachePolicy: RequestCachePolicy?
+    /// Whether this client may have a target that a redirection names, where the session follows
+    /// redirections itself: by access rules, and never Larder's own addresses.
+    ///
+    /// nil: none. Called on any thread; must not block.
+    package var permits: (@Sendable (TargetURI) -> Bool)?
 
-    package init(cachePolicy: RequestCachePolicy? = nil) {
+    package init(
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+    ) {
         self.cachePolicy = cachePolicy
+        self.permits = permits
     }
 }
 
