@@ -100,6 +100,7 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
         case httpProtocolError = "http_protocol_error"
         case proxyInternalError = "proxy_internal_error"
         case proxyConfigurationError = "proxy_configuration_error"
+        case proxyLoopDetected = "proxy_loop_detected"
         /// The request's own content failed on its way in: the client's fault.
         case requestBodyFailed = "http_request_error"
     }

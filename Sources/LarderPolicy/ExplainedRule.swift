@@ -64,7 +64,8 @@ enum RequestRules {
         if request.fields.has(.ifRange) { add("If-Range", "guards the range", "RFC 9110 §13.1.5") }
         if request.bearsCredentials {
             add(
-                request.fields.has(.authorization) ? "Authorization" : "injected credential", "keeps the answer out of a shared cache, unless it allows storing",
+                request.fields.has(.authorization) ? "Authorization" : "injected credential",
+                "keeps the answer out of a shared cache, unless it allows storing",
                 PolicyReason.requestAuthorization.section)
         }
         return rules + self.directives(request)
