@@ -18,6 +18,8 @@ package struct Request: Sendable {
     package var bodyLength: BodyLength
     /// The client sent `Expect: 100-continue`: it waits for leave to send the content.
     package var expectsContinue: Bool
+    /// The handshake that the upstream is to authenticate its connection with.
+    package var connectionAuthentication: ConnectionAuthentication?
 
     package init(
         method: Method = .get, uri: TargetURI, fields: Fields = Fields(),
