@@ -15,6 +15,15 @@ package protocol Upstream: Sendable {
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch
+
+    /// Who makes connections for tunnels where they must not be made directly; nil: nobody has to.
+    ///
+    /// An upstream in front of another passes on what that one says.
+    var dialer: (any TunnelDialer)? { get }
+}
+
+extension Upstream {
+    package var dialer: (any TunnelDialer)? { nil }
 }
 
 /// A fetch under way.
@@ -40,6 +49,11 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     package var remoteAddress: String
     package var reused: Bool
     package var version: HTTPVersion
+    /// The request that was answered bore a credential, or one of those before it that led here.
+    package var isAuthorized = false
+    /// Lines that stood in the request that was answered and not in the one that was handed over,
+    /// digests in the place of secrets; nil where they are the same.
+    package var answered: Fields?
 
     package init(
         remoteAddress: String = "", reused: Bool = false, version: HTTPVersion = .http11
@@ -95,6 +109,7 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
         case httpProtocolError = "http_protocol_error"
         case proxyInternalError = "proxy_internal_error"
         case proxyConfigurationError = "proxy_configuration_error"
+        case proxyLoopDetected = "proxy_loop_detected"
         /// The request's own content failed on its way in: the client's fault.
         case requestBodyFailed = "http_request_error"
     }
@@ -106,6 +121,8 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var party: Party
     /// For people and logs: one line, no secrets, no line breaks.
     package var detail: String
+    /// Host and port of the parent proxy that was to lead to the origin; nil where none was.
+    package var nextHop: String?
 
     package init(_ kind: Kind, party: Party = .origin, detail: String) {
         self.kind = kind

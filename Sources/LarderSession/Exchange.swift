@@ -22,9 +22,15 @@ package protocol ExchangeSession: AnyObject, Sendable {
 
     /// How exchanges that say nothing themselves use the cache, now.
     var cachePolicy: RequestCachePolicy { get }
+
+    /// Who makes the connections of tunnels and upgrades where parent proxies lead to their
+    /// destinations; nil: the door makes them itself.
+    var dialer: (any TunnelDialer)? { get }
 }
 
 extension ExchangeSession {
+    package var dialer: (any TunnelDialer)? { nil }
+
     package var cachePolicy: RequestCachePolicy { .useProtocol }
 }
 
@@ -32,9 +38,17 @@ extension ExchangeSession {
 package struct ExchangeOptions: Sendable {
     /// Takes the place of the session's own policy; nil: that one.
     package var cachePolicy: RequestCachePolicy?
+    /// Whether this client may have a target that a redirection names, where the session follows
+    /// redirections itself: by access rules, and never Larder's own addresses.
+    ///
+    /// nil: none. Called on any thread; must not block.
+    package var permits: (@Sendable (TargetURI) -> Bool)?
 
-    package init(cachePolicy: RequestCachePolicy? = nil) {
+    package init(
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+    ) {
         self.cachePolicy = cachePolicy
+        self.permits = permits
     }
 }
 
