@@ -45,6 +45,7 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("policy", PolicyPromises.check),
         FuzzTarget("cookies", CookiePromises.check),
         FuzzTarget("credentials", CredentialPromises.check),
+        FuzzTarget("credential-files", CredentialFilePromises.check),
         FuzzTarget("disk-records", DiskRecordPromises.check),
         FuzzTarget("configuration", ConfigurationPromises.check),
         FuzzTarget("control", ControlPromises.check),
