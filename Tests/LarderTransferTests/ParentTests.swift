@@ -72,7 +72,9 @@ struct ParentTests {
             #expect(await upstream.answer(to: origin.request()).text == "direct")
             #expect(await upstream.answer(to: .example()).text == "parent")
             #expect(upstream.dial(host: "127.0.0.1", port: 22) { _ in } == nil)
+            #expect(upstream.dialer != nil)
         }
+        try await withUpstream { #expect($0.dialer == nil) }
         #expect(rules.parent(host: "other", port: 80) == nil)
     }
 
