@@ -166,6 +166,7 @@ struct ParentTests {
         let text = String(repeating: "x", count: RequestContent.keptLimit + 1)
         let record = try await withUpstream({
             $0.parents = .all(parent.parent(.http, .any, as: .alice))
+            $0.continueTimeout = .milliseconds(1)  // The parent asks for the login too late.
         }) {
             await $0.answer(
                 to: .example(.put, length: .known(UInt64(text.utf8.count))),
@@ -173,6 +174,41 @@ struct ParentTests {
         }
         #expect(record.failure?.kind == .proxyConfigurationError)
         #expect(parent.connectionCount == 1)
+    }
+
+    @Test(
+        "content that could not be sent twice waits for the parent's leave",
+        arguments: [true, false])
+    func withheldContent(_ isKnown: Bool) async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(field("Expect", in: head) ?? "none")
+                guard field("Proxy-Authorization", in: head) != nil else {
+                    connection.respond(
+                        "407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n", "page")
+                    continue
+                }
+                connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                let length = Int(field("Content-Length", in: head) ?? "")
+                let content = length.map { connection.read($0) } ?? connection.readChunked()
+                notes.add("\(content?.utf8.filter { $0 == 0x78 }.count ?? 0)")
+                connection.respond("200 OK", "", "in")
+            }
+        }
+        let count = RequestContent.keptLimit + 1
+        let record = try await withUpstream({
+            $0.parents = .all(parent.parent(.http, .any, as: .alice))
+            $0.continueTimeout = .seconds(30)
+        }) {
+            await $0.answer(
+                to: .example(.put, length: isKnown ? .known(UInt64(count)) : .unknown),
+                body: ScriptedContent(text: String(repeating: "x", count: count)))
+        }
+        #expect(record.failure == nil)
+        #expect(record.text == "in")
+        #expect(record.violations == [])
+        #expect(notes.all == ["100-continue", "100-continue", "\(count)"])
     }
 
     @Test("different logins at one parent do not share connections, equal ones do")
