@@ -16,6 +16,11 @@ extension EasyHandle {
             self.set(CURLOPT_PROXY, "")
             return
         }
+        // libcurl would read more out of it than a host: a scheme, a login.
+        guard RequestChecks.isHost(parent.host), parent.port != 0 else {
+            throw UpstreamFailure(
+                .proxyConfigurationError, party: .larder, detail: "no host and port of a parent")
+        }
         if transfer.dial != nil, parent.kind == .https {
             throw UpstreamFailure(
                 .proxyConfigurationError, party: .larder,

@@ -254,4 +254,29 @@ struct ParentTests {
         #expect(unknown.failure?.kind == .dnsError)
         #expect(unknown.failure?.detail.contains("parent.invalid:3128") == true)
     }
+
+    @Test(
+        "a parent's host is a host and nothing that libcurl reads more out of",
+        arguments: ["", "socks5://127.0.0.1", "alice:sesame@127.0.0.1", "a b", "[::1"])
+    func hosts(_ host: String) async throws {
+        let parent = Parent(kind: .http, host: host, port: 3128)
+        let record = try await withUpstream({ $0.parents = .all(parent) }) {
+            await $0.answer(to: .example())
+        }
+        #expect(record.failure?.kind == .proxyConfigurationError)
+    }
+
+    @Test("no description of a login shows it")
+    func descriptions() {
+        let login = ParentLogin.alice
+        let credential = ParentCredential(name: "n") { login }
+        let parent = Parent(
+            kind: .http, host: "p", port: 1, authentication: .basic, credential: credential)
+        var dumped = ""
+        dump(parent, to: &dumped)
+        dump(login, to: &dumped)
+        for text in ["\(parent)", "\(login)", String(reflecting: login), dumped] {
+            #expect(!text.contains("sesame") && !text.contains("alice"))
+        }
+    }
 }
