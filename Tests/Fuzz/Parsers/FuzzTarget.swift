@@ -44,6 +44,8 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("target-uri", TargetURIPromises.check),
         FuzzTarget("policy", PolicyPromises.check),
         FuzzTarget("cookies", CookiePromises.check),
+        FuzzTarget("cookie-json", CookieJSONPromises.check),
+        FuzzTarget("cookie-jar", HostileJarPromises.check),
         FuzzTarget("credentials", CredentialPromises.check),
         FuzzTarget("credential-files", CredentialFilePromises.check),
         FuzzTarget("disk-records", DiskRecordPromises.check),
