@@ -45,6 +45,8 @@ struct ChainCourse: Sendable {
     /// A redirection said that it must not be stored, or not in a shared cache.
     var forbidsStoring = false
     var isPrivate = false
+    /// What redirections say that they vary by.
+    var vary: [[UInt8]] = []
 
     init(_ request: Request) {
         self.uri = request.uri
@@ -56,6 +58,9 @@ struct ChainCourse: Sendable {
         let control = CacheControl(head.fields)
         self.forbidsStoring = self.forbidsStoring || control.noStore
         self.isPrivate = self.isPrivate || control.isPrivate
+        for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
+            self.vary.append(Array(value))
+        }
         if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
         if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
         self.uri = target.uri

@@ -21,6 +21,7 @@ struct ChallengeTests {
         #expect(client.status == 200)
         #expect(client.wholeBody == "yes")
         #expect(bench.session.counters().acts == [.challengeAnswered: 1])
+        #expect(client.answer?.acts == [.challengeAnswered])
         // Shared, and nothing allows to store it (RFC 9111 §3.5).
         #expect(client.cacheStatus?.contains("detail=request-authorization") == true)
         bench.perform()
