@@ -12,10 +12,7 @@ extension ChainedFetch {
         let course = self.state.withLock { $0.course }
         var head = head
         self.chain.conduct.cookies?.takeCookies(
-            from: &head,
-            for: Hop(
-                method: course.method, uri: course.uri, client: self.sealed.client,
-                number: course.number),
+            from: &head, for: self.chain.hop(self.request, self.sealed, course),
             at: self.chain.clock.now())
         let next = self.next(after: head, course)
         if case .tooMany = next { return self.failTooMany(number) }

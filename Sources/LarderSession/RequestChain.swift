@@ -124,12 +124,15 @@ extension RequestChain {
             ] { fields.remove(name) }
         }
         self.conduct.cookies?.addCookies(
-            to: &fields,
-            for: Hop(
-                method: course.method, uri: course.uri, client: sealed.client,
-                number: course.number),
-            at: now)
+            to: &fields, for: self.hop(handed, sealed, course), at: now)
         return fields
+    }
+
+    /// The present request, as cookies look at it.
+    func hop(_ handed: Request, _ sealed: SealedFields, _ course: ChainCourse) -> Hop {
+        Hop(
+            method: course.method, uri: course.uri, client: sealed.client, number: course.number,
+            first: handed.uri)
     }
 
     /// The plan for the present target.
@@ -154,7 +157,7 @@ extension RequestChain {
             step.refusal = failure
         case .injects(let name, let value):
             step.request.fields.remove(FieldName(name))
-            step.request.fields.append(name, value)
+            step.request.fields.append(name, value.revealed)
             step.acts.append(.credentialInjected)
         case .answers, .answersFromStore:
             step.request.fields.remove(FieldName(.authorization))
@@ -165,7 +168,8 @@ extension RequestChain {
             if answer == nil { step.acts.append(.credentialPreempted) }
             step.sent = sent
             switch sent.form {
-            case .field(let value): step.request.fields.append("Authorization", value)
+            case .field(let value):
+                step.request.fields.append("Authorization", value.revealed)
             case .connection(let handshake): step.request.connectionAuthentication = handshake
             }
         }

@@ -14,7 +14,7 @@ struct AcceptedSpacesTests {
         _ host: String, user: String = "u", realm: String = "r", owner: String? = nil
     ) -> SentCredential {
         SentCredential(
-            form: .field([]),
+            form: .field(Secret("")),
             space: ProtectionSpace(
                 party: .server(.https), host: host, port: 443, realm: realm, method: .basic),
             scheme: .basic,

@@ -34,7 +34,10 @@ struct ChainCookieTests {
         #expect(client.status == 200)
         #expect(client.field("Set-Cookie") == nil)
         #expect(
-            jar.responses == ["0 origin.example 401", "0 origin.example 302", "1 b.example 200"])
+            jar.responses == [
+                "0 origin.example origin.example 401", "0 origin.example origin.example 302",
+                "1 origin.example b.example 200",
+            ])
         bench.perform("https://origin.example/2")
         #expect(bench.sent(3, "Cookie") == "a=2")
     }
