@@ -130,7 +130,7 @@ struct ChainBench {
         jar: OneCookieJar? = nil, policy: PolicyConfiguration = PolicyConfiguration(),
         injections: [InjectionRule] = [], follows: Bool = false, partition: String = "",
         store: CredentialStore = CredentialStore(keepsPermanent: false),
-        isDigesting: Bool = true
+        isDigesting: Bool = true, answers: Bool = true, fields: Fields = Fields()
     ) {
         self.jar = jar
         let nonces = Mutex(0)
@@ -145,6 +145,8 @@ struct ChainBench {
         var configuration = SessionConfiguration(policy: policy, window: .kibibytes(16))
         configuration.injections = InjectionRules(injections)
         configuration.followsRedirects = follows
+        configuration.answersChallenges = answers
+        configuration.additionalFields = fields
         self.session = Session(
             configuration: configuration,
             store: MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))),

@@ -71,6 +71,22 @@ struct ChainCookieTests {
         #expect(bench.upstream.fetches.count == 2)
     }
 
+    @Test(
+        "additional fields are added where the request has none of them, and never forbidden ones")
+    func additional() {
+        let bench = ChainBench(
+            fields: [
+                "X-Build": "1", "User-Agent": "session", "Authorization": "Basic x",
+                "Connection": "X-Build", "Host": "evil.example", "Proxy-Authorization": "Basic x",
+                "WWW-Authenticate": "Basic", "Content-Length": "9", "Transfer-Encoding": "x",
+            ])
+        bench.perform("https://origin.example/", ["user-agent": "client"])
+        #expect(
+            bench.upstream.fetches[0].request.fields
+                == ["User-Agent": "client", "X-Build": "1"])
+        #expect(bench.upstream.fetches[0].request.uri.host == "origin.example")
+    }
+
     @Test("a session that adds nothing hands the request on as it is")
     func idle() {
         let bench = ChainBench()

@@ -245,6 +245,15 @@ struct ChallengeTests {
         #expect(bench.upstream.fetches.count == 6)
     }
 
+    @Test("a session that is told not to answer does not")
+    func off() {
+        let bench = ChainBench(store: ChainBench.holding(.basic, .digest), answers: false)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
+        #expect(client.status == 401)
+        #expect(bench.upstream.fetches.count == 1)
+    }
+
     @Test("a client with credentials of its own is never answered for")
     func clients() {
         let bench = ChainBench(store: ChainBench.holding(.basic))
