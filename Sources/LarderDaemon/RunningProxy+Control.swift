@@ -74,6 +74,10 @@ extension RunningProxy: ControlResponder {
             for member in try self.members(named: question.session) {
                 try await reply(.explanation(await Self.explain(question, by: member)))
             }
+        case .cookies(let name, let principal, let command):
+            try await self.answer(command, session: name, principal: principal, reply)
+        case .credentials(let name, let principal, let command):
+            try await self.answer(command, session: name, principal: principal, reply)
         }
     }
 
