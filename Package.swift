@@ -46,6 +46,7 @@ let package = Package(
         .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+        .systemLibrary(name: "CLinux"),
         // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
         .target(name: "CLMDB"),
 
@@ -102,7 +103,7 @@ let package = Package(
                 "LarderProxy", "LarderEngine", "LarderSession", "LarderDisk", "LarderState",
                 "LarderTransfer", "LarderStore", "LarderPolicy", "LarderArchive", "LarderCookies",
                 "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", "CCrypt",
-                nioCore, nioPosix, logging, crypto,
+                "CLinux", nioCore, nioPosix, logging, crypto,
             ]),
 
         // Floor 8

@@ -25,8 +25,7 @@ package struct AccessRule: Sendable, Equatable {
 
 /// What an access rule is asked about.
 package struct AccessQuestion: Sendable, Equatable {
-    /// nil for a client of a Unix socket.
-    package var client: IPAddress?
+    package var client: ClientFacts
     /// As in the request: methods are case-sensitive (RFC 9110 §9.1).
     package var method: String
     /// In lower case.
@@ -38,7 +37,7 @@ package struct AccessQuestion: Sendable, Equatable {
     package var address: IPAddress?
 
     package init(
-        client: IPAddress?, method: String, host: String, port: UInt16,
+        client: ClientFacts, method: String, host: String, port: UInt16,
         address: IPAddress? = nil
     ) {
         self.client = client

@@ -1,19 +1,27 @@
-/// Clients that an access rule speaks of: `10.0.0.0/8`, `::1`, `unix`, `*`.
+/// Clients that a rule speaks of: `10.0.0.0/8`, `::1`, `unix`, `user:alice`, `uid:1000`, `*`.
 package enum ClientPattern: SettingText, Hashable {
     case anyone
     /// Whoever came through a Unix socket.
     case unix
     case block(AddressBlock)
+    /// Whoever proved to the listener to be this user.
+    case user(UserName)
+    /// Whoever came through a Unix socket from a process of this user.
+    case uid(UserID)
 
     package static var kind: String { "clients" }
     package static var expectation: String {
-        "an address, a block such as 192.168.0.0/16, unix, or *"
+        "an address, a block such as 192.168.0.0/16, unix, user:NAME, uid:NUMBER, or *"
     }
 
     package init(settingText text: String) throws(SettingTextProblem) {
         switch text {
         case "*": self = .anyone
         case "unix": self = .unix
+        case _ where text.hasPrefix("user:"):
+            self = .user(try UserName(settingText: String(text.dropFirst(5))))
+        case _ where text.hasPrefix("uid:"):
+            self = .uid(try UserID(settingText: String(text.dropFirst(4))))
         default:
             guard let block = AddressBlock(text) else { throw AddressBlock.problem(text) }
             self = .block(block)
@@ -25,16 +33,35 @@ package enum ClientPattern: SettingText, Hashable {
         case .anyone: "*"
         case .unix: "unix"
         case .block(let block): block.description
+        case .user(let name): "user:\(name.text)"
+        case .uid(let uid): "uid:\(uid.number)"
         }
     }
 
-    /// - Parameter client: nil for a client of a Unix socket.
-    package func matches(_ client: IPAddress?) -> Bool {
+    package func matches(_ client: ClientFacts) -> Bool {
         switch self {
         case .anyone: true
-        case .unix: client == nil
-        case .block(let block): client.map(block.contains) ?? false
+        case .unix: client.address == nil
+        case .block(let block): client.address.map(block.contains) ?? false
+        case .user(let name): client.user == name.text
+        case .uid(let uid): client.uid == uid.number
         }
+    }
+}
+
+/// What is known about a client when rules are asked about it.
+package struct ClientFacts: Sendable, Equatable {
+    /// nil for a client of a Unix socket.
+    package var address: IPAddress?
+    /// Who the client proved to be; nil where it was not asked, or has not answered.
+    package var user: String?
+    /// Whose process is at the other end of a Unix socket; nil for every other client.
+    package var uid: UInt32?
+
+    package init(address: IPAddress?, user: String? = nil, uid: UInt32? = nil) {
+        self.address = address
+        self.user = user
+        self.uid = uid
     }
 }
 

@@ -24,7 +24,8 @@ package enum Configuration {
         }
         return LoadedSettings(
             settings: read.settings, file: file, origins: read.origins,
-            places: .of(environment, configuration: file), cacheRules: read.cacheRules)
+            places: .of(environment, configuration: file), cacheRules: read.cacheRules,
+            warnings: read.warnings)
     }
 
     /// Loads the named file, or the first that is found where one may lie, or the defaults.

@@ -20,8 +20,11 @@ package struct Setting<Section: Sendable>: Sendable {
     let accept: @Sendable ([String], inout Section) -> [ScalarProblem]
     /// The value as scalars.
     let show: @Sendable (Section) -> [String]
-    /// A mapping of plain values: each pair is read and shown as one scalar, `name: value`.
-    var isPairs = false
+    /// An example, where the value is a mapping of plain values: each pair is read and shown as one
+    /// scalar, `name: value`.
+    var pairs: String?
+
+    var isPairs: Bool { self.pairs != nil }
 
     /// The value as it would stand in the file.
     package func text(in section: Section) -> String {
@@ -123,10 +126,11 @@ extension Setting {
 
     /// A setting that holds any number of pairs, written as a mapping.
     static func pairs<Value: SettingText>(
-        _ path: String, _ place: Place<[Value]>, live: Bool = false, _ about: String
+        _ path: String, _ place: Place<[Value]>, such example: String, live: Bool = false,
+        _ about: String
     ) -> Setting {
         var setting = Self.list(path, place, live: live, about)
-        setting.isPairs = true
+        setting.pairs = example
         return setting
     }
 
@@ -150,7 +154,8 @@ extension Setting {
                 let cause = error.cause.map { " \($0)" } ?? ""
                 let joint = cause.isEmpty ? " is not " : "; expected "
                 return ScalarProblem(
-                    index: index, message: "\"\(text)\"\(cause)\(joint)\(Value.expectation)")
+                    index: index,
+                    message: "\"\(error.shown ?? text)\"\(cause)\(joint)\(Value.expectation)")
             }
         }
     }

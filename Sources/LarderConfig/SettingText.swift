@@ -17,9 +17,12 @@ package struct SettingTextProblem: Error, Equatable, Sendable {
     ///
     /// `has no unit`, say; nil: it merely does not fit the expectation.
     package var cause: String?
+    /// What messages show in place of the value, where that may hold a secret.
+    package var shown: String?
 
-    package init(_ cause: String? = nil) {
+    package init(_ cause: String? = nil, showing shown: String? = nil) {
         self.cause = cause
+        self.shown = shown
     }
 }
 

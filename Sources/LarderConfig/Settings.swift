@@ -10,7 +10,10 @@ package struct Settings: Sendable, Equatable {
         SessionSettings(name: .default, kind: .default),
         SessionSettings(name: .ephemeral, kind: .ephemeral),
     ]
+    package var routes: [RouteSettings] = []
     package var access: [AccessRule] = .local
+    package var injections: [InjectionSettings] = []
+    package var parents: [ParentSettings] = []
     package var cacheRules: [CacheRuleSettings] = []
     package var presets: [PresetName] = []
     /// nil: where they are usually found.
@@ -25,6 +28,7 @@ package struct Settings: Sendable, Equatable {
     package var eventLoops: Int?
     package var transferThreads = 1
     package var controlSocket: FilePath?
+    package var dumpsCore = false
 
     package init() {}
 
@@ -41,10 +45,22 @@ package struct ListenerSettings: Sendable, Equatable {
     /// nil: that of the session.
     package var cachePolicy: CachePolicyWord?
     package var trustedClients: [ClientPattern] = []
+    package var authentication = AuthenticationSettings()
 
     package init(address: ListenAddress = .ip(IPAddress(.v4, 0x7F00_0001), port: 3128)) {
         self.address = address
     }
+}
+
+/// How a listener knows its clients.
+package struct AuthenticationSettings: Sendable, Equatable {
+    /// nil: nobody proves who they are by a password.
+    package var passwordFile: FilePath?
+    /// nil: nobody proves who they are by a token.
+    package var tokenFile: FilePath?
+    package var realm: Realm = .larder
+
+    package var isDemanded: Bool { self.passwordFile != nil || self.tokenFile != nil }
 }
 
 /// One session: what it keeps, and how it asks origins.
@@ -53,6 +69,17 @@ package struct SessionSettings: Sendable, Equatable {
 
     package var name: SessionName
     package var kind: Kind
+    package var principals: PrincipalsWord = .none
+    package var cookies = CookieSettings()
+    package var credentials = CredentialSettings()
+    package var fields: [AdditionalField] = []
+    package var timeouts = SessionTimeoutSettings()
+    package var tls = TLSSettings()
+    package var followsRedirects = false
+    /// nil: where `Places` says.
+    package var stateDirectory: FilePath?
+    /// nil: where `Places` says.
+    package var keyFile: FilePath?
     package var cache = CacheSettings()
     package var freshness = FreshnessSettings()
     package var cachePolicy: CachePolicyWord = .useProtocol
@@ -73,6 +100,12 @@ extension SessionSettings {
         var session = self
         session.freshness = newer.freshness
         session.cachePolicy = newer.cachePolicy
+        session.cookies.accept = newer.cookies.accept
+        session.cookies.merging = newer.cookies.merging
+        session.cookies.showsSetCookie = newer.cookies.showsSetCookie
+        session.credentials = newer.credentials
+        session.fields = newer.fields
+        session.followsRedirects = newer.followsRedirects
         session.cache.variants = newer.cache.variants
         session.cache.semanticVary = newer.cache.semanticVary
         session.cache.storesSetCookie = newer.cache.storesSetCookie
@@ -80,6 +113,47 @@ extension SessionSettings {
         session.cache.noVarySearch = newer.cache.noVarySearch
         return session
     }
+}
+
+/// What a session does with cookies.
+package struct CookieSettings: Sendable, Equatable {
+    package enum Mode: String, SettingWord { case pass, jar }
+
+    package enum Accept: String, SettingWord {
+        case onlyFromMainDocumentDomain = "only-from-main-document-domain"
+        case always
+        case never
+    }
+
+    package enum Merging: String, SettingWord {
+        case clientFirst = "client-first"
+        case jarReplaces = "jar-replaces"
+        case clientOnly = "client-only"
+    }
+
+    package var mode: Mode = .pass
+    package var accept: Accept = .onlyFromMainDocumentDomain
+    package var merging: Merging = .clientFirst
+    package var showsSetCookie = false
+}
+
+/// What a session does with its credentials.
+package struct CredentialSettings: Sendable, Equatable {
+    package var answersChallenges = true
+}
+
+/// How long a session waits for origins.
+package struct SessionTimeoutSettings: Sendable, Equatable {
+    /// nil: `timeouts.response` and `timeouts.stall` of the whole proxy.
+    package var idle: TimeSpan?
+    package var resource: TimeSpan = .days(7)
+}
+
+/// The versions of TLS in which a session speaks to origins.
+package struct TLSSettings: Sendable, Equatable {
+    package var minimum: TLSVersionWord = .tls12
+    /// nil: the newest that both sides know.
+    package var maximum: TLSVersionWord?
 }
 
 /// The response cache of a session.

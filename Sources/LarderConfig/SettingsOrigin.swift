@@ -15,11 +15,14 @@ package struct LoadedSettings: Sendable, Equatable {
     /// The cache rules in the order in which they are asked: those of the file, then those of the
     /// presets.
     package var cacheRules: [LocatedRule]
+    /// What the file says that can have no effect, in its order.
+    package var warnings: [ConfigurationProblem]
 
     package init(
         settings: Settings, file: String?, origins: [String: SettingOrigin] = [:],
-        places: Places, cacheRules: [LocatedRule] = []
+        places: Places, cacheRules: [LocatedRule] = [], warnings: [ConfigurationProblem] = []
     ) {
+        self.warnings = warnings
         self.cacheRules = cacheRules
         self.settings = settings
         self.file = file
@@ -32,6 +35,23 @@ package struct LoadedSettings: Sendable, Equatable {
         guard session.kind == .default, session.cache.disk.bytes > 0 else { return nil }
         return session.cache.directory?.text
             ?? "\(self.places.cacheDirectory)/\(session.name.text)"
+    }
+
+    /// Where the session's cookies and credentials lie; nil where it keeps nothing on disk.
+    package func stateDirectory(of session: SessionSettings) -> String? {
+        guard session.kind == .default else { return nil }
+        return session.stateDirectory?.text
+            ?? "\(self.places.stateDirectory)/\(session.name.text)"
+    }
+
+    /// The file with the key that encrypts them; nil where there is nothing to encrypt.
+    ///
+    /// One that systemd hands over is not asked for here: whether it is there changes from one
+    /// start to the next.
+    package func keyFile(of session: SessionSettings) -> String? {
+        guard session.kind == .default else { return nil }
+        return session.keyFile?.text
+            ?? "\(self.places.stateDirectory)/\(session.name.text).key"
     }
 
     /// Where the control socket may lie, the preferred place first.

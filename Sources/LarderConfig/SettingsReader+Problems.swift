@@ -25,6 +25,20 @@ extension SettingsReader {
         self.report(at: node.mark, message)
     }
 
+    /// Whether something wrong was told there.
+    func hasProblem(at mark: Mark?) -> Bool {
+        self.problems.contains { $0.line == mark?.line && $0.column == mark?.column }
+    }
+
+    /// Tells what is no mistake in itself but has no effect.
+    mutating func warn(_ path: String, _ message: String) {
+        let mark = self.mark(path)
+        self.warnings.append(
+            ConfigurationProblem(
+                file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
+                message: "\(path): \(message)"))
+    }
+
     mutating func report(at mark: Mark?, _ message: String) {
         self.problems.append(
             ConfigurationProblem(

@@ -7,15 +7,19 @@ import Yams
 struct SettingsReader {
     let file: String
     var problems: [ConfigurationProblem] = []
-    private var origins: [String: SettingOrigin] = [:]
+    /// What is right but can have no effect; no reason to refuse the file.
+    var warnings: [ConfigurationProblem] = []
+    private(set) var origins: [String: SettingOrigin] = [:]
     var settings = Settings()
-    /// Where each listener's session was named, for checks once all sessions are known.
+    /// Where each setting and each section that was given stands, for checks once all are known.
     private var marks: [String: Mark] = [:]
 
     var ruleMarks: [Mark?] = []
     var presetMarks: [Mark?] = []
 
-    private static let groups = ["listeners", "sessions", "access", "cache-rules"]
+    private static let groups = [
+        "listeners", "routes", "sessions", "access", "injections", "parents", "cache-rules",
+    ]
 
     init(file: String) {
         self.file = file
@@ -26,6 +30,7 @@ struct SettingsReader {
         var settings: Settings
         var origins: [String: SettingOrigin]
         var cacheRules: [LocatedRule]
+        var warnings: [ConfigurationProblem]
     }
 
     /// - Parameters:
@@ -42,7 +47,9 @@ struct SettingsReader {
             rules += reader.readPresets(from: library(reader.settings.presetDirectory))
         }
         try reader.throwProblems()
-        return Result(settings: reader.settings, origins: reader.origins, cacheRules: rules)
+        return Result(
+            settings: reader.settings, origins: reader.origins, cacheRules: rules,
+            warnings: reader.warnings)
     }
 
     /// The one document of a text; nil where it is empty.
@@ -71,7 +78,15 @@ struct SettingsReader {
             case "listeners": self.readListeners(value)
             case "sessions": self.readSessions(value)
             case "cache-rules": self.readCacheRules(value)
-            default: self.readAccess(value)
+            case "routes":
+                self.readList(value, "routes", by: SettingsTable.route, \.routes, .init())
+            case "injections":
+                self.readList(
+                    value, "injections", by: SettingsTable.injection, \.injections, .init())
+            case "parents":
+                self.readList(value, "parents", by: SettingsTable.parent, \.parents, .init())
+            default:
+                self.readList(value, "access", by: SettingsTable.access, \.access, .init())
             }
         }
         self.read(
@@ -79,20 +94,36 @@ struct SettingsReader {
     }
 
     private mutating func readListeners(_ node: Node) {
-        guard let items = self.items(node, "listeners") else { return }
-        self.settings.listeners = items.map { _ in ListenerSettings() }
+        self.readList(node, "listeners", by: SettingsTable.listener, \.listeners, .init())
+    }
+
+    /// Reads a list of sections.
+    private mutating func readList<Section>(
+        _ node: Node, _ name: String, by table: [Setting<Section>],
+        _ list: WritableKeyPath<Settings, [Section]>, _ fresh: Section
+    ) {
+        guard let items = self.items(node, name) else { return }
+        self.settings[keyPath: list] = items.map { _ in fresh }
         for (index, item) in items.enumerated() {
-            let label = "listeners[\(index)]"
+            let label = "\(name)[\(index)]"
+            self.marks[label] = item.mark
             guard let mapping = self.mapping(item, label) else { continue }
-            if mapping["address"] == nil {
-                self.report(item, "\(label): needs an address, such as 127.0.0.1:3128")
+            if let need = Self.needs[name], mapping[need.key] == nil {
+                self.report(item, "\(label): needs \(need.remedy)")
             }
             self.read(
-                mapping, by: SettingsTable.listener, label: "\(label).",
-                into: \.listeners[index])
-            self.marks[label] = mapping["session"]?.mark ?? item.mark
+                mapping, by: table, label: "\(label).", into: list.appending(path: \.[index]))
         }
     }
+
+    /// The one setting that each item of a list must have.
+    private static let needs: [String: (key: String, remedy: String)] = [
+        "listeners": ("address", "an address, such as 127.0.0.1:3128"),
+        "access": ("action", "an action, allow or deny"),
+        "routes": ("session", "a session, the one that answers"),
+        "injections": ("credential", "a credential, by its name in \"larder credentials\""),
+        "parents": ("via", "a way, such as via: direct or via: http://proxy.example.com:3128"),
+    ]
 
     private mutating func readSessions(_ node: Node) {
         guard let mapping = self.mapping(node, "sessions") else { return }
@@ -120,20 +151,6 @@ struct SettingsReader {
             guard let inner = self.mapping(value, label) else { continue }
             self.read(
                 inner, by: SettingsTable.session, label: "\(label).", into: \.sessions[index])
-        }
-    }
-
-    private mutating func readAccess(_ node: Node) {
-        guard let items = self.items(node, "access") else { return }
-        self.settings.access = items.map { _ in AccessRule() }
-        for (index, item) in items.enumerated() {
-            let label = "access[\(index)]"
-            guard let mapping = self.mapping(item, label) else { continue }
-            if mapping["action"] == nil {
-                self.report(item, "\(label): needs an action, allow or deny")
-            }
-            self.read(
-                mapping, by: SettingsTable.access, label: "\(label).", into: \.access[index])
         }
     }
 }
@@ -173,11 +190,15 @@ extension SettingsReader {
     ) {
         let name = label + setting.path
         let found =
-            setting.isPairs
-            ? self.pairs(value, name) : self.scalars(value, key: key, setting.isList, name)
+            if let example = setting.pairs {
+                self.pairs(value, name, such: example)
+            } else {
+                self.scalars(value, key: key, setting.isList, name)
+            }
         guard let scalars = found else { return }
         let problems = setting.accept(scalars.map(\.string), &self.settings[keyPath: section])
         if setting.path == "presets" { self.presetMarks = scalars.map { $0.mark ?? key.mark } }
+        self.marks[name] = value.mark ?? key.mark
         for problem in problems {
             let mark = scalars[problem.index].mark ?? key.mark
             self.report(at: mark, "\(name): \(problem.message)")
@@ -207,15 +228,17 @@ extension SettingsReader {
     }
 
     /// The pairs of one setting, each as one scalar.
-    private mutating func pairs(_ value: Node, _ name: String) -> [Node.Scalar]? {
+    private mutating func pairs(
+        _ value: Node, _ name: String, such example: String
+    ) -> [Node.Scalar]? {
         guard let mapping = value.mapping else {
-            self.report(value, "\(name): takes pairs, such as {404: 30 s}")
+            self.report(value, "\(name): takes pairs, such as \(example)")
             return nil
         }
         var pairs: [Node.Scalar] = []
         for (key, value) in mapping {
             guard let left = key.scalar, let right = value.scalar, !value.isEmptyScalar else {
-                self.report(key, "\(name): takes pairs of plain values, such as {404: 30 s}")
+                self.report(key, "\(name): takes pairs of plain values, such as \(example)")
                 return nil
             }
             pairs.append(
@@ -238,68 +261,18 @@ extension SettingsReader {
 }
 
 extension SettingsReader {
-    /// What no row of its own can check.
-    private mutating func checkTogether() {
-        let names = self.settings.sessions.map(\.name.text)
-        for (index, listener) in self.settings.listeners.enumerated() {
-            let label = "listeners[\(index)]"
-            if !names.contains(listener.session.text) {
-                let nearest = NearestName.of(listener.session.text, among: names)
-                let hint =
-                    nearest.map { "did you mean \"\($0)\"?" }
-                    ?? "there are: \(names.joined(separator: ", "))"
-                self.report(
-                    at: self.marks[label],
-                    "\(label).session: there is no session \"\(listener.session.text)\"; \(hint)")
-            }
-            let address = listener.address
-            if self.settings.listeners[..<index].contains(where: { $0.address == address }),
-                !address.takesFreePort
-            {
-                self.report(
-                    at: self.marks[label],
-                    "\(label).address: \(address.settingText) is given to another listener already")
-            }
-        }
-        for session in self.settings.sessions { self.check(session) }
-        for (index, rule) in self.settings.cacheRules.enumerated() {
-            for session in rule.sessions where !names.contains(session.text) {
-                let nearest = NearestName.of(session.text, among: names)
-                let remedy = nearest.map { "; did you mean \"\($0)\"?" } ?? ""
-                self.report(
-                    at: self.ruleMarks[index],
-                    "cache-rules[\(index)].sessions: there is no session \"\(session.text)\"\(remedy)"
-                )
-            }
-        }
-        self.checkCacheRules()
-    }
-
-    private mutating func check(_ session: SessionSettings) {
-        let label = "sessions.\(session.name.text)"
-        let disk = "\(label).cache.disk"
-        if session.kind == .ephemeral, session.cache.disk.bytes > 0, self.origins[disk] != nil {
-            self.report(
-                at: self.marks[label],
-                "\(disk): an ephemeral session keeps nothing on disk; remove this or its kind")
-        }
-        let twin = self.settings.sessions.first {
-            $0.name != session.name && $0.cache.directory == session.cache.directory
-        }
-        if let twin, let directory = session.cache.directory, twin.name.text < session.name.text {
-            self.report(
-                at: self.marks[label],
-                "\(label).cache.directory: \(directory.text) is the cache of session "
-                    + "\"\(twin.name.text)\" already")
+    /// Where a setting stands, or else the nearest section around it that was given.
+    func mark(_ path: String) -> Mark? {
+        var path = path[...]
+        while true {
+            if let mark = self.marks[String(path)] { return mark }
+            guard let end = path.lastIndex(of: ".") else { return nil }
+            path = path[..<end]
         }
     }
-}
 
-extension ListenAddress {
-    fileprivate var takesFreePort: Bool {
-        switch self {
-        case .ip(_, let port), .everywhere(let port), .localhost(let port): port == 0
-        case .unix: false
-        }
+    /// ` (line 3)` where the setting was given; nothing where it has its default.
+    func line(_ path: String) -> String {
+        self.mark(path).map { " (line \($0.line))" } ?? ""
     }
 }

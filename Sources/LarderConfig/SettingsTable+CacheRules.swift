@@ -53,7 +53,7 @@ extension SettingsTable {
             credentials for everybody: only for what is public anyway. Each breaks RFC 9111.
             """),
         .pairs(
-            "negative", \.negative, live: true,
+            "negative", \.negative, such: "{404: 30 s}", live: true,
             """
             How long errors are fresh that do not say so themselves, by status: {404: 30 s, 5xx: \
             5 s}. The first that fits counts; where none does, freshness.negative of the session.

@@ -10,6 +10,14 @@ extension SettingsTable {
         text += Self.items(Self.listener, standard.listeners)
         text += """
 
+            # ROUTES. Which session answers whom, in place of the listener's: the first that fits decides.
+            # There are none unless they are given here; the one below is an example.
+            #routes:
+
+            """
+        text += Self.items(Self.route, [Self.routeExample])
+        text += """
+
             # SESSIONS. A session has a cache of its own. "default" (on disk) and "ephemeral" (in
             # memory) always exist; a listener names the one it uses. The settings below are shown
             # for "default" and hold for any name.
@@ -26,6 +34,22 @@ extension SettingsTable {
 
             """
         text += Self.items(Self.access, standard.access)
+        text += """
+
+            # INJECTIONS. Credentials that requests to certain places get on their way, so that clients need
+            # not have them. The first that fits speaks. There are none unless they are given here.
+            #injections:
+
+            """
+        text += Self.items(Self.injection, [Self.injectionExample])
+        text += """
+
+            # PARENTS. The proxies by which origins are reached; the first that fits decides, and where none
+            # does, origins are asked themselves. There are none unless they are given here.
+            #parents:
+
+            """
+        text += Self.items(Self.parent, [Self.parentExample])
         text += """
 
             # CACHE RULES. What is said about the responses of certain hosts and paths over their heads:
@@ -54,16 +78,16 @@ extension SettingsTable {
 
         """
 
+    /// The first setting of each item lies in no mapping of its own.
     private static func items<Section>(
         _ table: [Setting<Section>], _ sections: [Section]
     ) -> String {
         var text = ""
         for section in sections {
-            for (index, setting) in table.enumerated() {
-                text += Self.prose(setting, indent: 4)
-                let lead = index == 0 ? "  - " : "    "
-                text += "#\(lead)\(setting.path): \(Self.value(setting, section))\n"
-            }
+            guard let first = table.first else { continue }
+            text += Self.prose(first, indent: 4)
+            text += "#  - \(first.path): \(Self.value(first, section))\n"
+            text += Self.mapping(Array(table.dropFirst()), section, indent: 4)
         }
         return text
     }

@@ -114,6 +114,12 @@ extension SettingsTable {
         .one(
             "transfer-threads", \.transferThreads, 1...64,
             "How many threads of each session speak to origins."),
+        .one(
+            "core-dumps", \.dumpsCore,
+            """
+            Whether the system may write the proxy's memory to disk when it ends by a fault. false \
+            forbids it, and debuggers, while a session in use has a jar or may get credentials.
+            """),
         .optional(
             "control.socket", \.controlSocket, absent: "automatic",
             """

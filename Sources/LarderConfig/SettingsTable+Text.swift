@@ -33,11 +33,19 @@ extension SettingsTable {
         let standard = Settings()
         let session = SessionSettings(name: .default)
         let rule = standard.access.first ?? AccessRule()
-        return Self.listener.map { .init($0, prefix: "listeners[].", in: ListenerSettings()) }
-            + Self.session.map { .init($0, prefix: "sessions.NAME.", in: session) }
-            + Self.access.map { .init($0, prefix: "access[].", in: rule) }
-            + Self.cacheRule.map { .init($0, prefix: "cache-rules[].", in: Self.cacheRuleExample) }
-            + Self.general.map { .init($0, prefix: "", in: standard) }
+        var all: [SettingDescription] = []
+        func add<Section>(_ table: [Setting<Section>], _ prefix: String, _ section: Section) {
+            all += table.map { SettingDescription($0, prefix: prefix, in: section) }
+        }
+        add(Self.listener, "listeners[].", ListenerSettings())
+        add(Self.route, "routes[].", Self.routeExample)
+        add(Self.session, "sessions.NAME.", session)
+        add(Self.access, "access[].", rule)
+        add(Self.injection, "injections[].", Self.injectionExample)
+        add(Self.parent, "parents[].", Self.parentExample)
+        add(Self.cacheRule, "cache-rules[].", Self.cacheRuleExample)
+        add(Self.general, "", standard)
+        return all
     }
 
     /// Every value in force.
@@ -52,19 +60,19 @@ extension SettingsTable {
                         origin: loaded.origins[path] ?? .default))
             }
         }
-        let settings = loaded.settings
-        for (index, listener) in settings.listeners.enumerated() {
-            add(Self.listener, "listeners[\(index)].", listener)
+        func addList<Section>(_ table: [Setting<Section>], _ name: String, _ list: [Section]) {
+            for (index, item) in list.enumerated() { add(table, "\(name)[\(index)].", item) }
         }
+        let settings = loaded.settings
+        addList(Self.listener, "listeners", settings.listeners)
+        addList(Self.route, "routes", settings.routes)
         for session in settings.sessions {
             add(Self.session, "sessions.\(session.name.text).", session)
         }
-        for (index, rule) in settings.access.enumerated() {
-            add(Self.access, "access[\(index)].", rule)
-        }
-        for (index, rule) in settings.cacheRules.enumerated() {
-            add(Self.cacheRule, "cache-rules[\(index)].", rule)
-        }
+        addList(Self.access, "access", settings.access)
+        addList(Self.injection, "injections", settings.injections)
+        addList(Self.parent, "parents", settings.parents)
+        addList(Self.cacheRule, "cache-rules", settings.cacheRules)
         add(Self.general, "", settings)
         return rows
     }
@@ -79,13 +87,15 @@ extension SettingsTable {
                 if setting.show(old) != setting.show(new) { paths.append(prefix + setting.path) }
             }
         }
-        if old.listeners.count != new.listeners.count {
-            paths.append("listeners")
-        } else {
-            for (index, (a, b)) in zip(old.listeners, new.listeners).enumerated() {
-                compare(Self.listener, "listeners[\(index)].", a, b)
+        func compareLists<Section>(
+            _ table: [Setting<Section>], _ name: String, _ old: [Section], _ new: [Section]
+        ) {
+            guard old.count == new.count else { return paths.append(name) }
+            for (index, (a, b)) in zip(old, new).enumerated() {
+                compare(table, "\(name)[\(index)].", a, b)
             }
         }
+        compareLists(Self.listener, "listeners", old.listeners, new.listeners)
         for session in new.sessions {
             guard let before = old.session(named: session.name) else {
                 paths.append("sessions.\(session.name.text)")
@@ -96,6 +106,7 @@ extension SettingsTable {
         for session in old.sessions where new.session(named: session.name) == nil {
             paths.append("sessions.\(session.name.text)")
         }
+        compareLists(Self.parent, "parents", old.parents, new.parents)
         compare(Self.general, "", old, new)
         return paths
     }

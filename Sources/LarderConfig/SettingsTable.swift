@@ -28,18 +28,39 @@ package enum SettingsTable {
             "trusted-clients", \.trustedClients,
             """
             Clients that may say for one request how it uses the cache, in the field \
-            Larder-Cache-Policy with one of the words of cache-policy. Of others the field is \
-            ignored, and it never goes to origins.
+            Larder-Cache-Policy with one of the words of cache-policy, and which session answers it, \
+            in the field Larder-Session. Of others the fields are ignored, and they never go to \
+            origins.
             """),
+        .optional(
+            "authentication.password-file", \.authentication.passwordFile, absent: "none",
+            live: true,
+            """
+            The users that may use this listener, with their passwords: lines of NAME:HASH, by \
+            bcrypt or yescrypt (htpasswd -B, mkpasswd). Read anew at a reload. Whoever has not \
+            proved to be one of them is answered with 407.
+            """),
+        .optional(
+            "authentication.token-file", \.authentication.tokenFile, absent: "none", live: true,
+            """
+            The same by Bearer tokens: lines of NAME:TOKEN. The file must be readable for nobody \
+            else.
+            """),
+        .one(
+            "authentication.realm", \.authentication.realm,
+            "What clients are told they are to give a password for."),
     ]
 
     /// The settings of a session: `sessions.NAME.…`.
-    package static let session: [Setting<SessionSettings>] = [
+    package static let session: [Setting<SessionSettings>] = Self.caching + Self.holdings
+
+    private static let caching: [Setting<SessionSettings>] = [
         .one(
             "kind", \.kind,
             """
-            default keeps its cache in memory and on disk, and it survives a restart; ephemeral \
-            keeps it in memory only, and nothing of it ever reaches a disk.
+            default keeps its cache in memory and on disk, and its cookies and credentials encrypted on \
+            disk: they survive a restart. ephemeral keeps all in memory only, and nothing of it ever \
+            reaches a disk.
             """),
         .one(
             "cache.memory", \.cache.memory, .kibibytes(0)...(.tebibytes(1)),
@@ -168,7 +189,7 @@ package enum SettingsTable {
             used at once and validated behind the client's back.
             """),
         .pairs(
-            "freshness.negative", \.freshness.negative, live: true,
+            "freshness.negative", \.freshness.negative, such: "{404: 30 s}", live: true,
             """
             How long errors are fresh that do not say so themselves, by status: {404: 30 s, 5xx: \
             5 s}. The first that fits counts; where none does, errors are kept only as RFC 9111 \
@@ -221,8 +242,9 @@ package enum SettingsTable {
         .list(
             "clients", \.clients, live: true,
             """
-            Whom the rule is about: addresses, blocks of them, unix for clients of Unix sockets. \
-            An empty list is everyone.
+            Whom the rule is about: addresses, blocks of them, unix for clients of Unix sockets, \
+            user:NAME for who proved to be that user to the listener, uid:NUMBER for the programs \
+            of a user of this machine behind a Unix socket. An empty list is everyone.
             """),
         .list(
             "destinations", \.destinations, live: true,

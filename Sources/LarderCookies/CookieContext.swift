@@ -12,37 +12,29 @@ package enum SiteRelation: Sendable, Hashable {
     case sameSite
     /// From another site. Navigation is that of a whole document; safe is the method.
     case crossSite(navigation: Bool, safeMethod: Bool)
-
-    /// What the client says itself in `Sec-Fetch-Site` and `Sec-Fetch-Mode`; a client that says
-    /// nothing is none that embeds one site's content in another's.
-    package init(_ fields: Fields, method: Method) {
-        guard let site = fields.first("Sec-Fetch-Site"), site.spells("cross-site") else {
-            self = .sameSite
-            return
-        }
-        let navigates = fields.first("Sec-Fetch-Mode")?.spells("navigate") ?? false
-        let embedded = fields.first("Sec-Fetch-Dest").map { !$0.spells("document") } ?? false
-        self = .crossSite(navigation: navigates && !embedded, safeMethod: method.isSafe)
-    }
 }
 
 /// The request that cookies are for, or whose response brought them.
 package struct CookieContext: Sendable {
     package var uri: TargetURI
     package var site: SiteRelation
-    /// The host of the main document; nil means that the request's own URI is it.
+    /// The host of the main document; nil means that the request's own URI is it, an empty one that
+    /// it is another, not known.
     package var mainDocumentHost: String?
     /// False for a "non-HTTP" API, which neither sees nor sets HttpOnly cookies (§5.8.2).
     package var isHTTP: Bool
+    /// What the jar's list of suffixes says of the hosts here; nil to have the jar ask it.
+    package var suffixes: SuffixAnswers?
 
     package init(
         uri: TargetURI, site: SiteRelation = .sameSite, mainDocumentHost: String? = nil,
-        isHTTP: Bool = true
+        isHTTP: Bool = true, suffixes: SuffixAnswers? = nil
     ) {
         self.uri = uri
         self.site = site
         self.mainDocumentHost = mainDocumentHost
         self.isHTTP = isHTTP
+        self.suffixes = suffixes
     }
 
     /// Cookies belong to HTTP; a file transfer has none.

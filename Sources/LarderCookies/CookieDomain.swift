@@ -17,6 +17,37 @@ package struct TopLevelSuffixes: PublicSuffixes {
     package func isPublicSuffix(_ domain: String) -> Bool { !domain.utf8.contains(0x2E) }
 }
 
+/// What to hold to where there should be a list and is none: every domain may be a public suffix.
+///
+/// Each host then has the cookies that it sets for itself, and none for the names around it.
+package struct EverySuffix: PublicSuffixes {
+    package init() {}
+
+    package func isPublicSuffix(_ domain: String) -> Bool { true }
+}
+
+/// What a list says of some hosts and the names above them, asked beforehand.
+///
+/// For a caller that holds a lock while it uses a jar: the list is asked outside of it. Other names
+/// count as no suffixes; as no cookie of these hosts can be for them, nothing depends on it.
+package struct SuffixAnswers: PublicSuffixes {
+    private let suffixes: Set<String>
+
+    package init(for hosts: [String], from list: any PublicSuffixes) {
+        var suffixes: Set<String> = []
+        for name in hosts.flatMap(CookieDomain.candidates) {
+            let name = name.hasSuffix(".") ? String(name.dropLast()) : name
+            guard !name.isEmpty, !CookieDomain.isAddress(name), list.isPublicSuffix(name) else {
+                continue
+            }
+            suffixes.insert(name)
+        }
+        self.suffixes = suffixes
+    }
+
+    package func isPublicSuffix(_ domain: String) -> Bool { self.suffixes.contains(domain) }
+}
+
 /// Host names as cookies compare them (RFC 6265bis §5.1.2, §5.1.3).
 ///
 /// Hosts are canonical already: those of a `TargetURI` are ASCII in lower case.

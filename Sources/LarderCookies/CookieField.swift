@@ -42,9 +42,12 @@ package enum CookieField {
     ///
     /// Where the jar adds nothing, the client's lines stay byte for byte; otherwise one line holds
     /// all, as a server may understand only one (§4.2.1).
+    ///
+    /// - Returns: how many of the jar's cookies the request has now.
+    @discardableResult
     package static func apply(
         _ cookies: [Cookie], to fields: inout Fields, by merging: Merging = .clientFirst
-    ) {
+    ) -> Int {
         let name = FieldName(.cookie)
         let own = fields.values(name).filter { !$0.isEmpty }
         let added: [Cookie]
@@ -57,10 +60,11 @@ package enum CookieField {
         case .clientOnly:
             added = own.isEmpty ? cookies : []
         }
-        guard !added.isEmpty else { return }
+        guard !added.isEmpty else { return 0 }
         var parts = merging == .clientFirst ? own.map { Array($0) } : []
         parts.append(self.value(of: added))
         fields.remove(name)
         fields.append("Cookie", Array(parts.joined(separator: [ASCII.semicolon, ASCII.space])))
+        return added.count
     }
 }

@@ -3,31 +3,70 @@ package import LarderHTTP
 extension CookieJar {
     /// Takes the cookies that a response sets: each `Set-Cookie` line by itself, in order.
     ///
-    /// - Returns: one outcome a line.
+    /// - Returns: one outcome a line; evictions from the whole jar stand in the last one that stored.
     package mutating func store(
         _ fields: Fields, for context: CookieContext, at now: Timestamp
     ) -> [CookieOutcome] {
-        fields.values(FieldName(.setCookie)).map { line in
-            do throws(CookieRefusal) {
-                return self.store(try SetCookie(parsing: line), for: context, at: now)
-            } catch {
-                return .refused(error)
-            }
-        }
+        self.store(SetCookie.lines(of: fields), for: context, at: now)
     }
 
-    /// Takes one cookie from a response (RFC 6265bis §5.7).
+    /// The same for lines that were read already.
+    ///
+    /// Costs what the lines cost and one look at the whole jar, however many lines there are.
+    package mutating func store(
+        _ lines: [Result<SetCookie, CookieRefusal>], for context: CookieContext, at now: Timestamp
+    ) -> [CookieOutcome] {
+        let suffixes: any PublicSuffixes = context.suffixes ?? self.suffixes
+        // The same for each line, and a list of suffixes is asked for it.
+        if let refusal = self.policyRefusal(context, suffixes) {
+            return lines.map { line in
+                if case .failure(let own) = line { .refused(own) } else { .refused(refusal) }
+            }
+        }
+        let secure = SecureNames(in: self, against: context, suffixes, at: now)
+        var outcomes: [CookieOutcome] = []
+        outcomes.reserveCapacity(lines.count)
+        for (index, line) in lines.enumerated() {
+            switch line {
+            case .success(let setCookie):
+                // A microsecond later each: cookies of one response are sent in the order of its
+                // lines, also after they were in a storage, which keeps no order.
+                let moment = now + .microseconds(Int64(clamping: index))
+                outcomes.append(
+                    self.take(setCookie, for: context, suffixes, secure, created: moment, at: now))
+            case .failure(let refusal):
+                outcomes.append(.refused(refusal))
+            }
+        }
+        let evicted = self.shrink(at: now)
+        if !evicted.isEmpty, let last = outcomes.lastIndex(where: \.isStored) {
+            outcomes[last] = CookieOutcome(
+                refusal: nil, changes: outcomes[last].changes + evicted)
+        }
+        return outcomes
+    }
+
+    /// Takes one cookie from a response.
     package mutating func store(
         _ setCookie: SetCookie, for context: CookieContext, at now: Timestamp
     ) -> CookieOutcome {
+        self.store([.success(setCookie)], for: context, at: now).first
+            ?? CookieOutcome(refusal: nil, changes: [])
+    }
+
+    /// RFC 6265bis §5.7, but for the limit of the whole jar.
+    private mutating func take(
+        _ setCookie: SetCookie, for context: CookieContext, _ suffixes: any PublicSuffixes,
+        _ secure: SecureNames, created: Timestamp, at now: Timestamp
+    ) -> CookieOutcome {
         do throws(CookieRefusal) {
-            try self.checkPolicy(context)
-            let cookie = try self.cookie(setCookie, for: context, at: now)
-            try self.checkSource(of: cookie, context, at: now)
+            var cookie = try self.cookie(setCookie, for: context, suffixes, at: now)
+            cookie.creation = created
+            try self.checkSource(of: cookie, context, beside: secure)
             if cookie.name.spellsPrefix("__Host-"), setCookie.path == .absent {
                 throw .hostPrefix
             }
-            if let refusal = CookieRules.broken(by: cookie, self.suffixes) { throw refusal }
+            if let refusal = CookieRules.broken(by: cookie, suffixes) { throw refusal }
             let old = self[cookie.identity]
             if let old, old.isHTTPOnly, !context.isHTTP, !old.isExpired(at: now) {
                 throw .httpOnly
@@ -46,29 +85,34 @@ extension CookieJar {
         }
         var cookie = cookie
         cookie.expiry = cookie.expiry.map { min($0, now + self.limits.lifetime) }
-        return self.put(cookie, replacing: self[cookie.identity], at: now)
+        let outcome = self.put(cookie, replacing: self[cookie.identity], at: now)
+        return CookieOutcome(refusal: nil, changes: outcome.changes + self.shrink(at: now))
     }
 
-    private func checkPolicy(_ context: CookieContext) throws(CookieRefusal) {
-        guard context.hasCookies else { throw .scheme }
+    /// Why no cookie is taken from such a response.
+    private func policyRefusal(
+        _ context: CookieContext, _ suffixes: any PublicSuffixes
+    ) -> CookieRefusal? {
+        guard context.hasCookies else { return .scheme }
         switch self.acceptPolicy {
         case .always:
-            return
+            return nil
         case .never:
-            throw .policyNever
+            return .policyNever
         case .onlyFromMainDocumentDomain:
             let host = context.uri.host
             let main = context.mainDocumentHost ?? host
-            guard CookieDomain.isSameSite(host, main, self.suffixes) else { throw .thirdParty }
+            return CookieDomain.isSameSite(host, main, suffixes) ? nil : .thirdParty
         }
     }
 
     /// The cookie that a line asks for.
     private func cookie(
-        _ line: SetCookie, for context: CookieContext, at now: Timestamp
+        _ line: SetCookie, for context: CookieContext, _ suffixes: any PublicSuffixes,
+        at now: Timestamp
     ) throws(CookieRefusal) -> Cookie {
         let host = context.uri.host
-        let domain = try self.domain(line.domain ?? "", host)
+        let domain = try self.domain(line.domain ?? "", host, suffixes)
         let path =
             switch line.path {
             case .explicit(let path): path
@@ -83,11 +127,11 @@ extension CookieJar {
 
     /// The domain that the attribute gives; nil where the cookie is for the host alone.
     private func domain(
-        _ attribute: String, _ host: String
+        _ attribute: String, _ host: String, _ suffixes: any PublicSuffixes
     ) throws(CookieRefusal) -> String? {
         guard attribute.utf8.allSatisfy({ $0 < 0x80 }) else { throw .malformedDomain }
         if attribute.isEmpty { return nil }
-        if CookieDomain.isPublicSuffix(attribute, self.suffixes) {
+        if CookieDomain.isPublicSuffix(attribute, suffixes) {
             guard attribute == host else { throw .publicSuffix }
             return nil
         }
@@ -105,32 +149,15 @@ extension CookieJar {
 
     /// The steps of §5.7 that look at where the cookie comes from.
     private func checkSource(
-        of cookie: Cookie, _ context: CookieContext, at now: Timestamp
+        of cookie: Cookie, _ context: CookieContext, beside secure: SecureNames
     ) throws(CookieRefusal) {
-        if !context.isSecure {
-            if cookie.isSecure { throw .insecureSource }
-            if self.overlaysSecure(cookie, at: now) { throw .overlaysSecure }
-        }
+        if !context.isSecure, cookie.isSecure { throw .insecureSource }
+        if secure.areOverlaid(by: cookie) { throw .overlaysSecure }
         if cookie.isHTTPOnly, !context.isHTTP { throw .httpOnly }
         if cookie.sameSite != .none, case .crossSite(let navigation, _) = context.site,
             !navigation
         {
             throw .crossSite
-        }
-    }
-
-    /// Whether a cookie that is not secure would hide one that is: same name, domains one within
-    /// the other, and its path within that of the secure one.
-    private func overlaysSecure(_ cookie: Cookie, at now: Timestamp) -> Bool {
-        self.domains.contains { domain, cookies in
-            guard
-                CookieDomain.matches(cookie.domain, domain)
-                    || CookieDomain.matches(domain, cookie.domain)
-            else { return false }
-            return cookies.contains {
-                $0.isSecure && $0.name == cookie.name && !$0.isExpired(at: now)
-                    && CookiePath.matches(cookie.path[...], $0.path)
-            }
         }
     }
 
@@ -146,7 +173,7 @@ extension CookieJar {
         if let old, !old.isExpired(at: now) { cookie.creation = old.creation }
         self.insert(cookie)
         return CookieOutcome(
-            refusal: nil, changes: [.stored(cookie)] + self.evict(at: now, from: cookie.domain))
+            refusal: nil, changes: [.stored(cookie)] + self.shrink(cookie.domain, at: now))
     }
 
     /// Puts a cookie in the place of the one with its identity, or at the end.

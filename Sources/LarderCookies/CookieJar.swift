@@ -39,6 +39,12 @@ package struct CookieOutcome: Sendable, Equatable {
         self.changes = changes
     }
 
+    /// Whether a cookie went into the jar; what follows its own change was evicted for it.
+    package var isStored: Bool {
+        if case .stored = self.changes.first { return true }
+        return false
+    }
+
     static func refused(_ refusal: CookieRefusal) -> CookieOutcome {
         CookieOutcome(refusal: refusal, changes: [])
     }
@@ -50,8 +56,8 @@ package struct CookieOutcome: Sendable, Equatable {
 /// its host and the names above it.
 package struct CookieJar: Sendable {
     package var acceptPolicy: CookieAcceptPolicy
-    package let limits: CookieLimits
-    let suffixes: any PublicSuffixes
+    package private(set) var limits: CookieLimits
+    package let suffixes: any PublicSuffixes
 
     /// By domain; no array is empty.
     var domains: [String: [Cookie]] = [:]
@@ -80,6 +86,14 @@ package struct CookieJar: Sendable {
             self.insert(cookie)
         }
         return changes + self.evict(at: now)
+    }
+
+    /// Sets other limits, and removes what is too much by them.
+    package mutating func setLimits(
+        _ limits: CookieLimits, at now: Timestamp
+    ) -> [CookieChange] {
+        self.limits = limits
+        return self.evict(at: now)
     }
 
     /// All cookies that have not expired, by domain, then as they were created.

@@ -1,7 +1,8 @@
 /// Where persistent cookies outlive a process: the port that a disk tier fills.
 ///
-/// It is told of every change, and keeps those of persistent cookies only. Calls come one at a time,
-/// in the order of the changes.
+/// It keeps persistent cookies only; of the others it is told that they removed what they replaced.
+/// Calls come one at a time, in the order of the changes; changes that waited for a call come
+/// together, each cookie's last alone. What could not be kept is brought again.
 package protocol CookieStorage: Sendable {
     /// All that is held, in no order; expired ones may be among them.
     func load() async throws(CookieStorageError) -> [Cookie]

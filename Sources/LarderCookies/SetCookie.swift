@@ -101,9 +101,22 @@ extension SetCookie {
     }
 }
 
-// MARK: Several in one value
+// MARK: Several
 
 extension SetCookie {
+    /// Reads each `Set-Cookie` line of a response, in order.
+    ///
+    /// A comma separates nothing here: dates hold commas, and so may values (RFC 9110 §5.3).
+    package static func lines(of fields: Fields) -> [Result<SetCookie, CookieRefusal>] {
+        fields.values(FieldName(.setCookie)).map { line in
+            do throws(CookieRefusal) {
+                return .success(try SetCookie(parsing: line))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
     /// Takes apart a value in which several lines were joined with commas, against RFC 9110 §5.3.
     ///
     /// Programs do join them. A comma separates where a token and `=` follow, and so not within a

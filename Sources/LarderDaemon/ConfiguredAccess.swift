@@ -37,20 +37,26 @@ final class ConfiguredAccess: AccessPolicy {
         }
         let decision = rules.access.judge(
             AccessQuestion(
-                client: query.client.address, method: query.method.rawValue, host: query.host,
+                client: query.identity.facts, method: query.method.rawValue, host: query.host,
                 port: query.port, address: query.address.map { LarderConfig.IPAddress($0) }))
         if decision.isAllowed { return .allowed }
         return .denied(rule: decision.rule.map { "access[\($0)]" } ?? "no access rule")
     }
 }
 
-extension ClientAddress {
-    /// nil for a client of a Unix socket.
-    var address: LarderConfig.IPAddress? {
-        switch self {
-        case .ip(let ip, _, _): LarderConfig.IPAddress(ip)
-        case .unix: nil
+extension ClientIdentity {
+    /// What rules are asked about.
+    var facts: ClientFacts {
+        switch self.address {
+        case .ip(let ip, _, _): ClientFacts(address: LarderConfig.IPAddress(ip), user: self.user)
+        case .unix(let peer): ClientFacts(address: nil, user: self.user, uid: peer?.uid)
         }
+    }
+}
+
+extension AccessQuery {
+    fileprivate var identity: ClientIdentity {
+        ClientIdentity(address: self.client, user: self.user)
     }
 }
 

@@ -20,12 +20,19 @@ package enum Daemon {
     ) async throws(DaemonError) {
         let level = DaemonLog.Level(loaded.settings.log.level)
         let log = DaemonLog.make(level)
+        Self.guardMemory(loaded.settings, log)
         // Before anything is opened: a signal that comes while it starts is not lost.
         let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP])
         let proxy = try await RunningProxy.start(
             loaded, log: log, level: level, reload: reload)
         announce(await proxy.announcement)
         await Self.run(proxy, until: signals, log)
+    }
+
+    /// Before there is a secret in it.
+    private static func guardMemory(_ settings: Settings, _ log: Logger) {
+        guard !CoreDumps.settle(settings) else { return }
+        log.warning("core dumps may hold secrets: the system did not forbid them")
     }
 
     /// Serves until a signal ends it, and then drains; another signal cuts that short.
@@ -70,6 +77,7 @@ package enum Daemon {
     ) async throws -> (result: Result, summary: ProxySummary) {
         let level = DaemonLog.Level(.warning)
         let log = DaemonLog.make(level)
+        Self.guardMemory(loaded.settings, log)
         var options = RunningProxy.Options()
         options.listeners = [
             ListenerSettings(address: .ip(IPAddress(.v4, 0x7F00_0001), port: 0))

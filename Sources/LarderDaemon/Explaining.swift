@@ -33,7 +33,7 @@ extension ExplainQuestion {
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
-                && line.known != .larderCachePolicy
+                && line.known != .larderCachePolicy && line.known != .larderSession
         }
         return Request(method: Method(rawValue: self.method), uri: uri, fields: fields)
     }

@@ -29,9 +29,12 @@ package struct AccessLogEntry: Sendable, Equatable {
 
     package var end: Timestamp
     package var duration: Duration
-    /// Empty for a client of a Unix socket that has no name.
+    /// An address, or `unix:` with the user's number.
     package var client: String
+    /// The name under which the client has authenticated itself to the proxy.
     package var user: String?
+    /// The user of this machine that a client of a Unix socket is.
+    package var uid: UInt32?
     package var method: String
     /// The target as a URI, or `host:port` for a tunnel; ftp passwords left out.
     package var target: String

@@ -79,6 +79,7 @@ package struct AccessLogFormatter: Sendable {
         object.add("session", entry.session)
         object.add("client", entry.client)
         object.add("user", entry.user)
+        if let uid = entry.uid { object.add("uid", number: uid) }
         object.add("method", entry.method)
         object.add("url", entry.target)
         object.add("version", entry.version)

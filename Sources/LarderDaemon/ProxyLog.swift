@@ -89,6 +89,9 @@ extension AccessLogEntry {
             status: Int(entry.status?.rawValue ?? 0),
             bytesSent: entry.responseHeadBytes &+ entry.responseBodyBytes,
             outcome: Self.outcome(of: entry))
+        self.user = entry.user
+        self.uid = entry.client.uid
+        self.session = entry.session
         self.bytesReceived = entry.requestBodyBytes
         self.origin = entry.origin
         self.referer = entry.referer
@@ -107,7 +110,10 @@ extension AccessLogEntry {
     private static func outcome(of entry: ExchangeEntry) -> Outcome {
         if entry.isTunnel { return .tunnel }
         guard let status = entry.cacheStatus else {
-            return entry.status?.rawValue == 403 ? .denied : .own
+            switch entry.status?.rawValue {
+            case 403, 407, 429: return .denied
+            default: return .own
+            }
         }
         return Outcome(status, fromMemory: status.isFromMemory)
     }

@@ -65,6 +65,7 @@ actor RunningProxy {
     ) async throws(DaemonError) -> RunningProxy {
         let group = MultiThreadedEventLoopGroup(
             numberOfThreads: loaded.settings.eventLoops ?? System.coreCount)
+        for warning in loaded.warnings { Self.tell(warning, log: log) }
         var parts = ProxyParts(group: group)
         do throws(DaemonError) {
             try await parts.open(loaded, options: options, log: log)
@@ -97,6 +98,10 @@ actor RunningProxy {
         self.listeners = parts.listeners
         self.group = parts.group
         self.started = SystemClock().now()
+    }
+
+    private static func tell(_ warning: ConfigurationProblem, log: Logger) {
+        log.warning("setting without effect", metadata: ["setting": "\(warning)"])
     }
 
     /// Clients connected now.
@@ -172,6 +177,7 @@ actor RunningProxy {
         let loaded = try self.readAgain()
         let fresh = loaded.settings
         let old = self.loaded.settings
+        for warning in loaded.warnings { Self.tell(warning, log: self.log) }
         let waiting = SettingsTable.needingRestart(from: old, to: fresh)
         do throws(LogError) {
             try await self.accessLog?.change(from: old.log, to: fresh.log)

@@ -88,7 +88,7 @@ extension LarderProxy.ListenerOptions {
     init(_ listener: ListenerSettings) {
         let clients = listener.trustedClients
         self.init(cachePolicy: listener.cachePolicy.map { RequestCachePolicy($0) }) { client in
-            clients.contains { $0.matches(client.address) }
+            clients.contains { $0.matches(client.facts) }
         }
     }
 }

@@ -44,7 +44,7 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     case contentEncoding, contentLanguage, contentLength, contentLocation, contentRange, contentType
     case cookie, date, etag, expect, expires, forwarded, from, host, http2Settings, ifMatch
     case ifModifiedSince, ifNoneMatch, ifRange, ifUnmodifiedSince, keepAlive, larderCachePolicy
-    case lastModified, location, maxForwards, noVarySearch, pragma, proxyAuthenticate
+    case larderSession, lastModified, location, maxForwards, noVarySearch, pragma, proxyAuthenticate
     case proxyAuthenticationInfo, proxyAuthorization, proxyConnection, proxyStatus, range, referer
     case retryAfter, server, setCookie, te, trailer, transferEncoding, upgrade, userAgent, vary, via
     case warning, wwwAuthenticate
@@ -88,6 +88,7 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         case .ifUnmodifiedSince: "if-unmodified-since"
         case .keepAlive: "keep-alive"
         case .larderCachePolicy: "larder-cache-policy"
+        case .larderSession: "larder-session"
         case .lastModified: "last-modified"
         case .location: "location"
         case .maxForwards: "max-forwards"

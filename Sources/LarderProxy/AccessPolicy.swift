@@ -1,23 +1,10 @@
 package import LarderHTTP
 
-/// Who asks: the client's end of a connection.
-package enum ClientAddress: Hashable, Sendable {
-    case ip(IPAddress, text: String, port: UInt16)
-    /// A process of this machine, over a Unix socket.
-    case unix
-
-    /// The address without the port, as the log writes it.
-    package var text: String {
-        switch self {
-        case .ip(_, let text, _): text
-        case .unix: "unix:"
-        }
-    }
-}
-
 /// What an access policy judges: who wants to do what, and where.
 package struct AccessQuery: Sendable {
     package var client: ClientAddress
+    /// The name under which the client has authenticated itself to the proxy; nil where it has not.
+    package var user: String?
     package var method: Method
     /// Lower case, IPv6 in brackets, as in `TargetURI`.
     package var host: String
@@ -28,15 +15,19 @@ package struct AccessQuery: Sendable {
     package var address: IPAddress?
 
     package init(
-        client: ClientAddress, method: Method, host: String, port: UInt16,
+        client: ClientAddress, user: String? = nil, method: Method, host: String, port: UInt16,
         address: IPAddress? = nil
     ) {
         self.client = client
+        self.user = user
         self.method = method
         self.host = host
         self.port = port
         self.address = address
     }
+
+    /// The user of this machine whose process asks; nil where that is not known.
+    package var uid: UInt32? { self.client.uid }
 }
 
 /// Whether a client may do what it asks for.

@@ -10,21 +10,14 @@ extension ClientConnection {
             beganAt: self.shared.clock())
     }
 
-    func begin(_ head: RequestHead) {
-        self.loop.counters.requestBegan()
-        let hasContent = head.bodyLength != .none && head.bodyLength != .known(0)
-        let number = self.state.headEnded(hasContent: hasContent, persists: Self.persists(head))
-        self.open(number, head: head)
+    /// Does what a request wants whose client is known, as far as it has to be.
+    func proceed(_ head: RequestHead) {
         let (route, options) = self.route(head)
         switch route {
         case .exchange(let request):
-            self.perform(request, hasContent: hasContent, options: options)
+            self.perform(request, hasContent: head.hasContent, options: options)
         case .answer(let answer):
-            if hasContent {
-                self.expectContent(head.bodyLength, feed: nil, clientWaits: Self.mayWait(head))
-                self.state.contentAbandoned()
-            }
-            self.respond(answer)
+            self.refuse(head, with: answer)
         case .tunnel(let host, let port):
             self.dial(host: host, port: port, purpose: .tunnel)
         case .upgrade(let request, let protocols):
@@ -34,25 +27,14 @@ extension ClientConnection {
         }
     }
 
-    /// HTTP/1.0 connections end with their answer: a proxy must not keep one open, whatever
-    /// `Connection` says, because an old proxy between may have passed the field on without
-    /// knowing it (RFC 9112 §9.3).
-    private static func persists(_ head: RequestHead) -> Bool {
-        head.version >= .http11 && HopByHop.keepsAlive(head.fields, version: head.version)
-    }
-
-    private static func mayWait(_ head: RequestHead) -> Bool {
-        head.version >= .http11 && head.fields.contains(FieldName(.expect))
-    }
-
-    private func expectContent(_ length: BodyLength, feed: BodyFeed?, clientWaits: Bool) {
+    func expectContent(_ length: BodyLength, feed: BodyFeed?, clientWaits: Bool) {
         self.upload = Upload(
             length: length, limits: self.configuration.chunkLimits, feed: feed,
             clientWaits: clientWaits)
     }
 
     private func perform(_ request: Request, hasContent: Bool, options: ExchangeOptions) {
-        guard let bound = self.bound else { return }
+        guard let bound = self.bound, let session = self.exchange?.session else { return }
         let number = self.state.exchangeNumber
         let client = ClientExchange(connection: bound, number: number)
         self.exchange?.client = client
@@ -69,8 +51,7 @@ extension ClientConnection {
                 feed.end(trailers: Fields())
             }
         }
-        let handle = self.session.perform(
-            request, body: body, options: options, client: client)
+        let handle = session.perform(request, body: body, options: options, client: client)
         if self.exchange?.number == number {
             self.exchange?.handle = handle
         } else if self.state.isClosed {
@@ -145,6 +126,8 @@ extension ClientConnection {
         var entry = ExchangeEntry(
             exchange: exchange.id, client: self.client, request: exchange.head,
             status: exchange.status, began: exchange.beganAt)
+        entry.user = exchange.user
+        entry.session = exchange.sessionName
         let now = NIODeadline.now()
         entry.duration = .nanoseconds((now - exchange.began).nanoseconds)
         self.timer.now = now

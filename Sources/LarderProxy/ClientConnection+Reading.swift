@@ -64,6 +64,7 @@ extension ClientConnection {
             guard let step = try self.upload?.decode(&self.inbound) else { return false }
             switch step {
             case .needMore:
+                if !self.state.takesInput { self.contentRanOut() }
                 return false
             case .piece(let piece):
                 return self.take(piece, of: upload)
@@ -79,6 +80,15 @@ extension ClientConnection {
         } catch {
             self.contentFailed(error.detail, answer: OwnAnswer(error))
             return false
+        }
+    }
+
+    /// The client had ended its side before this content was looked at: no more of it comes.
+    private func contentRanOut() {
+        if self.state.reading == .content {
+            self.apply(.failContent)
+        } else {
+            self.apply(self.state.discardingEnded())
         }
     }
 

@@ -88,8 +88,9 @@ extension ClientConnection {
             return .tunnelLoop
         }
         let query = AccessQuery(
-            client: self.client, method: self.exchange?.method ?? .connect,
-            host: host, port: far.port, address: far.address)
+            client: self.client, user: self.exchange?.user,
+            method: self.exchange?.method ?? .connect, host: host, port: far.port,
+            address: far.address)
         if case .denied = self.shared.access.judge(query) { return RequestRouter.denied }
         return nil
     }

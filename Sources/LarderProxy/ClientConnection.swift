@@ -13,11 +13,9 @@ final class ClientConnection: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     let loop: LoopState
-    let session: any ExchangeSession
-    let client: ClientAddress
+    let directory: any SessionDirectory
     let listener: ListenerOptions
-    /// The client may say how its requests use the cache.
-    let isTrusted: Bool
+    var standing: ClientStanding
     let own: OwnAuthorities
 
     var context: ChannelHandlerContext?
@@ -48,18 +46,18 @@ final class ClientConnection: ChannelInboundHandler {
     var timer = ConnectionTimer()
 
     init(
-        loop: LoopState, session: any ExchangeSession, client: ClientAddress, own: OwnAuthorities,
-        listener: ListenerOptions = ListenerOptions()
+        loop: LoopState, directory: any SessionDirectory, client: ClientAddress,
+        own: OwnAuthorities, listener: ListenerOptions = ListenerOptions()
     ) {
         self.listener = listener
-        self.isTrusted = listener.trusts(client)
+        self.standing = ClientStanding(client, listener: listener)
         self.loop = loop
-        self.session = session
-        self.client = client
+        self.directory = directory
         self.own = own
         self.parser = RequestHeadParser(limits: loop.shared.configuration.headLimits)
     }
 
+    var client: ClientAddress { self.standing.identity.address }
     var shared: ProxyShared { self.loop.shared }
     var configuration: ProxyConfiguration { self.loop.shared.configuration }
     var isUsedAndIdle: Bool {

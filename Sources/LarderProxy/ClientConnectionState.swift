@@ -8,9 +8,16 @@
 /// ```
 ///
 /// One request is worked on at a time; what a client sends ahead waits unread (RFC 9112 §9.3.2).
-/// Request content and response overlap: each has its own progress inside `exchanging`.
+/// Request content and response overlap: each has its own progress inside `exchanging`. While a
+/// client's credentials are judged, what lies behind the head is held, be it content or another
+/// request.
 package struct ClientConnectionState: ~Copyable {
-    private enum RequestProgress: Hashable { case receiving, discarding, whole }
+    private enum RequestProgress: Hashable {
+        /// Not to be looked at before the client is known.
+        case held(hasContent: Bool)
+        case receiving, discarding, whole
+    }
+
     private enum ResponseProgress: Hashable { case awaited, sending, sent }
 
     private struct Exchanging: Hashable {
@@ -43,7 +50,7 @@ package struct ClientConnectionState: ~Copyable {
             switch exchange.request {
             case .receiving: .content
             case .discarding: .discarded
-            case .whole: .nothing
+            case .whole, .held: .nothing
             }
         case .tunnelling: .tunnel
         case .lingering: .discarded
@@ -76,7 +83,8 @@ package struct ClientConnectionState: ~Copyable {
 
     /// Content of the request at work has still to come.
     package var awaitsContent: Bool {
-        if case .exchanging(let exchange) = self.phase { exchange.request != .whole } else { false }
+        guard case .exchanging(let exchange) = self.phase else { return false }
+        return exchange.request == .receiving || exchange.request == .discarding
     }
 }
 
@@ -98,6 +106,27 @@ extension ClientConnectionState {
         self.phase = .exchanging(
             Exchanging(request: hasContent ? .receiving : .whole, response: .awaited))
         return self.exchangeNumber
+    }
+
+    /// Nothing behind the head may be looked at until its client is known.
+    package mutating func contentHeld() {
+        guard case .exchanging(var exchange) = self.phase, exchange.response == .awaited else {
+            return
+        }
+        exchange.request = .held(hasContent: exchange.request == .receiving)
+        self.phase = .exchanging(exchange)
+    }
+
+    /// The client is known, or known to be refused.
+    ///
+    /// - Returns: whether anything was held; false where the exchange has ended meanwhile.
+    package mutating func contentReleased() -> Bool {
+        guard case .exchanging(var exchange) = self.phase,
+            case .held(let hasContent) = exchange.request
+        else { return false }
+        exchange.request = hasContent ? .receiving : .whole
+        self.phase = .exchanging(exchange)
+        return true
     }
 
     /// The last byte of the request's content was taken off the connection.
@@ -157,7 +186,9 @@ extension ClientConnectionState {
     package mutating func responseEnded(hasUnread: Bool) -> Action {
         guard case .exchanging(var exchange) = self.phase else { return .nothing }
         exchange.response = .sent
-        if exchange.request != .whole, self.persists, self.inputIsOpen {
+        // Content that was sent ahead of the end of input is thrown away like any other: taken for
+        // a request, it would be acted on.
+        if exchange.request != .whole, self.persists, self.inputIsOpen || hasUnread {
             exchange.request = .discarding
             self.phase = .exchanging(exchange)
             return .discardContent
@@ -200,7 +231,7 @@ extension ClientConnectionState {
             return .close
         case .exchanging(let exchange):
             switch exchange.request {
-            case .whole: return .nothing
+            case .whole, .held: return .nothing
             case .receiving: return .failContent
             case .discarding:
                 if exchange.response == .sent {

@@ -21,6 +21,10 @@ package struct ExchangeEntry: Sendable {
     /// Unique in this process.
     package var exchange: UInt64
     package var client: ClientAddress
+    /// The name under which the client has authenticated itself; nil where it has not.
+    package var user: String?
+    /// The name of the session that was chosen for it; empty where none was.
+    package var session = ""
     /// Nil where no head could be read.
     package var request: RequestHead?
     /// The status sent; nil where the client got none.

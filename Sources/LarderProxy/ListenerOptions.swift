@@ -6,16 +6,27 @@ import LarderSession
 package struct ListenerOptions: Sendable {
     /// Takes the place of the session's own policy; nil: that one.
     package var cachePolicy: RequestCachePolicy?
-    /// Whether a client may say in `Larder-Cache-Policy` how a request uses the cache.
+    /// Whether a client may say in `Larder-Cache-Policy` how a request uses the cache, and in
+    /// `Larder-Session` which session answers it.
     ///
-    /// Asked once a connection; must not block.
-    package var trusts: @Sendable (ClientAddress) -> Bool
+    /// Asked once a connection, and again whenever its user changes; must not block.
+    package var trusts: @Sendable (ClientIdentity) -> Bool
+    /// Verifies who the clients are, which all have to say then; nil: nobody has to.
+    package var authentication: (any ProxyAuthenticator)?
+    /// Whether processes on a Unix socket have to authenticate themselves like all others.
+    ///
+    /// The kernel says whose they are, so that access rules can do without; what they do send is
+    /// verified nevertheless.
+    package var authenticatesUnixPeers: Bool
 
     package init(
         cachePolicy: RequestCachePolicy? = nil,
-        trusts: @escaping @Sendable (ClientAddress) -> Bool = { _ in false }
+        authentication: (any ProxyAuthenticator)? = nil, authenticatesUnixPeers: Bool = false,
+        trusts: @escaping @Sendable (ClientIdentity) -> Bool = { _ in false }
     ) {
         self.cachePolicy = cachePolicy
+        self.authentication = authentication
+        self.authenticatesUnixPeers = authenticatesUnixPeers
         self.trusts = trusts
     }
 }
@@ -48,32 +59,59 @@ package enum CachePolicyField {
 
 extension ClientConnection {
     /// What is to be done about a request, and how it uses the cache.
+    ///
+    /// Notes the session that was chosen, for the exchange at work.
     func route(_ head: RequestHead) -> (RequestRoute, ExchangeOptions) {
         let route = self.shared.router.route(
-            head, client: self.client, own: self.own, access: self.shared.access)
+            head, client: self.standing.identity, own: self.own, access: self.shared.access)
         var options = ExchangeOptions(cachePolicy: self.listener.cachePolicy)
         if case .answer = route { return (route, options) }
-        if self.isTrusted {
+        var name: String?
+        if self.standing.isTrusted {
             switch CachePolicyField.read(head.fields) {
             case .absent: break
             case .policy(let policy): options.cachePolicy = policy
-            case .refused(let detail):
-                return (
-                    .answer(OwnAnswer(400, error: "http_request_error", detail: detail)), options
-                )
+            case .refused(let detail): return (.answer(.badField(detail)), options)
+            }
+            switch SessionField.read(head.fields) {
+            case .absent: break
+            case .named(let text): name = text
+            case .refused(let detail): return (.answer(.badField(detail)), options)
             }
         }
+        switch self.standing.session(named: name, in: self.directory) {
+        case .refused(let answer):
+            return (.answer(answer), options)
+        case .session(let session, let sessionName):
+            self.exchange?.session = session
+            self.exchange?.sessionName = sessionName
+            return (self.route(route, through: session, &options), options)
+        }
+    }
+
+    private func route(
+        _ route: RequestRoute, through session: any ExchangeSession,
+        _ options: inout ExchangeOptions
+    ) -> RequestRoute {
         switch route {
-        case .exchange, .answer: return (route, options)
+        case .exchange:
+            options.permits = self.standing.permits(own: self.own, access: self.shared.access)
+            return route
+        case .answer:
+            return route
         case .tunnel, .upgrade:
             // What passes through these comes from the network, whatever it is.
-            let policy = options.cachePolicy ?? self.session.cachePolicy
-            return (policy == .returnCacheDontLoad ? .answer(.offline) : route, options)
+            let policy = options.cachePolicy ?? session.cachePolicy
+            return policy == .returnCacheDontLoad ? .answer(.offline) : route
         }
     }
 }
 
 extension OwnAnswer {
+    fileprivate static func badField(_ detail: String) -> OwnAnswer {
+        OwnAnswer(400, error: "http_request_error", detail: detail)
+    }
+
     static let offline = OwnAnswer(
         504,
         detail: "offline: the request cache policy return-cache-dont-load lets nothing "

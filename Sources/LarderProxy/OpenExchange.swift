@@ -8,12 +8,18 @@ struct OpenExchange {
     let number: UInt64
     /// For the log; unique in the process.
     let id: UInt64
-    let head: RequestHead?
+    /// Without credentials for the proxy, once they are judged.
+    var head: RequestHead?
     let began: NIODeadline
     let beganAt: Timestamp
     var requestBodyBytes: UInt64 = 0
     var handle: (any Exchange)?
     var client: ClientExchange?
+    /// Whose request it is, where its client has authenticated itself.
+    var user: String?
+    /// The session that was chosen for it; nil before, and where the proxy answers by itself.
+    var session: (any ExchangeSession)?
+    var sessionName = ""
 
     var framing: ResponseFraming?
     var source: (any BodySource)?
@@ -110,6 +116,13 @@ final class ClientExchange: ExchangeClient {
 
     func exchange(failed failure: ExchangeFailure) {
         self.onLoop { $0.failed(failure, number: $1) }
+    }
+
+    /// The client's credentials were judged.
+    ///
+    /// A turn of the loop later: the authenticator may call before its `check` has returned.
+    func judged(_ verdict: AuthenticationVerdict, generation: UInt64) {
+        self.later { $0.judged(verdict, generation: generation, number: $1) }
     }
 
     /// The answer's body has more.

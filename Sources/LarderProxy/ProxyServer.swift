@@ -77,14 +77,25 @@ package final class ProxyServer: Sendable {
 
     // MARK: Listening
 
-    /// Opens a listener whose requests go to `session`.
+    /// Opens a listener whose requests all go to one session.
     ///
     /// - Returns: the address with the port that it got.
     package func listen(
         on address: ListenAddress, session: any ExchangeSession,
         options: ListenerOptions = ListenerOptions()
     ) async throws(ListenError) -> ListenAddress {
-        let channel = try await self.bind(address, session: session, options: options)
+        try await self.listen(
+            on: address, directory: OneSessionDirectory(session), options: options)
+    }
+
+    /// Opens a listener whose requests go to the sessions that `directory` finds.
+    ///
+    /// - Returns: the address with the port that it got.
+    package func listen(
+        on address: ListenAddress, directory: any SessionDirectory,
+        options: ListenerOptions = ListenerOptions()
+    ) async throws(ListenError) -> ListenAddress {
+        let channel = try await self.bind(address, directory: directory, options: options)
         let bound = Self.bound(channel, address)
         let isLate = self.state.withLock { state -> Bool in
             if state.isDraining { return true }
@@ -109,9 +120,10 @@ package final class ProxyServer: Sendable {
     }
 
     private func bind(
-        _ address: ListenAddress, session: any ExchangeSession, options: ListenerOptions
+        _ address: ListenAddress, directory: any SessionDirectory, options: ListenerOptions
     ) async throws(ListenError) -> any Channel {
-        let bootstrap = self.bootstrap(session: session, options: options)
+        let isUnix = if case .unix = address { true } else { false }
+        let bootstrap = self.bootstrap(isUnix: isUnix, directory: directory, options: options)
         do {
             switch address {
             case .tcp(let host, let port):
@@ -143,7 +155,7 @@ package final class ProxyServer: Sendable {
     }
 
     private func bootstrap(
-        session: any ExchangeSession, options: ListenerOptions
+        isUnix: Bool, directory: any SessionDirectory, options: ListenerOptions
     ) -> ServerBootstrap {
         let count = self.count
         return ServerBootstrap(group: self.group)
@@ -162,14 +174,17 @@ package final class ProxyServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        try self.connection(for: channel, session: session, options: options))
+                        try self.connection(
+                            for: channel, client: try Self.client(of: channel, isUnix: isUnix),
+                            directory: directory, options: options))
                 }
             }
     }
 
     /// On the channel's own loop.
     private func connection(
-        for channel: any Channel, session: any ExchangeSession, options: ListenerOptions
+        for channel: any Channel, client: ClientAddress, directory: any SessionDirectory,
+        options: ListenerOptions
     ) throws -> ClientConnection {
         guard let loop = self.loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
             throw ChannelError.unknownLocalAddress
@@ -180,12 +195,16 @@ package final class ProxyServer: Sendable {
             listeners: endpoints, local: OwnAuthorities.Endpoint(channel.localAddress),
             names: self.configuration.hostNames)
         return ClientConnection(
-            loop: loop.value, session: session, client: Self.client(channel.remoteAddress),
-            own: own, listener: options)
+            loop: loop.value, directory: directory, client: client, own: own, listener: options)
     }
 
-    private static func client(_ address: SocketAddress?) -> ClientAddress {
-        guard let address, let ip = IPAddress(address) else { return .unix }
+    private static func client(of channel: any Channel, isUnix: Bool) throws -> ClientAddress {
+        if isUnix { return .unix(PeerCredentials(of: channel)) }
+        // A client that has reset its connection already has no address any more. It must not pass
+        // for one of this machine, which may do more.
+        guard let address = channel.remoteAddress, let ip = IPAddress(address) else {
+            throw ChannelError.alreadyClosed
+        }
         return .ip(
             ip, text: address.ipAddress ?? "",
             port: address.port.flatMap(UInt16.init(exactly:)) ?? 0)

@@ -29,7 +29,7 @@ package struct RequestRouter: Sendable {
     }
 
     package func route(
-        _ head: RequestHead, client: ClientAddress, own: OwnAuthorities, access: any AccessPolicy
+        _ head: RequestHead, client: ClientIdentity, own: OwnAuthorities, access: any AccessPolicy
     ) -> RequestRoute {
         let present = KnownFieldSet(head.fields)
         if let refusal = self.refusal(of: head, present) { return .answer(refusal) }
@@ -45,9 +45,10 @@ package struct RequestRouter: Sendable {
                 return .answer(Self.ownPage(head.method))
             }
             let query = AccessQuery(
-                client: client, method: head.method, host: uri.host, port: uri.port)
+                client: client.address, user: client.user, method: head.method, host: uri.host,
+                port: uri.port)
             if case .denied = access.judge(query) { return .answer(Self.denied) }
-            return self.forward(head, to: uri, client: client, present)
+            return self.forward(head, to: uri, client: client.address, present)
         }
     }
 
@@ -117,7 +118,7 @@ package struct RequestRouter: Sendable {
     // MARK: Tunnels
 
     private func tunnel(
-        _ head: RequestHead, _ host: String, _ port: UInt16, client: ClientAddress,
+        _ head: RequestHead, _ host: String, _ port: UInt16, client: ClientIdentity,
         own: OwnAuthorities, access: any AccessPolicy
     ) -> RequestRoute {
         // A CONNECT has no content; what claims to be some would be taken for tunnelled bytes.
@@ -133,7 +134,8 @@ package struct RequestRouter: Sendable {
                 OwnAnswer(
                     403, error: "http_request_denied", detail: "no tunnels to this port"))
         }
-        let query = AccessQuery(client: client, method: .connect, host: host, port: port)
+        let query = AccessQuery(
+            client: client.address, user: client.user, method: .connect, host: host, port: port)
         if case .denied = access.judge(query) { return .answer(Self.denied) }
         return .tunnel(host: host, port: port)
     }
@@ -153,7 +155,7 @@ package struct RequestRouter: Sendable {
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
-                && line.known != .larderCachePolicy
+                && line.known != .larderCachePolicy && line.known != .larderSession
         }
         if case .forward(let remaining) = forwards {
             fields.set("Max-Forwards", String(remaining))

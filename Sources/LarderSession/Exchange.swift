@@ -32,9 +32,17 @@ extension ExchangeSession {
 package struct ExchangeOptions: Sendable {
     /// Takes the place of the session's own policy; nil: that one.
     package var cachePolicy: RequestCachePolicy?
+    /// Whether the client that asks may be sent on to this target: by the access rules, and by what
+    /// is the proxy itself; nil: it may go anywhere.
+    ///
+    /// Any thread, at any time until the exchange has ended; does not block.
+    package var permits: (@Sendable (TargetURI) -> Bool)?
 
-    package init(cachePolicy: RequestCachePolicy? = nil) {
+    package init(
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+    ) {
         self.cachePolicy = cachePolicy
+        self.permits = permits
     }
 }
 

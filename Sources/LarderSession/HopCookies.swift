@@ -10,12 +10,18 @@ package struct Hop: Sendable {
     package var client: Fields
     /// From 0: a redirection begins the next.
     package var number: Int
+    /// What the client asked for, before any redirection; nil for `uri` itself where `number` is 0,
+    /// and otherwise for "not known", which counts as another site.
+    package var first: TargetURI?
 
-    package init(method: Method, uri: TargetURI, client: Fields, number: Int = 0) {
+    package init(
+        method: Method, uri: TargetURI, client: Fields, number: Int = 0, first: TargetURI? = nil
+    ) {
         self.method = method
         self.uri = uri
         self.client = client
         self.number = number
+        self.first = first
     }
 }
 

@@ -22,6 +22,7 @@ struct ConfigCheck: ParsableCommand {
         let loaded = try Configuration.load(
             named: self.file ?? self.options.file, environment: self.options.environment,
             currentDirectory: ConfigurationOptions.currentDirectory)
+        for warning in loaded.warnings { try Output.line("\(warning) (warning)") }
         try Output.line(
             loaded.file.map { "\($0): no mistakes" } ?? "there is no file; defaults apply")
     }

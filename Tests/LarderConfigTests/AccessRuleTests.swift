@@ -32,6 +32,8 @@ struct AccessRuleTests {
     struct Case: Sendable {
         var rules: [AccessRule]
         var client: String?
+        var user: String?
+        var uid: UInt32?
         var method = "GET"
         var host = "example.com"
         var port: UInt16 = 80
@@ -85,6 +87,23 @@ struct AccessRuleTests {
                 allowed: false, rule: nil),
             Case(
                 rules: [rule(.allow, clients: ["unix"])], client: "::1", allowed: false, rule: nil),
+            Case(
+                rules: [rule(.allow, clients: ["user:alice"])], client: "::1", user: "alice",
+                allowed: true, rule: 0),
+            Case(
+                rules: [rule(.allow, clients: ["user:alice"])], client: "::1", user: "Alice",
+                allowed: false, rule: nil),
+            Case(
+                rules: [rule(.allow, clients: ["user:alice"])], client: nil, allowed: false,
+                rule: nil),
+            Case(
+                rules: [rule(.deny, clients: ["uid:1000"]), rule(.allow, clients: ["unix"])],
+                client: nil, uid: 1000, allowed: false, rule: 0),
+            Case(
+                rules: [rule(.deny, clients: ["uid:1000"]), rule(.allow, clients: ["unix"])],
+                client: nil, uid: 0, allowed: true, rule: 1),
+            Case(
+                rules: [rule(.allow, clients: ["uid:0"])], client: "::1", allowed: false, rule: nil),
         ]
     }
 
@@ -105,7 +124,7 @@ struct AccessRuleTests {
                 destinations: [try DestinationPattern(settingText: String(parts[1]))])
         }
         let question = AccessQuestion(
-            client: nil, method: "CONNECT", host: host, port: 443,
+            client: ClientFacts(address: nil), method: "CONNECT", host: host, port: 443,
             address: address.flatMap { IPAddress($0) })
         #expect(rules.judge(question).isAllowed == allowed)
     }
@@ -113,8 +132,9 @@ struct AccessRuleTests {
     @Test("The first that fits decides, and none denies", arguments: try Self.cases())
     func judge(_ c: Case) {
         let question = AccessQuestion(
-            client: c.client.flatMap { IPAddress($0) }, method: c.method, host: c.host, port: c.port
-        )
+            client: ClientFacts(
+                address: c.client.flatMap { IPAddress($0) }, user: c.user, uid: c.uid),
+            method: c.method, host: c.host, port: c.port)
         #expect(c.rules.judge(question) == AccessDecision(isAllowed: c.allowed, rule: c.rule))
     }
 }

@@ -109,11 +109,92 @@ struct SettingValueTests {
             TextCase("192.0.2.0/24", "192.0.2.0/24"), TextCase("::ffff:192.0.2.1", "192.0.2.1"),
             TextCase("unix", "unix"), TextCase("*", "*"), TextCase("fe80::/10", "fe80::/10"),
             TextCase("192.0.2.1/24", nil, "has bits set beyond its prefix"),
+            TextCase("user:alice", "user:alice"), TextCase("user:älice@x", "user:älice@x"),
+            TextCase("uid:1000", "uid:1000"), TextCase("uid:0", "uid:0"),
+            TextCase("uid:4294967295", nil, "stands for no user"), TextCase("uid:-1", nil),
+            TextCase("uid:", nil), TextCase("uid:4294967296", nil), TextCase("user:", nil),
+            TextCase("user:a:b", nil), TextCase("user:a b", nil), TextCase("user:a\u{85}", nil),
             TextCase("host", nil), TextCase("1.2.3", nil), TextCase("01.2.3.4", nil),
             TextCase("1.2.3.256", nil), TextCase("1.2.3.4/-1", nil), TextCase(":::", nil),
             TextCase("1::2::3", nil), TextCase("1:2:3:4:5:6:7:8:9", nil), TextCase("12345::", nil),
         ])
     func client(_ c: TextCase) { c.check(as: ClientPattern.self) }
+
+    @Test(
+        "Ways to origins",
+        arguments: [
+            TextCase("direct", "direct"),
+            TextCase("HTTP://Proxy.Example.com:3128/", "http://proxy.example.com:3128"),
+            TextCase("https://[2001:db8::1]:443", "https://[2001:db8::1]:443"),
+            TextCase("socks5://127.0.0.1:1080", "socks5://127.0.0.1:1080"),
+            TextCase("dirct", nil, "is unknown (did you mean \"direct\"?)"),
+            TextCase("proxy:3128", nil, "has no scheme: write \"http://proxy:3128\", for example"),
+            TextCase("ftp://proxy:21", nil, "has a scheme that Larder speaks to no proxy by"),
+            TextCase("http://proxy", nil, "has no port: write \"http://proxy:3128\", for example"),
+            TextCase("http://proxy:0", nil, "has no port from 1 to 65535"),
+            TextCase("http://proxy:3128/x", nil, "has no port from 1 to 65535"),
+            TextCase("http://[::1:3128", nil, "has no closing bracket"),
+            TextCase("http://[x]:3128", nil, "has no host"),
+            TextCase("http://:3128", nil, "has no host"),
+            TextCase(
+                "http://u:p@proxy:3128", nil,
+                "holds a user name or password: add them by \"larder credentials add\" and name "
+                    + "them in credential"),
+            TextCase("u:p@proxy:3128", nil, "has no scheme"), TextCase("", nil),
+        ])
+    func parent(_ c: TextCase) { c.check(as: ParentAddress.self) }
+
+    @Test(
+        "Fields that a session adds",
+        arguments: [
+            TextCase("X-Build: 1", "X-Build: 1"),
+            TextCase("User-Agent: a b/1 (c)", "User-Agent: a b/1 (c)"),
+            TextCase("X-Empty: ", "X-Empty: "), TextCase("X: a\tb", "X: a\tb"),
+            TextCase("X Y: 1", nil, "has a name that no field has"),
+            TextCase("X: a\nb", nil, "has a value that no field has"),
+            TextCase("X: a\u{0}", nil, "has a value that no field has"),
+            TextCase("X: a ", nil, "has a value that no field has"),
+            TextCase(
+                "larder-session: x", nil, "is for Larder itself, and never goes to origins"),
+            TextCase("X", nil),
+        ])
+    func field(_ c: TextCase) { c.check(as: AdditionalField.self) }
+
+    @Test(
+        "Of these names a session adds no field (URL Loading System, RFC 9110 §7.6.1)",
+        arguments: [
+            "Authorization", "Connection", "Host", "Proxy-Authenticate", "Proxy-Authorization",
+            "WWW-Authenticate", "Content-Length", "Keep-Alive", "Proxy-Connection", "TE", "Trailer",
+            "Transfer-Encoding", "Upgrade", "Larder-Cache-Policy", "Cookie", "Set-Cookie", "Range",
+            "If-None-Match", "Via", "AUTHORIZATION",
+        ])
+    func forbiddenField(_ name: String) {
+        do throws(SettingTextProblem) {
+            _ = try AdditionalField(settingText: "\(name): open sesame")
+            Issue.record("accepted: \(name)")
+        } catch {
+            #expect(error.cause != nil)
+            #expect(error.shown == "\(name): …")
+        }
+    }
+
+    @Test(
+        "Names of credentials",
+        arguments: [
+            TextCase("corp-proxy", "corp-proxy"), TextCase("a.b_C-9", "a.b_C-9"),
+            TextCase("none", nil, "is no name"), TextCase("", nil, "is no name"),
+            TextCase("a b", nil, "is no name"), TextCase("user:password", nil, "is no name"),
+            TextCase(String(repeating: "a", count: 65), nil, "is no name"),
+        ])
+    func credential(_ c: TextCase) { c.check(as: CredentialName.self) }
+
+    @Test(
+        "Realms fit a quoted string (RFC 9110 §11.5)",
+        arguments: [
+            TextCase("larder", "larder"), TextCase("the team's cache", "the team's cache"),
+            TextCase("a\"b", nil), TextCase("a\\b", nil), TextCase("é", nil), TextCase("", nil),
+        ])
+    func realm(_ c: TextCase) { c.check(as: Realm.self) }
 
     @Test(
         "Log destinations",

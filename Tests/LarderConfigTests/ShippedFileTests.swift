@@ -41,6 +41,9 @@ struct ShippedFileTests {
             text, file: "f", environment: Environment(["HOME": "/h"]))
         var expected = Settings()
         expected.cacheRules = [SettingsTable.cacheRuleExample]
+        expected.routes = [SettingsTable.routeExample]
+        expected.injections = [SettingsTable.injectionExample]
+        expected.parents = [SettingsTable.parentExample]
         #expect(loaded.settings == expected)
         let given = Set(loaded.origins.keys)
         let paths = SettingsTable.descriptions.map {
@@ -54,6 +57,21 @@ struct ShippedFileTests {
         for line in SettingsTable.shippedFile.split(separator: "\n") {
             #expect(line.count <= 100, "\(line)")
         }
+    }
+}
+
+@Suite("conf/examples")
+struct ExampleFileTests {
+    @Test(
+        "are right, and nothing in them is without effect",
+        arguments: ["private-jar", "injection", "company-parent"])
+    func right(_ name: String) throws {
+        let parts = #filePath.split(separator: "/").dropLast(3)
+        let path = "/" + parts.joined(separator: "/") + "/conf/examples/\(name).yaml"
+        let loaded = try Configuration.load(
+            named: path, environment: Environment(["HOME": "/h"]), currentDirectory: "/")
+        #expect(loaded.warnings.isEmpty)
+        #expect(loaded.settings != Settings())
     }
 }
 

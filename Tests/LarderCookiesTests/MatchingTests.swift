@@ -59,23 +59,4 @@ struct MatchingTests {
         #expect(CookieDomain.isPublicSuffix(".", TopLevelSuffixes()))
         #expect(!CookieDomain.isPublicSuffix("127.0.0.1", TopLevelSuffixes()))
     }
-
-    @Test(
-        "what a client says of its site",
-        arguments: [
-            ([:], .get, .sameSite), (["Sec-Fetch-Site": "same-site"], .get, .sameSite),
-            (["Sec-Fetch-Site": "none"], .get, .sameSite),
-            (["Sec-Fetch-Site": "cross-site"], .get, .embedded),
-            (["Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"], .get, .navigation),
-            (["Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"], .post, .post),
-            (
-                [
-                    "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
-                    "Sec-Fetch-Dest": "iframe",
-                ], .get, .embedded
-            ),
-        ] as [(Fields, LarderHTTP.Method, SiteRelation)])
-    func site(_ fields: Fields, _ method: LarderHTTP.Method, _ expected: SiteRelation) {
-        #expect(SiteRelation(fields, method: method) == expected)
-    }
 }

@@ -8,6 +8,7 @@ struct ClientConnectionStateTests {
     enum Step: Sendable {
         case headBegan
         case head(content: Bool = false, persists: Bool = true)
+        case held, released
         case contentEnded, contentAbandoned, contentBroke
         case answer(mayPersist: Bool = true, unread: Bool = false)
         case answered(unread: Bool = false)
@@ -36,6 +37,8 @@ struct ClientConnectionStateTests {
         case .headBegan: state.headBegan()
         case .head(let content, let persists):
             _ = state.headEnded(hasContent: content, persists: persists)
+        case .held: state.contentHeld()
+        case .released: _ = state.contentReleased()
         case .contentEnded: return state.contentEnded()
         case .contentAbandoned: state.contentAbandoned()
         case .contentBroke: state.contentBroke()
@@ -66,6 +69,25 @@ struct ClientConnectionStateTests {
             Case([.head(content: true), .answer()], .nothing, .content),
             Case([.head(content: true), .contentEnded], .nothing, .nothing),
             Case([.head(content: true), .contentEnded, .answer(), .answered()], .readHead, .head),
+            // Nothing is read before the client is known, whatever else happens.
+            Case([.head(), .held], .nothing, .nothing),
+            Case([.head(content: true), .held], .nothing, .nothing),
+            Case([.head(content: true), .held, .contentAbandoned], .nothing, .nothing),
+            Case([.head(content: true), .held, .inputEnded], .nothing, .nothing),
+            Case([.head(content: true), .held, .drain], .nothing, .nothing),
+            Case([.head(content: true), .held, .deadline], .abort, .nothing),
+            Case([.head(), .released], .nothing, .nothing),
+            Case([.head(), .held, .released], .nothing, .nothing),
+            Case([.head(content: true), .held, .released], .nothing, .content),
+            Case([.head(content: true), .held, .released, .released], .nothing, .content),
+            Case([.head(), .held, .released, .answer(), .answered()], .readHead, .head),
+            Case(
+                [
+                    .head(content: true), .held, .released, .contentAbandoned, .answer(),
+                    .answered(),
+                ],
+                .discardContent, .discarded),
+            Case([.head(content: true), .answer(), .held], .nothing, .content),
             // An early answer: the rest is thrown away, or the connection ends.
             Case([.head(content: true), .answer(), .answered()], .discardContent, .discarded),
             Case(
@@ -95,6 +117,16 @@ struct ClientConnectionStateTests {
                 [.head(), .inputEnded, .answer(unread: true), .answered(unread: true)], .readHead,
                 .head),
             Case([.head(content: true), .inputEnded], .failContent, .content),
+            Case(
+                [
+                    .inputEnded, .head(content: true), .contentAbandoned, .answer(unread: true),
+                    .answered(unread: true),
+                ], .discardContent, .discarded),
+            Case(
+                [
+                    .inputEnded, .head(content: true), .contentAbandoned, .answer(unread: true),
+                    .answered(unread: true), .discardingEnded,
+                ], .close, .nothing),
             Case(
                 [.head(content: true), .answer(mayPersist: false), .answered(), .inputEnded],
                 .close,

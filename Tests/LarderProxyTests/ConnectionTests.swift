@@ -30,6 +30,40 @@ struct ConnectionTests {
         }
     }
 
+    @Test("content of a refused request is no request, though input has ended behind it")
+    func refusedAheadOfTheEnd() async throws {
+        let access = ScriptedAccess { $0.host == "closed.example" }
+        try await Fixture.run(ScriptedSession { _ in }, access: access) { proxy in
+            let client = try await proxy.connect()
+            let inner = get("/inner")
+            try await client.send(
+                get("/first")
+                    + "POST http://closed.example/ HTTP/1.1\r\nHost: closed.example\r\n"
+                    + "Content-Length: \(inner.utf8.count)\r\n\r\n\(inner)" + get("/last"))
+            try await client.endOutput()
+            try await proxy.session.exchange().answer()
+            let last = try await proxy.session.exchange(1)
+            #expect(last.request.uri.pathAndQuery == "/last")
+            last.answer()
+            let all = try await client.receivedAll()
+            #expect(all.contains("HTTP/1.1 403 "))
+            #expect(proxy.session.exchanges.value.count == 2)
+        }
+    }
+
+    @Test("content that the end of input cut short is an error at once")
+    func cutShortAheadOfTheEnd() async throws {
+        try await Fixture.run(ScriptedSession { _ in }) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(get("/first") + post("Content-Length: 9\r\n", "hello"))
+            try await client.endOutput()
+            try await proxy.session.exchange().answer()
+            let all = try await client.receivedAll()
+            #expect(all.contains("HTTP/1.1 400 Bad Request"))
+            #expect(try await proxy.log.entry(1).failure == "the client ended its content early")
+        }
+    }
+
     @Test("a client that vanishes while its answer is awaited cancels the exchange")
     func vanishesWaiting() async throws {
         try await Fixture.run(ScriptedSession { _ in }) { proxy in
@@ -240,7 +274,7 @@ struct ConnectionTests {
                 let client = try await Peer.connect(to: address)
                 try await client.send(get())
                 try await client.received("hello")
-                #expect(try await proxy.log.entry().client == .unix)
+                #expect(try await proxy.log.entry().client.isUnix)
                 await #expect(throws: ListenError.self) {
                     try await proxy.server.listen(on: address, session: proxy.session)
                 }

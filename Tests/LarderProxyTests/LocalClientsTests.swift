@@ -20,7 +20,7 @@ struct LocalClientsTests {
 
     @Test("and for those that come through a Unix socket")
     func unix() {
-        let query = AccessQuery(client: .unix, method: .get, host: "a.example", port: 80)
+        let query = AccessQuery(client: .unix(nil), method: .get, host: "a.example", port: 80)
         #expect(LocalClients().judge(query) == .allowed)
     }
 }

@@ -16,7 +16,7 @@ struct ReleaseTests {
             connections: ConnectionCount(maximum: 1), clock: { Fixture.now })
         let state = LoopState(shared: shared, counters: LoopCounters(), index: 0, count: 1)
         return ClientConnection(
-            loop: state, session: session, client: .unix,
+            loop: state, directory: OneSessionDirectory(session), client: .unix(nil),
             own: OwnAuthorities(listeners: [], local: nil))
     }
 

@@ -20,7 +20,7 @@ struct RequestRouterTests {
         var buffer = ByteBuffer(string: text)
         let head = try #require(try parser.parse(&buffer))
         return RequestRouter(configuration).route(
-            head, client: .unix, own: Self.own,
+            head, client: ClientIdentity(address: .unix(nil)), own: Self.own,
             access: ScriptedAccess { $0.host == "closed.example" })
     }
 

@@ -16,6 +16,8 @@ struct Fixture {
     /// Runs `body` with a proxy and drains it, which must leave nothing open.
     static func run(
         _ session: ScriptedSession = ScriptedSession(), access: any AccessPolicy = LocalClients(),
+        directory: (any SessionDirectory)? = nil, options: ListenerOptions = ListenerOptions(),
+        on listens: ListenAddress = .tcp(host: "127.0.0.1", port: 0),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
         _ body: (Fixture) async throws -> Void
     ) async throws {
@@ -27,7 +29,7 @@ struct Fixture {
             group: .singleton, configuration: configuration, access: access, log: log,
             clock: { Self.now })
         let address = try await server.listen(
-            on: .tcp(host: "127.0.0.1", port: 0), session: session)
+            on: listens, directory: directory ?? OneSessionDirectory(session), options: options)
         let fixture = Fixture(server: server, address: address, session: session, log: log)
         do {
             try await body(fixture)

@@ -9,12 +9,17 @@ import Synchronization
 final class ScriptedExchange: Exchange {
     let request: Request
     let body: (any BodySource)?
+    let options: ExchangeOptions
     let client: any ExchangeClient
     let isCancelled = Event(false)
 
-    init(_ request: Request, _ body: (any BodySource)?, _ client: any ExchangeClient) {
+    init(
+        _ request: Request, _ body: (any BodySource)?, _ options: ExchangeOptions,
+        _ client: any ExchangeClient
+    ) {
         self.request = request
         self.body = body
+        self.options = options
         self.client = client
     }
 
@@ -74,7 +79,7 @@ final class ScriptedSession: ExchangeSession {
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient
     ) -> any Exchange {
-        let exchange = ScriptedExchange(request, body, client)
+        let exchange = ScriptedExchange(request, body, options, client)
         self.exchanges.change { $0.append(exchange) }
         self.script(exchange)
         return exchange

@@ -1,0 +1,139 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// Who sends a request, before anything of it is acted on.
+extension ClientConnection {
+    private enum Admission {
+        case admitted(user: String?)
+        case refused(OwnAnswer)
+        /// The verdict comes later: until then nothing behind the head is looked at.
+        case pending
+    }
+
+    func begin(_ head: RequestHead) {
+        self.loop.counters.requestBegan()
+        let number = self.state.headEnded(
+            hasContent: head.hasContent, persists: Self.persists(head))
+        self.open(number, head: head)
+        self.act(on: self.admission(of: head, number: number), head)
+    }
+
+    /// HTTP/1.0 connections end with their answer: a proxy must not keep one open, whatever
+    /// `Connection` says, because an old proxy between may have passed the field on without
+    /// knowing it (RFC 9112 §9.3).
+    private static func persists(_ head: RequestHead) -> Bool {
+        head.version >= .http11 && HopByHop.keepsAlive(head.fields, version: head.version)
+    }
+
+    private func act(on admission: Admission, _ head: RequestHead) {
+        switch admission {
+        case .admitted(let user):
+            self.standing.become(user, listener: self.listener)
+            self.exchange?.user = user
+            self.proceed(self.withoutCredentials(head))
+        case .refused(let answer):
+            self.refuse(self.withoutCredentials(head), with: answer)
+        case .pending:
+            self.state.contentHeld()
+        }
+    }
+
+    /// Lets go of the credentials: neither the session nor the log gets to see them.
+    private func withoutCredentials(_ head: RequestHead) -> RequestHead {
+        guard head.fields.contains(FieldName(.proxyAuthorization)) else { return head }
+        var head = head
+        // Line by line: a line that is removed leaves its bytes.
+        var kept = Fields()
+        for line in head.fields.lines where line.known != .proxyAuthorization {
+            kept.append(line, of: head.fields)
+        }
+        head.fields = kept
+        self.exchange?.head = head
+        return head
+    }
+
+    private func admission(of head: RequestHead, number: UInt64) -> Admission {
+        guard let authenticator = self.listener.authentication else { return .admitted(user: nil) }
+        let values = head.fields.values(FieldName(.proxyAuthorization))
+        guard values.count < 2 else { return .refused(.repeatedCredentials) }
+        let value = values.first
+        if value == nil, self.client.isUnix, !self.listener.authenticatesUnixPeers {
+            return .admitted(user: nil)
+        }
+        // Before the check: a change while it goes on makes its verdict old.
+        let generation = authenticator.generation
+        if let value, let user = self.standing.user(of: value, generation: generation) {
+            return .admitted(user: user)
+        }
+        guard let bound = self.bound else { return .refused(.verificationBusy) }
+        let client = ClientExchange(connection: bound, number: number)
+        let verdict = authenticator.check(value, client: self.client) { verdict in
+            client.judged(verdict, generation: generation)
+        }
+        return self.admission(by: verdict, of: head, generation: generation)
+    }
+
+    private func admission(
+        by verdict: AuthenticationVerdict, of head: RequestHead, generation: UInt64
+    ) -> Admission {
+        switch verdict {
+        case .known(let user):
+            if let value = head.fields.first(FieldName(.proxyAuthorization)) {
+                self.standing.verified(value, generation: generation, user: user)
+            }
+            return .admitted(user: user)
+        case .missing:
+            return .refused(self.authenticationRequired("the proxy wants to know who asks"))
+        case .refused:
+            return .refused(self.authenticationRequired("the credentials are not accepted"))
+        case .throttled(let time):
+            return .refused(.throttled(time))
+        case .busy:
+            return .refused(.verificationBusy)
+        case .pending:
+            return .pending
+        }
+    }
+
+    private func authenticationRequired(_ detail: String) -> OwnAnswer {
+        .authenticationRequired(self.listener.authentication?.challenges ?? [], detail: detail)
+    }
+
+    /// The verdict that a request waited for.
+    func judged(_ verdict: AuthenticationVerdict, generation: UInt64, number: UInt64) {
+        guard let exchange = self.exchange, exchange.number == number, let head = exchange.head,
+            self.state.contentReleased()
+        else { return }
+        // As if the head had only now been read: what an answer from inside `perform` lets begin
+        // is begun by the loop below.
+        self.isAdvancing = true
+        // A second `.pending` would never be followed by a verdict.
+        self.act(
+            on: verdict == .pending
+                ? .refused(.verificationBusy)
+                : self.admission(by: verdict, of: head, generation: generation),
+            head)
+        self.isAdvancing = false
+        self.advance()
+        self.settle()
+    }
+
+    /// Answers a request without looking at its content, which is thrown away.
+    func refuse(_ head: RequestHead, with answer: OwnAnswer) {
+        if head.hasContent {
+            self.expectContent(head.bodyLength, feed: nil, clientWaits: Self.mayWait(head))
+            self.state.contentAbandoned()
+        }
+        self.respond(answer)
+    }
+
+    private static func mayWait(_ head: RequestHead) -> Bool {
+        head.version >= .http11 && head.fields.contains(FieldName(.expect))
+    }
+}
+
+extension RequestHead {
+    /// Whether any byte of content follows.
+    var hasContent: Bool { self.bodyLength != .none && self.bodyLength != .known(0) }
+}

@@ -1,0 +1,103 @@
+import LarderCredentials
+import LarderHTTP
+import LarderSession
+
+/// What a connection has found out about its client, and need not find out again with each request.
+struct ClientStanding {
+    private struct Verified {
+        /// The credentials, byte for byte.
+        let value: Secret
+        let generation: UInt64
+        let user: String
+    }
+
+    private struct Chosen {
+        let name: String?
+        let generation: UInt64
+        let session: any ExchangeSession
+        let sessionName: String
+    }
+
+    /// As of the request at work.
+    private(set) var identity: ClientIdentity
+    /// The client may say in fields of Larder's how its requests are treated.
+    private(set) var isTrusted: Bool
+    private var verified: Verified?
+    private var chosen: Chosen?
+    private var permits: (@Sendable (TargetURI) -> Bool)?
+
+    init(_ address: ClientAddress, listener: ListenerOptions) {
+        self.identity = ClientIdentity(address: address)
+        self.isTrusted = listener.trusts(self.identity)
+    }
+
+    // MARK: Who it is
+
+    /// Whose credentials these are, if they are those that were verified last.
+    ///
+    /// The time it takes depends on the lengths alone.
+    func user(of value: FieldValue, generation: UInt64) -> String? {
+        guard let verified = self.verified, verified.generation == generation else { return nil }
+        let known = verified.value.revealed
+        guard known.count == value.count,
+            zip(known, value).reduce(UInt8(0), { $0 | ($1.0 ^ $1.1) }) == 0
+        else { return nil }
+        return verified.user
+    }
+
+    /// Notes that credentials were verified.
+    ///
+    /// - Parameter generation: the authenticator's, as of before it was asked.
+    mutating func verified(_ value: FieldValue, generation: UInt64, user: String) {
+        self.verified = Verified(
+            value: Secret(Array(value)), generation: generation, user: user)
+    }
+
+    /// The next request is this user's, or nobody's.
+    mutating func become(_ user: String?, listener: ListenerOptions) {
+        guard user != self.identity.user else { return }
+        self.identity.user = user
+        self.isTrusted = listener.trusts(self.identity)
+        self.chosen = nil
+        self.permits = nil
+    }
+
+    // MARK: What follows from that
+
+    /// The session for a request.
+    ///
+    /// - Parameter name: what `Larder-Session` asks for.
+    mutating func session(named name: String?, in directory: any SessionDirectory) -> SessionChoice
+    {
+        // Before the choice: a change while it is made makes it old.
+        let generation = directory.generation
+        if let chosen = self.chosen, chosen.generation == generation, chosen.name == name {
+            return .session(chosen.session, name: chosen.sessionName)
+        }
+        let choice = directory.session(for: self.identity, named: name)
+        if case .session(let session, let sessionName) = choice {
+            self.chosen = Chosen(
+                name: name, generation: generation, session: session, sessionName: sessionName)
+        } else {
+            self.chosen = nil
+        }
+        return choice
+    }
+
+    /// Where a redirection may lead this client: made once, and only for whoever asks.
+    mutating func permits(
+        own: OwnAuthorities, access: any AccessPolicy
+    ) -> @Sendable (TargetURI) -> Bool {
+        if let permits = self.permits { return permits }
+        let identity = self.identity
+        let permits: @Sendable (TargetURI) -> Bool = { uri in
+            guard !own.contains(host: uri.host, port: uri.port) else { return false }
+            let query = AccessQuery(
+                client: identity.address, user: identity.user, method: .get, host: uri.host,
+                port: uri.port)
+            return access.judge(query) == .allowed
+        }
+        self.permits = permits
+        return permits
+    }
+}

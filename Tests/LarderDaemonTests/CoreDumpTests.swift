@@ -1,0 +1,62 @@
+import LarderConfig
+import Testing
+
+@testable import LarderDaemon
+
+@Suite("Core dumps")
+struct CoreDumpTests {
+    private static let quiet = "credentials: { answer: false }"
+
+    @Test(
+        "are forbidden while a session that is in use may hold secrets",
+        arguments: [
+            // Credentials may be added while it runs.
+            ("", true),
+            ("core-dumps: true\n", false),
+            ("sessions: { default: { \(quiet) } }\n", false),
+            ("sessions: { default: { \(quiet), cookies: { mode: jar } } }\n", true),
+            ("sessions: { default: { \(quiet) }, other: { cookies: { mode: jar } } }\n", false),
+            (
+                "sessions: { default: { \(quiet) }, other: { cookies: { mode: jar } } }\n"
+                    + "routes: [ { clients: unix, session: other } ]\n",
+                true
+            ),
+            (
+                "sessions: { default: { \(quiet) } }\n"
+                    + "injections: [ { hosts: [a], credential: c } ]\n",
+                true
+            ),
+            (
+                "sessions: { default: { \(quiet) } }\n"
+                    + "injections: [ { sessions: ephemeral, hosts: [a], credential: c } ]\n",
+                false
+            ),
+            (
+                "sessions: { default: { \(quiet) } }\n"
+                    + "parents: [ { via: 'http://p:1', credential: c } ]\n",
+                true
+            ),
+            (
+                "sessions: { default: { \(quiet) } }\n"
+                    + "listeners: [ { address: 127.0.0.1:1, authentication: { token-file: /t } } ]\n",
+                true
+            ),
+        ])
+    func forbidden(_ text: String, _ expected: Bool) throws {
+        let loaded = try Configuration.parse(
+            text, file: "f", environment: Environment(["HOME": "/h"]))
+        #expect(CoreDumps.mustForbid(loaded.settings) == expected)
+    }
+
+    @Test("prctl(2): the kernel makes none of a process that is not dumpable")
+    func kernel() async {
+        await #expect(processExitsWith: .success) {
+            var settings = Settings()
+            settings.dumpsCore = true
+            let isLeftAlone = CoreDumps.settle(settings) && CoreDumps.areAllowed
+            settings.dumpsCore = false
+            let isForbidden = CoreDumps.settle(settings) && !CoreDumps.areAllowed
+            precondition(isLeftAlone && isForbidden)
+        }
+    }
+}
