@@ -1,29 +1,58 @@
 import LarderHTTP
 
-/// Octets that no description, mirror or message shows.
+/// Octets that no description, mirror or message shows, and that are cleared when the last copy goes.
 ///
-/// Kept as octets, because they are hashed and encoded as such. Equality takes a time that depends
-/// on the lengths alone.
+/// Kept as octets, because they are hashed and encoded as such. Copies share one piece of memory.
+/// Equality takes a time that depends on the lengths alone. What was handed in and what `revealed`
+/// hands out is the caller's, and is not cleared.
 package struct Secret: Sendable, Hashable {
-    private let octets: [UInt8]
+    private let storage: SecretBytes
 
     package init(_ octets: [UInt8]) {
-        self.octets = octets
+        self.storage = SecretBytes(octets.span)
+    }
+
+    package init(_ octets: Span<UInt8>) {
+        self.storage = SecretBytes(octets)
     }
 
     package init(_ text: String) {
-        self.octets = Array(text.utf8)
+        self.init(Array(text.utf8))
     }
 
-    /// The octets themselves: the name says at each use that a secret leaves its shell.
-    package var revealed: [UInt8] { self.octets }
+    /// A copy of the octets: the name says at each use that a secret leaves its shell.
+    ///
+    /// An array's memory is not cleared when it is freed, so that this is where a secret may stay
+    /// behind; what needs the octets for a moment only takes ``withBytes(_:)``.
+    package var revealed: [UInt8] {
+        self.withBytes { octets in unsafe octets.withUnsafeBufferPointer { unsafe Array($0) } }
+    }
 
-    package var isEmpty: Bool { self.octets.isEmpty }
+    /// Lends the octets themselves, without a copy.
+    package func withBytes<R, E: Error>(
+        _ body: (Span<UInt8>) throws(E) -> R
+    ) throws(E) -> R {
+        try self.storage.withBytes(body)
+    }
+
+    package var isEmpty: Bool { self.withBytes { $0.isEmpty } }
 
     /// Compares all octets whatever the first ones say.
     package static func == (a: Secret, b: Secret) -> Bool {
-        guard a.octets.count == b.octets.count else { return false }
-        return zip(a.octets, b.octets).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+        a.withBytes { left in
+            b.withBytes { right in
+                guard left.count == right.count else { return false }
+                var difference: UInt8 = 0
+                for i in left.indices { difference |= left[i] ^ right[i] }
+                return difference == 0
+            }
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        self.withBytes { octets in
+            unsafe octets.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+import Glibc
+
+/// The directory of a session's state, and the files in it by name.
+struct StateDirectory: Sendable {
+    let path: String
+
+    var data: String { "\(self.path)/state.mdb" }
+    /// LMDB's table of readers.
+    private var readerTable: String { "\(self.data)-lock" }
+    var lock: String { "\(self.path)/state.lock" }
+
+    private static let asideMark = "state.mdb.damaged-"
+    /// Files that were set aside are never removed, as they hold what a person may miss; but they
+    /// must not fill the disk one by one either.
+    private static let asideLimit = 16
+
+    /// Makes the directory, and its parents, for this user alone.
+    func make() throws(StateError) {
+        var path = self.path.hasPrefix("/") ? "/" : ""
+        for part in self.path.split(separator: "/") {
+            path += path.isEmpty || path == "/" ? "\(part)" : "/\(part)"
+            if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { continue }
+            throw StateError(system: errno, "mkdir", path: path)
+        }
+        var status = stat()
+        guard unsafe stat(self.path, &status) == 0 else {
+            throw StateError(system: errno, "stat", path: self.path)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw StateError(system: ENOTDIR, "mkdir", path: self.path)
+        }
+        if status.st_mode & 0o077 != 0, unsafe chmod(self.path, 0o700) != 0 {
+            throw StateError(system: errno, "chmod", path: self.path)
+        }
+    }
+
+    /// Refuses a key file that lies where the state does: whoever copies the directory would have
+    /// both.
+    func checkIsOutside(_ keyPath: String) throws(StateError) {
+        guard let state = Self.resolved(self.path),
+            let key = Self.resolved(KeyFile.directory(of: keyPath))
+        else { return }
+        guard key == state || key.hasPrefix("\(state)/") else { return }
+        throw StateError(
+            .badKeyFile, path: keyPath, cause: "the key file lies in the state directory",
+            remedy: "set key-file to a file outside of it")
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let text = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(text) }
+        return unsafe String(cString: text)
+    }
+
+    /// Takes from others what they may have been given.
+    func restrictData() throws(StateError) {
+        for file in [self.data, self.readerTable] {
+            var status = stat()
+            guard unsafe stat(file, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
+            guard unsafe chmod(file, 0o600) == 0 else {
+                throw StateError(system: errno, "chmod", path: file)
+            }
+        }
+    }
+
+    /// Gives the file another name, and keeps it; returns the name.
+    func setAside(second: Int64) throws(StateError) -> String {
+        for number in 1...Self.asideLimit {
+            let name = Self.asideMark + (number == 1 ? "\(second)" : "\(second)-\(number)")
+            let place = "\(self.path)/\(name)"
+            if unsafe access(place, F_OK) == 0 { continue }
+            guard self.asideCount < Self.asideLimit else { break }
+            try KeyFile.rename(self.data, to: place)
+            _ = unsafe unlink(self.readerTable)
+            return name
+        }
+        throw StateError(
+            .damaged, path: self.data,
+            cause: "it is damaged, and \(Self.asideLimit) damaged files lie beside it already",
+            remedy: "find out what damages them, and remove those that are not needed")
+    }
+
+    private var asideCount: Int {
+        guard let listing = unsafe opendir(self.path) else { return 0 }
+        defer { _ = unsafe closedir(listing) }
+        var count = 0
+        while let entry = unsafe readdir(listing) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) {
+                    unsafe String(cString: $0)
+                }
+            }
+            if name.hasPrefix(Self.asideMark) { count += 1 }
+        }
+        return count
+    }
+}

@@ -1,0 +1,330 @@
+package import LarderCookies
+package import LarderCredentials
+package import LarderHTTP
+import LarderLMDB
+
+/// What a default session remembers beyond its process: its principals' cookies and credentials, each
+/// record sealed.
+///
+/// ```
+/// open ─▶ (load │ apply │ rotate)* ─▶ close
+/// ```
+///
+/// One process has a state open at a time. Its work is done on a thread of its own, one call after
+/// the other. A call that throws has changed nothing, and the next one is tried as if it were the
+/// first: a disk that was full may have room again.
+package actor StateFile {
+    private let thread: SerialThread
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe self.thread.asUnownedSerialExecutor()
+    }
+
+    private let configuration: StateConfiguration
+    private let directory: StateDirectory
+    private let opening: StateOpening
+    private let report: @Sendable (StateEvent) -> Void
+    /// nil once it is closed.
+    private var opened: OpenedState?
+    private var lock: StateLock?
+
+    /// Opens the state, and makes one where there is none; waits for the disk.
+    ///
+    /// - Parameter report: hears what a person should know; any thread, must not block.
+    /// - Throws: `.inUse`, `.wrongKey`, `.badKeyFile`, and what the disk makes of it. Nothing was
+    ///   overwritten then.
+    package static func open(
+        _ configuration: StateConfiguration, now: Timestamp,
+        report: @escaping @Sendable (StateEvent) -> Void
+    ) throws(StateError) -> StateFile {
+        let directory = StateDirectory(path: configuration.directory)
+        try directory.make()
+        let lock = try StateLock.acquire(directory)
+        let opening = StateOpening(
+            directory: directory, source: configuration.key, now: now, report: report)
+        return StateFile(configuration, opening, try opening.open(), lock)
+    }
+
+    private init(
+        _ configuration: StateConfiguration, _ opening: StateOpening, _ opened: OpenedState,
+        _ lock: StateLock
+    ) {
+        self.thread = SerialThread(label: "larder.state")
+        self.configuration = configuration
+        self.directory = opening.directory
+        self.opening = opening
+        self.opened = opened
+        self.lock = lock
+        self.report = opening.report
+        self.digests = KeyedDigest(opened.seal.digestKey)
+    }
+
+    /// Digests under a key that belongs to the state: the same after a restart, others after a
+    /// rotation (which takes effect on them with the next start).
+    package nonisolated let digests: KeyedDigest
+
+    /// Ends the use of the file; harmless when repeated.
+    package func close() {
+        self.opened?.storage.environment.close()
+        self.opened = nil
+        self.lock = nil
+    }
+
+    // MARK: Principals
+
+    /// The cookies of a principal, as a jar wants them.
+    package nonisolated func cookies(of principal: String) -> some CookieStorage {
+        PrincipalCookies(state: self, principal: principal)
+    }
+
+    /// The permanent credentials of a principal, as a store wants them.
+    package nonisolated func credentials(of principal: String) -> some CredentialStorage {
+        PrincipalCredentials(state: self, principal: principal)
+    }
+
+    /// The principals of whom anything is kept, by name; "" where a session is not split.
+    package func principals() throws(StateError) -> [String] {
+        try self.read { (opened) throws(LMDBError) in
+            try opened.storage.all().compactMap { sealed in
+                guard RecordSeal.kind(of: sealed.key) == .principal,
+                    case .principal(let name) = opened.seal.open(sealed.value, under: sealed.key)
+                else { return nil }
+                return name
+            }.sorted()
+        }
+    }
+
+    /// Removes all that is kept of a principal; returns how many records that were.
+    @discardableResult
+    package func removeAll(of principal: String) throws(StateError) -> Int {
+        try self.write { (transaction, opened) throws(LMDBError) in
+            let prefix = opened.seal.prefix(of: principal)
+            let all = try opened.storage.all(prefix, transaction.reading)
+            for sealed in all { try transaction.delete(opened.storage.records, sealed.key.span) }
+            return all.count { RecordSeal.kind(of: $0.key) != .principal }
+        }
+    }
+
+    // MARK: Records
+
+    /// A principal's records of these kinds, in the order of the kinds; tells of those that do not
+    /// open.
+    func records(_ kinds: [StateRecord.Kind], of principal: String) throws(StateError)
+        -> [StateRecord]
+    {
+        let (found, unreadable) = try self.read { (opened) throws(LMDBError) in
+            var found: [StateRecord] = []
+            var unreadable = 0
+            let prefix = opened.seal.prefix(of: principal)
+            for kind in kinds {
+                for sealed in try opened.storage.all(prefix + [kind.rawValue]) {
+                    if let record = opened.seal.open(sealed.value, under: sealed.key) {
+                        found.append(record)
+                    } else {
+                        unreadable += 1
+                    }
+                }
+            }
+            return (found, unreadable)
+        }
+        if unreadable > 0 { self.report(.unreadable(records: unreadable)) }
+        return found
+    }
+
+    /// What is to become of a record.
+    enum Change {
+        case put(StateRecord)
+        /// Removes what has the identity of this record.
+        case remove(StateRecord)
+    }
+
+    /// Makes changes last, all or none of them.
+    func apply(_ changes: [Change], of principal: String) throws(StateError) {
+        if changes.isEmpty { return }
+        let seal = try self.current().seal
+        let prefix = seal.prefix(of: principal)
+        let owner = try seal.sealed(
+            .principal(principal), of: principal, path: self.directory.data)
+        var edits: [(key: [UInt8], value: [UInt8]?)] = []
+        for change in changes {
+            switch change {
+            case .put(let record):
+                let sealed = try seal.sealed(record, of: principal, path: self.directory.data)
+                edits.append((sealed.key, sealed.value))
+            case .remove(let record): edits.append((seal.key(record, of: principal), nil))
+            }
+        }
+        try self.write { (transaction, opened) throws(LMDBError) in
+            let records = opened.storage.records
+            for edit in edits {
+                if let value = edit.value {
+                    try transaction.put(records, edit.key.span, value.span)
+                } else {
+                    try transaction.delete(records, edit.key.span)
+                }
+            }
+            // The principal's own record is there as long as any other is.
+            try transaction.delete(records, owner.key.span)
+            if try opened.storage.holds(prefix, transaction.reading) {
+                try transaction.put(records, owner.key.span, owner.value.span)
+            }
+        }
+    }
+
+    /// Drops the records that do not open; returns how many.
+    @discardableResult
+    package func dropUnreadable() throws(StateError) -> Int {
+        try self.write { (transaction, opened) throws(LMDBError) in
+            let damaged = try opened.storage.all([], transaction.reading).filter {
+                opened.seal.open($0.value, under: $0.key) == nil
+            }
+            for sealed in damaged {
+                try transaction.delete(opened.storage.records, sealed.key.span)
+            }
+            return damaged.count
+        }
+    }
+
+    // MARK: The key
+
+    /// What a rotation did.
+    package struct Rotation: Sendable, Equatable {
+        package var records: Int
+        package var dropped: Int
+    }
+
+    /// The steps of a rotation after which the process may end.
+    enum RotationStep: CaseIterable { case keyWritten, committed, keyInPlace }
+
+    /// Seals everything anew with a new key, and puts that in the place of the old one.
+    ///
+    /// Whenever the process ends meanwhile, the file opens at the next start with the key that it
+    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's.
+    ///
+    /// - Parameter droppingUnreadable: do without the records that do not open; else they stop it.
+    @discardableResult
+    package func rotate(
+        to key: StateKey = StateKey(), droppingUnreadable: Bool = false
+    ) throws(StateError) -> Rotation {
+        try self.rotate(to: key, droppingUnreadable: droppingUnreadable) { _ in }
+    }
+
+    func rotate(
+        to key: StateKey, droppingUnreadable: Bool,
+        _ reached: (RotationStep) throws(StateError) -> Void
+    ) throws(StateError) -> Rotation {
+        guard case .file(let path) = self.configuration.key else {
+            throw StateError(
+                .badKeyFile, path: self.configuration.key.path,
+                cause: "this key is a credential that the service manager gave",
+                remedy: "give the new key as larder.key and the old one as larder.key.previous, "
+                    + "and restart larder")
+        }
+        let next = self.configuration.key.otherPath
+        try KeyFile.write(key, to: next)
+        try reached(.keyWritten)
+        let outcome: StateRotation.Outcome
+        do throws(StateError) {
+            outcome = try self.reseal(with: key, droppingUnreadable: droppingUnreadable)
+        } catch {
+            // A commit that fails while the meta page is written may or may not be there. What the
+            // file says decides, now as at the next start.
+            self.opened?.storage.environment.close()
+            self.opened = nil
+            self.opened = try self.opening.openExisting()
+            throw error
+        }
+        try reached(.committed)
+        self.opened?.seal = outcome.seal
+        try KeyFile.rename(next, to: path)
+        try reached(.keyInPlace)
+        return Rotation(records: outcome.records, dropped: outcome.dropped)
+    }
+
+    private func reseal(
+        with key: StateKey, droppingUnreadable: Bool
+    ) throws(StateError) -> StateRotation.Outcome {
+        while true {
+            let opened = try self.current()
+            let rotation = StateRotation(storage: opened.storage, old: opened.seal, key: key)
+            do throws(StateError) {
+                return try rotation.perform(
+                    droppingUnreadable: droppingUnreadable, path: self.directory.data)
+            } catch {
+                guard error.code == .full, try self.grow() else { throw error }
+            }
+        }
+    }
+
+    // MARK: The file
+
+    private func current() throws(StateError) -> OpenedState {
+        guard let opened = self.opened else {
+            throw StateError(
+                .unavailable, path: self.directory.data, cause: "the state is closed",
+                remedy: "restart larder")
+        }
+        return opened
+    }
+
+    private func read<R>(
+        _ body: (OpenedState) throws(LMDBError) -> R
+    ) throws(StateError) -> R {
+        let opened = try self.current()
+        do throws(LMDBError) { return try body(opened) } catch {
+            throw StateError(error, path: self.directory.data)
+        }
+    }
+
+    private func write<R>(
+        _ body: (borrowing WriteTransaction, OpenedState) throws(LMDBError) -> R
+    ) throws(StateError) -> R {
+        var mayReopen = true
+        while true {
+            let opened = try self.current()
+            do throws(LMDBError) {
+                guard try opened.storage.environment.isFile(at: self.directory.data) else {
+                    throw LMDBError(.noSuchFile, operation: "the file was replaced or deleted")
+                }
+                return try opened.storage.environment.write { (transaction) throws(LMDBError) in
+                    try body(transaction, opened)
+                }
+            } catch {
+                switch error.code {
+                case .mapFull:
+                    if try self.grow() { continue }
+                // `MDB_PANIC`: "Update of meta page failed or environment had fatal error". The file
+                // itself is whole; it is the environment that is given up.
+                case .panic, .badTransaction:
+                    if mayReopen {
+                        mayReopen = false
+                        try self.reopen()
+                        continue
+                    }
+                default: break
+                }
+                throw StateError(error, path: self.directory.data)
+            }
+        }
+    }
+
+    /// Opens the file with twice the room; false where it has as much as it may.
+    private func grow() throws(StateError) -> Bool {
+        let size = try self.current().storage.mapSize
+        let larger = min(size &* 2, max(self.configuration.capacity.bytes, size))
+        guard larger > size else { return false }
+        try self.reopen(room: larger)
+        return true
+    }
+
+    private func reopen(room: UInt64 = 0) throws(StateError) {
+        let seal = try self.current().seal
+        self.opened?.storage.environment.close()
+        do throws(LMDBError) {
+            let storage = try StateStorage.open(self.directory.data, room: room)
+            self.opened = OpenedState(storage: storage, seal: seal)
+        } catch {
+            self.opened = nil
+            throw StateError(error, path: self.directory.data)
+        }
+    }
+}

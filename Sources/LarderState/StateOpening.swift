@@ -1,0 +1,187 @@
+import Glibc
+import LarderHTTP
+import LarderLMDB
+
+/// A state file that was opened with its key.
+struct OpenedState {
+    var storage: StateStorage
+    var seal: RecordSeal
+}
+
+/// How a state file is found, made or refused, and which key is its own.
+///
+/// A rotation writes the new key beside the old one, commits, and puts the new key in place. It may
+/// end between any two of these steps, and so what opens the file decides:
+///
+/// | key | `.next` | opens it | then |
+/// | --- | --- | --- | --- |
+/// | old | new | old | it was not committed: `.next` goes |
+/// | old | new | new | it was committed: `.next` takes the place of the key |
+/// | new | – | new | nothing to do |
+struct StateOpening: Sendable {
+    let directory: StateDirectory
+    let source: KeySource
+    let now: Timestamp
+    let report: @Sendable (StateEvent) -> Void
+
+    func open() throws(StateError) -> OpenedState {
+        if case .file(let path) = self.source { try self.directory.checkIsOutside(path) }
+        let isNew = try self.examine()
+        let guarded = self.source.isCredential
+        let key = try KeyFile.read(self.source.path, isGuarded: guarded)
+        let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
+        if isNew {
+            try self.make(with: key, other)
+        } else if key == nil, other == nil {
+            throw StateError(
+                .badKeyFile, path: self.source.path,
+                cause:
+                    "there is no key file, and the state of \(self.directory.path) needs its key",
+                remedy: "put the key file back, or move \(self.directory.data) away to begin anew")
+        }
+        return try self.openExisting()
+    }
+
+    /// Whether there is no state; a file that is damaged is set aside, and then there is none.
+    private func examine() throws(StateError) -> Bool {
+        let path = self.directory.data
+        if Environment.shared(path: path) != nil {
+            throw StateError(LMDBError(.alreadyOpen, operation: "open"), path: path)
+        }
+        let reason: String
+        do throws(LMDBError) {
+            switch try FileHeader.check(path: path) {
+            case .absent: return true
+            case .unsound(let why): reason = why
+            case .sound:
+                let finding = try FileStructure.check(path: path).newest
+                if finding.isSound {
+                    guard let why = try self.objection() else { return false }
+                    if why.isEmpty { return true }
+                    reason = why
+                } else {
+                    reason = "\(finding.problemCount) of its pages are damaged"
+                }
+            }
+        } catch {
+            throw StateError(error, path: path)
+        }
+        let name = try self.directory.setAside(second: self.now.seconds)
+        self.report(.setAside(name: name, reason: reason))
+        return true
+    }
+
+    /// Why a sound LMDB file is no state: empty where it is one that was never finished.
+    private func objection() throws(LMDBError) -> String? {
+        let storage: StateStorage
+        do throws(LMDBError) {
+            storage = try StateStorage.open(self.directory.data)
+        } catch {
+            guard error.code == .notFound || error.code == .corrupted else { throw error }
+            // Its maker ended before the databases were there: there is nothing in it.
+            return try self.isBare() ? "" : "not a state file"
+        }
+        defer { storage.environment.close() }
+        switch try storage.readMeta() {
+        case .meta, .otherFormat: return nil
+        case .damaged: return "its description is damaged"
+        case nil: return try storage.all().isEmpty ? "" : "its description is missing"
+        }
+    }
+
+    /// Whether no transaction was ever committed to the file.
+    private func isBare() throws(LMDBError) -> Bool {
+        let environment = try Environment.open(
+            path: self.directory.data, options: EnvironmentOptions(isReadOnly: true))
+        defer { environment.close() }
+        return try environment.information().lastTransaction == 0
+    }
+
+    private func make(with key: StateKey?, _ other: StateKey?) throws(StateError) {
+        // The file before the state: a state whose key was never written could not be opened.
+        let key = key ?? other ?? StateKey()
+        if case .file(let path) = self.source, try KeyFile.read(path, isGuarded: false) == nil {
+            try KeyFile.write(key, to: path)
+            self.report(.keyMade(path: path))
+        }
+        do throws(LMDBError) {
+            try StateStorage.make(self.directory.data, meta: StateMeta.make(for: key).meta)
+        } catch {
+            throw StateError(error, path: self.directory.data)
+        }
+        try KeyFile.synchronizeDirectory(of: self.directory.data)
+    }
+
+    /// Opens what is there, and finishes or undoes a rotation of the key.
+    func openExisting() throws(StateError) -> OpenedState {
+        let storage: StateStorage
+        let meta: StateMeta
+        do throws(LMDBError) {
+            storage = try StateStorage.open(self.directory.data)
+        } catch {
+            throw StateError(error, path: self.directory.data)
+        }
+        do throws(StateError) {
+            try self.directory.restrictData()
+            meta = try self.meta(of: storage)
+            return OpenedState(storage: storage, seal: try self.seal(meta, storage))
+        } catch {
+            storage.environment.close()
+            throw error
+        }
+    }
+
+    private func meta(of storage: StateStorage) throws(StateError) -> StateMeta {
+        let found: StateMeta.Finding?
+        do throws(LMDBError) {
+            found = try storage.readMeta()
+        } catch {
+            throw StateError(error, path: self.directory.data)
+        }
+        switch found {
+        case .meta(let meta): return meta
+        case .otherFormat(let format):
+            throw StateError(
+                .unavailable, path: self.directory.data,
+                cause: "it is of format \(format), which this release does not know",
+                remedy: "use the release that wrote it, or move the file away to begin anew")
+        case .damaged, nil:
+            throw StateError(
+                .damaged, path: self.directory.data, cause: "its description is damaged",
+                remedy: "restart larder: it looks at the file and says what is lost")
+        }
+    }
+
+    /// The seal of the key that the file was written with; finishes or undoes a rotation.
+    private func seal(_ meta: StateMeta, _ storage: StateStorage) throws(StateError) -> RecordSeal {
+        let guarded = self.source.isCredential
+        let key = try KeyFile.read(self.source.path, isGuarded: guarded)
+        let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
+        if let key, let seal = meta.seal(with: key) {
+            if other != nil, case .file = self.source {
+                try KeyFile.remove(self.source.otherPath)
+                self.report(.rotationUndone)
+            }
+            return seal
+        }
+        guard let other, let seal = meta.seal(with: other) else {
+            throw StateError(
+                .wrongKey, path: self.source.path,
+                cause: "this key does not open the state in \(self.directory.path)",
+                remedy: "put the right key there, or move \(self.directory.data) away to begin "
+                    + "anew; nothing was changed")
+        }
+        switch self.source {
+        case .file(let path):
+            try KeyFile.rename(self.source.otherPath, to: path)
+            self.report(.rotationFinished)
+            return seal
+        case .credential:
+            guard let key else { return seal }
+            let rotation = StateRotation(storage: storage, old: seal, key: key)
+            let new = try rotation.perform(droppingUnreadable: false, path: self.directory.data)
+            self.report(.rotationFinished)
+            return new.seal
+        }
+    }
+}

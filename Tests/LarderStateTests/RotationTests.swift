@@ -1,0 +1,114 @@
+import Glibc
+import LarderCookies
+import LarderCredentials
+import LarderLMDB
+import Testing
+
+@testable import LarderState
+
+@Suite("A change of the key of a session's state", .timeLimit(.minutes(1)))
+struct RotationTests {
+    private let place = TemporaryDirectory()
+    private let ended = StateError(.unavailable, path: "", cause: "the test ends here", remedy: "")
+
+    private func fill(_ state: StateFile) async throws {
+        for principal in ["", "user:alice", "uid:7"] {
+            try await state.cookies(of: principal).apply(
+                (0..<5).map { .stored(cookie("c\($0)", principal)) })
+            try await state.credentials(of: principal).apply([.named(token("t", principal))])
+        }
+    }
+
+    private func expectAll(_ state: StateFile) async throws {
+        #expect(try await state.principals() == ["", "uid:7", "user:alice"])
+        for principal in ["", "user:alice", "uid:7"] {
+            let cookies = try await state.cookies(of: principal).load()
+            #expect(cookies.count == 5)
+            #expect(cookies.allSatisfy { $0.value == Array(principal.utf8) })
+            let named = try await state.credentials(of: principal).load()
+            #expect(named == [.named(token("t", principal))])
+        }
+    }
+
+    @Test("seals all anew; the old key opens nothing any more")
+    func rotation() async throws {
+        let state = try self.place.open()
+        try await self.fill(state)
+        let old = try readFile(self.place.key)
+        let outcome = try await state.rotate()
+        #expect(outcome == StateFile.Rotation(records: 21, dropped: 0))
+        try await self.expectAll(state)
+        try await state.cookies(of: "").apply([
+            .stored(cookie("later")), .removed(cookie("later").identity),
+        ])
+        await state.close()
+        #expect(try readFile(self.place.key) != old)
+        #expect(TemporaryDirectory.names(self.place.path) == ["work", "work.key"])
+        let again = try self.place.open()
+        try await self.expectAll(again)
+        await again.close()
+        try writeFile(self.place.key, old)
+        #expect(await self.place.openingError()?.code == .wrongKey)
+    }
+
+    @Test(
+        "leaves what opens at whichever step the process ends",
+        arguments: StateFile.RotationStep.allCases)
+    func brokenOff(_ step: StateFile.RotationStep) async throws {
+        let state = try self.place.open()
+        try await self.fill(state)
+        let ended = self.ended
+        await #expect(throws: ended) {
+            try await state.brokenRotation(after: step, ended)
+        }
+        await state.close()
+        let events = Events()
+        let again = try self.place.open(events)
+        try await self.expectAll(again)
+        switch step {
+        case .keyWritten: #expect(events.all == [.rotationUndone])
+        case .committed: #expect(events.all == [.rotationFinished])
+        case .keyInPlace: #expect(events.all.isEmpty)
+        }
+        #expect(TemporaryDirectory.names(self.place.path) == ["work", "work.key"])
+        // And it can be changed again.
+        try await again.rotate()
+        try await self.expectAll(again)
+        await again.close()
+    }
+
+    @Test("does not lose a record that does not open, unless it is told to")
+    func unreadable() async throws {
+        let state = try self.place.open()
+        try await self.fill(state)
+        await state.close()
+        do {
+            let storage = try StateStorage.open(self.place.data)
+            defer { storage.environment.close() }
+            let found = try storage.all().first { RecordSeal.kind(of: $0.key) == .cookie }
+            let victim = try #require(found)
+            try storage.environment.write { (transaction) throws(LMDBError) in
+                try transaction.put(storage.records, victim.key.span, [1, 2, 3].span)
+            }
+        }
+        let again = try self.place.open()
+        let old = try readFile(self.place.key)
+        await #expect(throws: StateError.self) { try await again.rotate() }
+        #expect(try readFile(self.place.key) == old)
+        #expect(TemporaryDirectory.names(self.place.path) == ["work", "work.key"])
+        let outcome = try await again.rotate(droppingUnreadable: true)
+        #expect(outcome == StateFile.Rotation(records: 20, dropped: 1))
+        await again.close()
+        #expect(await self.place.openingError() == nil)
+    }
+}
+
+extension StateFile {
+    /// A rotation that ends after a step, as a killed process would.
+    fileprivate func brokenRotation(after step: RotationStep, _ error: StateError) throws {
+        _ = try self.rotate(to: StateKey(), droppingUnreadable: false) {
+            (reached) throws(StateError) in
+            if reached == step { throw error }
+        }
+    }
+}
