@@ -66,6 +66,15 @@ package struct DigestSession: Sendable {
         self.nonceCount = 0
     }
 
+    /// Takes the next count out, and gives the session that uses it for one answer.
+    ///
+    /// So that those who share a session need to lock it for the counting alone.
+    package mutating func reserving() -> DigestSession {
+        let mine = self
+        if self.nonceCount < .max { self.nonceCount += 1 }
+        return mine
+    }
+
     /// The value of `Authorization` or `Proxy-Authorization` for one more request.
     ///
     /// - Throws: `.controlCharacter`, `.contentUnknown`, `.nonceExhausted`, `.unsupportedAlgorithm`.

@@ -18,6 +18,12 @@ package struct Request: Sendable {
     package var bodyLength: BodyLength
     /// The client sent `Expect: 100-continue`: it waits for leave to send the content.
     package var expectsContinue: Bool
+    /// It is sent with a credential of the session's, in whatever field or way.
+    package var isAuthorized = false
+    /// What stands in `fields` as digests; nil where the session adds no secret.
+    package var sealed: SealedFields?
+    /// The handshake that the upstream is to authenticate its connection with.
+    package var connectionAuthentication: ConnectionAuthentication?
 
     package init(
         method: Method = .get, uri: TargetURI, fields: Fields = Fields(),
@@ -28,6 +34,13 @@ package struct Request: Sendable {
         self.fields = fields
         self.bodyLength = bodyLength
         self.expectsContinue = expectsContinue
+    }
+}
+
+extension Request {
+    /// Whether its answer is one to credentials (RFC 9111 §3.5): the client's or the session's.
+    package var bearsCredentials: Bool {
+        self.isAuthorized || self.fields.contains(FieldName(.authorization))
     }
 }
 

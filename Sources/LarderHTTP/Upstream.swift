@@ -40,6 +40,11 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     package var remoteAddress: String
     package var reused: Bool
     package var version: HTTPVersion
+    /// The request that was answered bore a credential, or one of those before it that led here.
+    package var isAuthorized = false
+    /// Lines that stood in the request that was answered and not in the one that was handed over,
+    /// digests in the place of secrets; nil where they are the same.
+    package var answered: Fields?
 
     package init(
         remoteAddress: String = "", reused: Bool = false, version: HTTPVersion = .http11
@@ -95,6 +100,7 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
         case httpProtocolError = "http_protocol_error"
         case proxyInternalError = "proxy_internal_error"
         case proxyConfigurationError = "proxy_configuration_error"
+        case proxyLoopDetected = "proxy_loop_detected"
         /// The request's own content failed on its way in: the client's fault.
         case requestBodyFailed = "http_request_error"
     }

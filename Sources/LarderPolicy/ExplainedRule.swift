@@ -62,9 +62,10 @@ enum RequestRules {
         }
         if request.fields.has(.range) { add("Range", "asks for a part", "RFC 9110 §14.2") }
         if request.fields.has(.ifRange) { add("If-Range", "guards the range", "RFC 9110 §13.1.5") }
-        if request.fields.has(.authorization) {
+        if request.bearsCredentials {
             add(
-                "Authorization", "keeps the answer out of a shared cache, unless it allows storing",
+                request.fields.has(.authorization) ? "Authorization" : "injected credential",
+                "keeps the answer out of a shared cache, unless it allows storing",
                 PolicyReason.requestAuthorization.section)
         }
         return rules + self.directives(request)

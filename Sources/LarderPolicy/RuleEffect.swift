@@ -130,7 +130,7 @@ extension PolicyConfiguration {
             if asked.noCache || asked.maxAge != nil || asked.minFresh != nil {
                 present.insert(.reload)
             }
-            if request.fields.has(.authorization), !control.allowsSharingWithCredentials {
+            if request.bearsCredentials, !control.allowsSharingWithCredentials {
                 present.insert(.authorization)
             }
         }

@@ -38,7 +38,7 @@ extension Storability {
     package static func mayUpdate(
         _ request: Request, to updated: Fields, configuration: PolicyConfiguration
     ) -> Bool {
-        guard configuration.kind == .shared, request.fields.has(.authorization),
+        guard configuration.kind == .shared, request.bearsCredentials,
             !configuration.ignored.contains(.authorization)
         else { return true }
         return ResponseDirectives(updated, configuration: configuration).control

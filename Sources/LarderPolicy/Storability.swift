@@ -107,7 +107,7 @@ package enum Storability {
         if control.noStore, !control.mustUnderstand { return .responseNoStore }
         if configuration.kind == .shared {
             if control.isPrivate { return .responsePrivate }
-            if request.fields.has(.authorization), !control.allowsSharingWithCredentials,
+            if request.bearsCredentials, !control.allowsSharingWithCredentials,
                 !configuration.ignored.contains(.authorization)
             {
                 return .requestAuthorization

@@ -32,10 +32,10 @@ extension ExchangeSession {
 package struct ExchangeOptions: Sendable {
     /// Takes the place of the session's own policy; nil: that one.
     package var cachePolicy: RequestCachePolicy?
-    /// Whether the client that asks may be sent on to this target: by the access rules, and by what
-    /// is the proxy itself; nil: it may go anywhere.
+    /// Whether this client may have a target that a redirection names, where the session follows
+    /// redirections itself: by access rules, and never Larder's own addresses.
     ///
-    /// Any thread, at any time until the exchange has ended; does not block.
+    /// nil: none. Called on any thread; must not block.
     package var permits: (@Sendable (TargetURI) -> Bool)?
 
     package init(

@@ -78,7 +78,7 @@ extension Fetch {
     /// Whether a stored head may be replaced for all by what the answer to this request made of it.
     private func mayUpdate(to object: StoredObject) -> Bool {
         Storability.mayUpdate(
-            self.order.request, to: object.head.fields, configuration: self.policy)
+            self.answered(self.order.request), to: object.head.fields, configuration: self.policy)
     }
 
     /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
@@ -107,7 +107,7 @@ extension Fetch {
         _ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp
     ) {
         let requestTime = self.state.withLock { $0.requestTime }
-        let request = self.order.request
+        let request = self.answered(self.order.request)
         self.invalidate(by: head, now: now)
         if request.method == .head { self.compare(head, now: now) }
         let verdict = Storability.judge(

@@ -60,7 +60,7 @@ extension Fetch {
                 head, bodyLength: bodyLength, to: self.order.request)
         else { return }
         self.session.live.gapFetches.add()
-        let asking = splicing.splice.request(self.order.request)
+        let asking = self.answered(splicing.splice.request(self.order.request))
         self.expect(.known(part.length), of: head.status)
         self.state.withLock { state in
             state.resumption = Resumption(
@@ -152,7 +152,8 @@ extension Fetch {
     ) -> (any ObjectSink)? {
         let requestTime = self.state.withLock { $0.requestTime }
         let head = StoredHead(
-            storing: response, part: part, to: self.order.request, requestTime: requestTime,
+            storing: response, part: part, to: self.answered(self.order.request),
+            requestTime: requestTime,
             responseTime: now, configuration: self.policy)
         return self.beginStoring(head, length: part.length, among: stored)
     }

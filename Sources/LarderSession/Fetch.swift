@@ -85,6 +85,8 @@ final class Fetch: Sendable {
         /// The request for the rest.
         var asked: Request?
         var brokenOff: UpstreamFailure?
+        /// What the head said about the request that it answers.
+        var connection = UpstreamConnectionFacts()
     }
 
     let session: Session
@@ -114,6 +116,17 @@ final class Fetch: Sendable {
     }
 
     var policy: PolicyConfiguration { self.order.policy }
+
+    /// A request as it was answered in the end: with what the session added on the way.
+    func answered(_ request: Request) -> Request {
+        let connection = self.state.withLock { $0.connection }
+        var request = request
+        if connection.isAuthorized { request.isAuthorized = true }
+        guard let lines = connection.answered else { return request }
+        for name in [KnownField.cookie, .authorization] { request.fields.remove(FieldName(name)) }
+        request.fields.append(contentsOf: lines)
+        return request
+    }
 
     // MARK: Towards the origin
 
@@ -203,6 +216,7 @@ extension Fetch: UpstreamReceiver {
         head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
     ) -> UpstreamDemand {
         let now = self.session.clock.now()
+        self.state.withLock { $0.connection = connection }
         let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
             isAnswer

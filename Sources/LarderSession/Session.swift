@@ -21,18 +21,36 @@ package final class Session: ExchangeSession {
     let live = LiveCounters()
     let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
-    let partition = ""
+    let partition: String
+    /// What it adds to requests; nil: nothing.
+    let conduct: SessionConduct?
 
     /// - Parameters:
     ///   - store: the session's alone; whoever made it closes it, after the last exchange.
     ///   - upstream: may be shared with other sessions.
+    ///   - partition: whose entries in the store these are; must not hold a space.
+    ///   - cookies: nil: cookies are the clients' business.
+    ///   - credentials: nil: it holds none.
+    ///   - digest: a keyed hash that stands for secrets where requests are compared and kept, the
+    ///     same as long as what is stored. nil: what varies by a secret answers no second request.
     package init(
         configuration: SessionConfiguration, store: any ObjectStore, upstream: any Upstream,
-        clock: any WallClock, timers: any Timers
+        clock: any WallClock, timers: any Timers, partition: String = "",
+        cookies: (any HopCookies)? = nil, credentials: SessionCredentials? = nil,
+        digest: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) {
         self.current = Mutex(configuration)
         self.store = store
-        self.upstream = upstream
+        self.partition = partition
+        let conduct = SessionConduct(
+            configuration, partition: partition, cookies: cookies, credentials: credentials,
+            digest: digest, acts: self.live.acts)
+        self.conduct = conduct
+        if let conduct, conduct.takesPart {
+            self.upstream = RequestChain(upstream, conduct: conduct, clock: clock)
+        } else {
+            self.upstream = upstream
+        }
         self.clock = clock
         self.timers = timers
         self.recent = RecentExchanges(capacity: configuration.remembersExchanges)
@@ -59,6 +77,11 @@ package final class Session: ExchangeSession {
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient
     ) -> any Exchange {
+        var request = request
+        if let conduct = self.conduct {
+            request = conduct.prepared(
+                request, permits: options.permits, at: self.clock.now())
+        }
         let exchange = ClientExchange(
             session: self, request: request, body: body, options: options, client: client)
         exchange.begin()

@@ -26,6 +26,15 @@ package struct SessionConfiguration: Sendable {
     package var validationPause = Duration.seconds(5)
     /// Tell the cache's key in `Cache-Status` (RFC 9211 §2.7).
     package var showsCacheKey: Bool
+    /// Added to requests that do not have them; names that are the connection's, the credentials' or
+    /// the framing's are left out.
+    package var additionalFields = Fields()
+    /// To which requests which credential is added.
+    package var injections = InjectionRules()
+    /// Challenges are answered with the credentials that the session keeps for their spaces.
+    package var answersChallenges = true
+    /// Redirections are followed here; else they are the client's business.
+    package var followsRedirects = false
     /// How many answered exchanges are remembered for explanations; 0: none.
     package var remembersExchanges: Int
 

@@ -37,6 +37,8 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     package var openFetches: UInt64 = 0
     /// How often each rule decided, on the use of what is stored and on storing.
     package var reasons: [PolicyReason: UInt64] = [:]
+    /// What the session did by itself on the way to its answers.
+    package var acts: [SessionAct: UInt64] = [:]
 
     package init() {}
 
@@ -62,6 +64,7 @@ package struct SessionCounters: Sendable, Equatable, Codable {
         sum.openExchanges &+= b.openExchanges
         sum.openFetches &+= b.openFetches
         sum.reasons.merge(b.reasons) { $0 &+ $1 }
+        sum.acts.merge(b.acts) { $0 &+ $1 }
         return sum
     }
 }
@@ -103,6 +106,7 @@ struct LiveCounters: ~Copyable, Sendable {
     let openExchanges = Counter()
     let openFetches = Counter()
     let reasons = ReasonCounters()
+    let acts = ActCounters()
 
     func snapshot() -> SessionCounters {
         var now = SessionCounters()
@@ -126,6 +130,7 @@ struct LiveCounters: ~Copyable, Sendable {
         now.openExchanges = self.openExchanges.current
         now.openFetches = self.openFetches.current
         now.reasons = self.reasons.snapshot()
+        now.acts = self.acts.snapshot()
         return now
     }
 }

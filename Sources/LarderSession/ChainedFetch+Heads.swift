@@ -1,0 +1,192 @@
+import LarderCredentials
+import LarderHTTP
+import Synchronization
+
+/// What the head of a response leads to.
+extension ChainedFetch {
+    func headReceived(
+        _ number: Int, _ head: ResponseHead, _ bodyLength: BodyLength,
+        _ connection: UpstreamConnectionFacts
+    ) -> UpstreamDemand {
+        guard self.isCurrent(number) else { return .more }
+        let course = self.state.withLock { $0.course }
+        var head = head
+        self.chain.conduct.cookies?.takeCookies(
+            from: &head,
+            for: Hop(
+                method: course.method, uri: course.uri, client: self.sealed.client,
+                number: course.number),
+            at: self.chain.clock.now())
+        let next = self.next(after: head, course)
+        if case .tooMany = next { return self.failTooMany(number) }
+        let action = self.state.withLock { state in
+            state.machine.headReceived(number, leadsTo: next.kind, bodyLength: bodyLength)
+        }
+        switch action {
+        case .discard: return .more
+        case .relay: return self.relay(head, bodyLength, connection)
+        case .drain:
+            self.take(next, head)
+            return .more
+        case .sendNext:
+            self.take(next, head)
+            self.breakOff()
+            return .pause
+        }
+    }
+
+    /// What follows a response.
+    private enum Next {
+        case nothing
+        case answer(SentCredential)
+        case redirection(Redirection.Target)
+        case tooMany
+
+        var kind: ChainMachine.Next {
+            switch self {
+            case .nothing, .tooMany: .nothing
+            case .answer: .answer
+            case .redirection: .redirection
+            }
+        }
+    }
+
+    private func take(_ next: Next, _ head: ResponseHead) {
+        switch next {
+        case .nothing, .tooMany: break
+        case .answer(let answer):
+            let isRenewal = self.state.withLock { state in
+                state.answer = answer
+                return state.sent.last?.scheme == .digest && answer.scheme == .digest
+            }
+            self.chain.conduct.acts.add(isRenewal ? .nonceRenewed : .challengeAnswered)
+        case .redirection(let target):
+            self.state.withLock { state in
+                state.course.follow(target, of: head)
+                state.sent = []
+            }
+            self.chain.conduct.acts.add(.redirectFollowed)
+        }
+    }
+
+    private func next(after head: ResponseHead, _ course: ChainCourse) -> Next {
+        if head.status.rawValue == 401 { return self.challenged(by: head, course) }
+        self.noteAcceptance(head, course)
+        guard self.chain.conduct.followsRedirects else { return .nothing }
+        let verdict = Redirection.judge(
+            head,
+            to: Redirection.Origin(
+                uri: course.uri, method: course.method, hasContent: course.hasContent,
+                mayRepeat: self.body?.isRepeatable ?? true, number: course.number),
+            permits: self.sealed.permits)
+        switch verdict {
+        case .none: return .nothing
+        case .passedOn(let why):
+            self.chain.conduct.acts.add(why)
+            return .nothing
+        case .tooMany: return .tooMany
+        case .follows(let target):
+            if course.hasContent, !target.dropsContent, !self.rewindsBody() { return .nothing }
+            return .redirection(target)
+        }
+    }
+
+    /// The credential that went out with the request under way.
+    private var sentNow: SentCredential? {
+        self.state.withLock { $0.isSentNow ? $0.sent.last : nil }
+    }
+
+    private func noteAcceptance(_ head: ResponseHead, _ course: ChainCourse) {
+        guard let sent = self.sentNow, let credentials = self.chain.conduct.rules.credentials,
+            Self.showsAcceptance(head.status)
+        else { return }
+        let asked = ChallengedRequest(method: course.method, uri: course.uri)
+        if !credentials.accepted(sent, by: head, for: asked) {
+            self.chain.conduct.acts.add(.originUnproven)
+        }
+    }
+
+    /// Whether the origin has looked at a credential and found it good: not where it did not get so
+    /// far.
+    private static func showsAcceptance(_ status: StatusCode) -> Bool {
+        switch status.rawValue {
+        case 400, 401, 407, 408, 421, 429, 431, 500...: false
+        default: true
+        }
+    }
+
+    /// What a 401 leads to: an answer, once, or nothing.
+    private func challenged(by head: ResponseHead, _ course: ChainCourse) -> Next {
+        let plan = self.chain.plan(self.request, self.sealed, course)
+        switch plan {
+        case .clients, .none, .refuses: return .nothing
+        case .injects:
+            self.chain.conduct.acts.add(.credentialRefused)
+            return .nothing
+        case .answers, .answersFromStore: break
+        }
+        guard let credentials = self.chain.conduct.rules.credentials else { return .nothing }
+        let challenges = Challenges(head.fields)
+        if !challenges.faults.isEmpty { self.chain.conduct.acts.add(.challengeMalformed) }
+        let sent = self.state.withLock { state in state.machine.mayAnswer ? state.sent : nil }
+        let content = course.hasContent ? self.body?.whole : []
+        let answer = sent.flatMap {
+            credentials.answer(
+                challenges, to: self.chain.asked(course, plan, content: content), after: $0)
+        }
+        if let last = self.sentNow, !Self.renews(answer, last) {
+            credentials.refused(last, at: course.uri)
+            self.chain.conduct.acts.add(.credentialRefused)
+        }
+        guard let answer else { return .nothing }
+        if course.hasContent, !self.rewindsBody() { return .nothing }
+        return .answer(answer)
+    }
+
+    /// Whether an answer says that only the nonce was wrong with the one before.
+    private static func renews(_ answer: SentCredential?, _ last: SentCredential) -> Bool {
+        guard let answer else { return false }
+        return answer.scheme == .digest && last.scheme == .digest
+            && answer.credential == last.credential && answer.space == last.space
+    }
+
+    private func rewindsBody() -> Bool {
+        guard let body = self.body, !body.rewind() else { return true }
+        self.chain.conduct.acts.add(.contentNotRepeatable)
+        return false
+    }
+
+    // MARK: Passing on
+
+    private func relay(
+        _ head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts
+    ) -> UpstreamDemand {
+        let (course, isAuthorized, answered) = self.state.withLock { state in
+            (state.course, state.isAuthorized, state.answered)
+        }
+        // Nobody sends what a redirection has made superfluous.
+        if course.hasContent { self.body?.release() } else { self.body?.cancel() }
+        var head = head
+        var connection = connection
+        connection.isAuthorized = isAuthorized
+        connection.answered = answered
+        if course.number > 0 {
+            RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
+            // What the redirection said of itself holds for what it led to.
+            if course.forbidsStoring { head.fields.append("Cache-Control", "no-store") }
+            if course.isPrivate { head.fields.append("Cache-Control", "private") }
+        }
+        return self.receiver.upstream(head: head, bodyLength: bodyLength, connection: connection)
+    }
+
+    private func failTooMany(_ number: Int) -> UpstreamDemand {
+        self.chain.conduct.acts.add(.redirectLimit)
+        let upstream = self.state.withLock { $0.upstream.take() }
+        self.failed(
+            number,
+            UpstreamFailure(
+                .proxyLoopDetected, detail: "more than \(Redirection.limit) redirections in a row"))
+        upstream?.cancel()
+        return .pause
+    }
+}

@@ -1,0 +1,199 @@
+import LarderCredentials
+import LarderHTTP
+import NIOCore
+import Synchronization
+
+/// One fetch of a session that takes part in it: the driver of `ChainMachine`.
+///
+/// To its fetch it is the upstream, to the upstream it is the receiver of each request in turn. Kept
+/// alive by the upstream while that has something to say.
+final class ChainedFetch: UpstreamFetch {
+    struct State: ~Copyable {
+        var machine = ChainMachine()
+        var course: ChainCourse
+        var upstream: (any UpstreamFetch)?
+        /// What went out for the present target, the last one last.
+        var sent: [SentCredential] = []
+        /// The request under way bears the last of these.
+        var isSentNow = false
+        /// The answer to a challenge that the next request brings.
+        var answer: SentCredential?
+        var answered: Fields?
+        var isAuthorized: Bool
+        var isCancelled = false
+        var resumesWhenBegun = false
+    }
+
+    let chain: RequestChain
+    let request: Request
+    let sealed: SealedFields
+    let body: RepeatableBody?
+    let receiver: any UpstreamReceiver
+    let state: Mutex<State>
+
+    init(
+        _ chain: RequestChain, request: Request, sealed: SealedFields, body: (any BodySource)?,
+        receiver: any UpstreamReceiver
+    ) {
+        self.chain = chain
+        self.request = request
+        self.sealed = sealed
+        self.body = body.map { RepeatableBody($0) }
+        self.receiver = receiver
+        self.state = Mutex(
+            State(course: ChainCourse(request), isAuthorized: request.bearsCredentials))
+    }
+
+    func start() {
+        self.sendNext()
+    }
+
+    /// Sends what is next; the one before has ended, or is of no use.
+    func sendNext() {
+        let (course, answer) = self.state.withLock { ($0.course, $0.answer.take()) }
+        let step = self.chain.step(
+            self.request, self.sealed, course, answer: answer, at: self.chain.clock.now())
+        for act in step.acts { self.chain.conduct.acts.add(act) }
+        let number = self.state.withLock { state -> Int? in
+            guard let number = state.machine.sends() else { return nil }
+            state.course.sends += 1
+            state.upstream = nil
+            state.isSentNow = step.sent != nil
+            if let sent = step.sent {
+                state.sent.append(sent)
+                state.isAuthorized = true
+            }
+            state.answered = step.answered
+            return number
+        }
+        guard let number else { return }
+        if let refusal = step.refusal {
+            self.chain.conduct.acts.add(.credentialMissing)
+            return self.failed(number, refusal)
+        }
+        var request = step.request
+        if self.body?.hasBegun == true { request.expectsContinue = false }
+        let upstream = self.chain.upstream.fetch(
+            request, body: course.hasContent ? self.body?.reader() : nil,
+            receiver: Receiver(self, number))
+        self.adopt(upstream, number)
+    }
+
+    private func adopt(_ upstream: any UpstreamFetch, _ number: Int) {
+        let (isStale, resumes) = self.state.withLock { state in
+            guard state.machine.isCurrent(number), !state.isCancelled else { return (true, false) }
+            state.upstream = upstream
+            defer { state.resumesWhenBegun = false }
+            return (false, state.resumesWhenBegun)
+        }
+        if isStale {
+            upstream.cancel()
+        } else if resumes {
+            upstream.resume()
+        }
+    }
+
+    // MARK: What the fetch does
+
+    func resume() {
+        let upstream = self.state.withLock { state in
+            if state.upstream == nil { state.resumesWhenBegun = true }
+            return state.upstream
+        }
+        upstream?.resume()
+    }
+
+    func cancel() {
+        let upstream = self.state.withLock { state in
+            state.isCancelled = true
+            state.machine.cancel()
+            return state.upstream.take()
+        }
+        upstream?.cancel()
+        self.body?.cancel()
+    }
+
+    // MARK: What the upstream says
+
+    /// Hears one request's answer.
+    private final class Receiver: UpstreamReceiver {
+        private let fetch: ChainedFetch
+        private let number: Int
+
+        init(_ fetch: ChainedFetch, _ number: Int) {
+            self.fetch = fetch
+            self.number = number
+        }
+
+        func upstream(informational head: ResponseHead) {
+            guard self.fetch.isCurrent(self.number) else { return }
+            self.fetch.receiver.upstream(informational: head)
+        }
+
+        func upstream(
+            head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+        ) -> UpstreamDemand {
+            self.fetch.headReceived(self.number, head, bodyLength, connection)
+        }
+
+        func upstream(piece: ByteBuffer) -> UpstreamDemand {
+            self.fetch.pieceReceived(self.number, piece)
+        }
+
+        func upstream(finished trailers: Fields) {
+            self.fetch.finished(self.number, trailers)
+        }
+
+        func upstream(failed failure: UpstreamFailure) {
+            self.fetch.failed(self.number, failure)
+        }
+    }
+
+    func isCurrent(_ number: Int) -> Bool {
+        self.state.withLock { $0.machine.isCurrent(number) }
+    }
+
+    func pieceReceived(_ number: Int, _ piece: ByteBuffer) -> UpstreamDemand {
+        let bytes = UInt64(piece.readableBytes)
+        switch self.state.withLock({ $0.machine.pieceReceived(number, bytes: bytes) }) {
+        case .relay: return self.receiver.upstream(piece: piece)
+        case .swallow, .discard: return .more
+        case .sendNext:
+            self.breakOff()
+            return .pause
+        }
+    }
+
+    func finished(_ number: Int, _ trailers: Fields) {
+        switch self.state.withLock({ $0.machine.ended(number) }) {
+        case .relay:
+            self.receiver.upstream(finished: trailers)
+            self.over()
+        case .sendNext: self.sendNext()
+        case .discard: break
+        }
+    }
+
+    func failed(_ number: Int, _ failure: UpstreamFailure) {
+        switch self.state.withLock({ $0.machine.ended(number) }) {
+        case .relay:
+            self.receiver.upstream(failed: failure)
+            self.over()
+            self.body?.cancel()
+        case .sendNext: self.sendNext()
+        case .discard: break
+        }
+    }
+
+    /// Ends the request under way, and goes on with the next.
+    func breakOff() {
+        let upstream = self.state.withLock { $0.upstream.take() }
+        upstream?.cancel()
+        self.sendNext()
+    }
+
+    private func over() {
+        self.state.withLock { $0.upstream = nil }
+        self.body?.release()
+    }
+}

@@ -1,0 +1,110 @@
+import LarderHTTP
+
+/// Whether and how a redirection is followed (RFC 9110 §15.4, the Fetch standard's and the URL
+/// Loading System's table of methods).
+///
+/// ```
+///            method                        content
+/// 301, 302   POST becomes GET              dropped with it, else kept
+/// 303        GET, but HEAD stays HEAD      dropped
+/// 305–308    stays                         kept
+/// ```
+///
+/// HEAD stays what it is after a 303 too: the content of a GET could not be passed on.
+enum Redirection: Equatable {
+    /// An ordinary response.
+    case none
+    case follows(Target)
+    /// Passed on as it came.
+    case passedOn(SessionAct)
+    /// There have been as many as there may be.
+    case tooMany
+
+    struct Target: Equatable {
+        var uri: TargetURI
+        var method: Method
+        var dropsContent: Bool
+    }
+
+    /// How many are followed in a row.
+    static let limit = 20
+
+    /// The request that was redirected.
+    struct Origin {
+        var uri: TargetURI
+        var method: Method
+        var hasContent: Bool
+        /// What content there is can be sent again.
+        var mayRepeat: Bool
+        /// How many redirections led to it.
+        var number: Int
+    }
+
+    static func judge(
+        _ head: ResponseHead, to origin: Origin, permits: (TargetURI) -> Bool
+    ) -> Redirection {
+        guard let rewritten = self.rewritten(origin.method, by: head.status) else { return .none }
+        let locations = head.fields.values(FieldName(.location))
+        guard let location = locations.first else { return .none }
+        // Two that differ: nobody can say which is meant.
+        guard locations.allSatisfy({ $0 == location }), let uri = self.target(location, origin.uri)
+        else { return .passedOn(.redirectNotPermitted) }
+        guard origin.number < self.limit else { return .tooMany }
+        guard permits(uri) else { return .passedOn(.redirectNotPermitted) }
+        if origin.hasContent, !rewritten.dropsContent, !origin.mayRepeat {
+            return .passedOn(.contentNotRepeatable)
+        }
+        return .follows(
+            Target(uri: uri, method: rewritten.method, dropsContent: rewritten.dropsContent))
+    }
+
+    /// nil where the status is none that is followed.
+    private static func rewritten(
+        _ method: Method, by status: StatusCode
+    ) -> (method: Method, dropsContent: Bool)? {
+        switch status.rawValue {
+        case 301, 302: method == .post ? (.get, true) : (method, false)
+        case 303: (method == .head ? .head : .get, true)
+        case 305, 306, 307, 308: (method, false)
+        default: nil
+        }
+    }
+
+    /// What `Location` means, if it is http or https and a URI through and through.
+    private static func target(_ location: FieldValue, _ base: TargetURI) -> TargetURI? {
+        guard let uri = base.resolving(location), uri.scheme != .ftp, uri.userInfo == nil,
+            TargetURI(text: uri.description) == uri
+        else { return nil }
+        return uri
+    }
+}
+
+/// The head of an answer to which redirections led, as it answers the first request.
+enum RedirectedHead {
+    /// Takes out what speaks of another target than the one that the client knows, and resolves
+    /// references that are relative to it.
+    ///
+    /// - Parameters:
+    ///   - uri: where the answer came from.
+    ///   - origin: what the client asked for.
+    static func adapt(_ head: inout ResponseHead, from uri: TargetURI, to origin: TargetURI) {
+        for name in ["Content-Location", "Location"] as [FieldName] {
+            guard let value = head.fields.first(name) else { continue }
+            head.fields.remove(name)
+            guard let meant = uri.resolving(value) else { continue }
+            let title = name == "Location" ? "Location" : "Content-Location"
+            head.fields.append(title, Array(meant.description.utf8))
+        }
+        // It speaks of the parameters of another query.
+        head.fields.remove(FieldName(.noVarySearch))
+        guard !uri.hasSameOrigin(as: origin) else { return }
+        // What another origin says of itself would be taken for the client's own origin's word.
+        for name in self.ofOrigin { head.fields.remove(name) }
+    }
+
+    private static let ofOrigin: [FieldName] = [
+        FieldName(.setCookie), FieldName(.cacheGroups), FieldName(.cacheGroupInvalidation),
+        FieldName(.wwwAuthenticate), "Authentication-Info", "Strict-Transport-Security", "Alt-Svc",
+        "Clear-Site-Data", "Public-Key-Pins", "Refresh",
+    ]
+}

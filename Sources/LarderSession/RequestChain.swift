@@ -1,0 +1,201 @@
+import LarderCredentials
+import LarderHTTP
+
+/// The way to origins by which a session takes part in its exchanges: it sends what it seals, keeps
+/// the cookies that come, answers challenges and follows redirections.
+///
+/// Between a fetch and the real upstream. A request that nothing is sealed in goes straight through.
+final class RequestChain: Upstream {
+    let upstream: any Upstream
+    let conduct: SessionConduct
+    let clock: any WallClock
+
+    init(_ upstream: any Upstream, conduct: SessionConduct, clock: any WallClock) {
+        self.upstream = upstream
+        self.conduct = conduct
+        self.clock = clock
+    }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        guard let sealed = request.sealed else {
+            return self.upstream.fetch(request, body: body, receiver: receiver)
+        }
+        let fetch = ChainedFetch(
+            self, request: request, sealed: sealed, body: body, receiver: receiver)
+        fetch.start()
+        return fetch
+    }
+}
+
+/// Where a chain of requests has come to: what the next one is to be.
+struct ChainCourse: Sendable {
+    var uri: TargetURI
+    var method: Method
+    var hasContent: Bool
+    /// How many redirections led here.
+    var number = 0
+    /// Requests sent so far, for all targets.
+    var sends = 0
+    /// A redirection led to another origin than the client's, now or before.
+    var hasLeft = false
+    /// One led from https to http.
+    var isDowngraded = false
+    /// A redirection said that it must not be stored, or not in a shared cache.
+    var forbidsStoring = false
+    var isPrivate = false
+
+    init(_ request: Request) {
+        self.uri = request.uri
+        self.method = request.method
+        self.hasContent = request.bodyLength != .none
+    }
+
+    mutating func follow(_ target: Redirection.Target, of head: ResponseHead) {
+        let control = CacheControl(head.fields)
+        self.forbidsStoring = self.forbidsStoring || control.noStore
+        self.isPrivate = self.isPrivate || control.isPrivate
+        if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
+        if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
+        self.uri = target.uri
+        self.method = target.method
+        if target.dropsContent { self.hasContent = false }
+        self.number += 1
+    }
+}
+
+/// The next request of a chain, with what it tells about itself.
+struct ChainStep: Sendable {
+    var request: Request
+    var sent: SentCredential?
+    /// As it differs from the request that was handed over, for who stores the answer.
+    var answered: Fields?
+    var refusal: UpstreamFailure?
+    var acts: [SessionAct] = []
+}
+
+extension RequestChain {
+    /// Makes the next request.
+    ///
+    /// - Parameter answer: the credential that a challenge asked for.
+    func step(
+        _ handed: Request, _ sealed: SealedFields, _ course: ChainCourse,
+        answer: SentCredential?, at now: Timestamp
+    ) -> ChainStep {
+        var step = ChainStep(request: handed, refusal: sealed.refusal)
+        step.request.sealed = nil
+        step.request.uri = course.uri
+        step.request.method = course.method
+        if !course.hasContent { step.request.bodyLength = .none }
+        step.request.fields =
+            course.sends == 0
+            ? sealed.unsealing(handed.fields) : self.fields(handed, sealed, course, at: now)
+        self.addCredential(&step, sealed, course, answer: answer)
+        if course.sends > 0 { step.answered = self.answered(step, course) }
+        return step
+    }
+
+    /// The fields of a request behind the first one.
+    private func fields(
+        _ handed: Request, _ sealed: SealedFields, _ course: ChainCourse, at now: Timestamp
+    ) -> Fields {
+        var fields = handed.fields
+        for name in sealed.names { fields.remove(name) }
+        if course.hasLeft {
+            for name in [
+                KnownField.authorization, .cookie, .proxyAuthorization,
+            ] { fields.remove(FieldName(name)) }
+        } else if self.conduct.cookies != nil {
+            for line in sealed.client.lines where line.known == .cookie {
+                fields.append(line, of: sealed.client)
+            }
+        }
+        if course.isDowngraded { fields.remove(FieldName(.referer)) }
+        if handed.bodyLength != .none, !course.hasContent {
+            for name in [
+                FieldName(.contentType), FieldName(.contentEncoding), FieldName(.contentLanguage),
+                FieldName(.contentLocation), FieldName(.contentLength), "Content-Digest", "Digest",
+            ] { fields.remove(name) }
+        }
+        self.conduct.cookies?.addCookies(
+            to: &fields,
+            for: Hop(
+                method: course.method, uri: course.uri, client: sealed.client,
+                number: course.number),
+            at: now)
+        return fields
+    }
+
+    /// The plan for the present target.
+    func plan(_ handed: Request, _ sealed: SealedFields, _ course: ChainCourse) -> CredentialPlan {
+        self.conduct.rules.plan(
+            for: course.uri, course.method,
+            hasOwn: sealed.client.contains(FieldName(.authorization)), hasLeft: course.hasLeft,
+            isDowngraded: course.isDowngraded)
+    }
+
+    private func addCredential(
+        _ step: inout ChainStep, _ sealed: SealedFields, _ course: ChainCourse,
+        answer: SentCredential?
+    ) {
+        let plan = self.plan(step.request, sealed, course)
+        switch plan {
+        case .clients: break
+        case .none(let placeholder, let act):
+            if let placeholder { step.request.fields.remove(placeholder) }
+            if let act { step.acts.append(act) }
+        case .refuses(let failure):
+            step.refusal = failure
+        case .injects(let name, let value):
+            step.request.fields.remove(FieldName(name))
+            step.request.fields.append(name, value)
+            step.acts.append(.credentialInjected)
+        case .answers, .answersFromStore:
+            step.request.fields.remove(FieldName(.authorization))
+            let asked = self.asked(course, plan, content: course.hasContent ? nil : [])
+            guard let sent = answer ?? self.conduct.rules.credentials?.preempts(asked) else {
+                return
+            }
+            if answer == nil { step.acts.append(.credentialPreempted) }
+            step.sent = sent
+            switch sent.form {
+            case .field(let value): step.request.fields.append("Authorization", value)
+            case .connection(let handshake): step.request.connectionAuthentication = handshake
+            }
+        }
+    }
+
+    /// The present target, as credentials look at it.
+    func asked(
+        _ course: ChainCourse, _ plan: CredentialPlan, content: [UInt8]?
+    ) -> ChallengedRequest {
+        var asked = ChallengedRequest(method: course.method, uri: course.uri, content: content)
+        if case .answers(let named) = plan { asked.named = named }
+        return asked
+    }
+
+    /// The lines of `Cookie` and `Authorization` that a stored answer varies by.
+    ///
+    /// Those of another target are never equal to those of the first, as they say nothing about what
+    /// the target will be asked with next time.
+    private func answered(_ step: ChainStep, _ course: ChainCourse) -> Fields {
+        let place = course.number == 0 ? "" : "\(course.number) \(course.uri.authority) "
+        var answered = Fields()
+        let cookies = step.request.fields.values(FieldName(.cookie)).map { Array($0) }
+        if !cookies.isEmpty || (course.number > 0 && self.conduct.cookies != nil) {
+            answered.append(
+                "Cookie",
+                self.conduct.sealedValue(place + "cookie", Array(cookies.joined(separator: [0]))))
+        }
+        if let sent = step.sent {
+            answered.append(
+                "Authorization",
+                self.conduct.sealedValue(place + "authorization", sent.identity))
+        } else if let own = step.request.fields.first(FieldName(.authorization)) {
+            answered.append(
+                "Authorization", self.conduct.sealedValue(place + "authorization", Array(own)))
+        }
+        return answered
+    }
+}

@@ -1,0 +1,53 @@
+import LarderCredentials
+import LarderHTTP
+
+/// A credential as it went out with one request.
+struct SentCredential: Sendable {
+    enum Form: Sendable {
+        /// The value of `Authorization`.
+        case field([UInt8])
+        /// The upstream does it.
+        case connection(ConnectionAuthentication)
+    }
+
+    let form: Form
+    let space: ProtectionSpace
+    let scheme: AuthenticationScheme
+    let credential: Credential
+    /// The name of the credential, where a rule named it; nil: the one kept for the space.
+    let owner: String?
+    /// Sent before anyone asked for it.
+    let isPreemptive: Bool
+    /// The use of the nonce, after this answer.
+    var digest: DigestSession?
+
+    /// What stands for it where secrets are digested: the same as long as the credential is.
+    var identity: [UInt8] { Self.identity(of: self.credential) }
+
+    static func identity(of credential: Credential) -> [UInt8] {
+        Array(credential.user.utf8) + [0] + credential.password.revealed
+    }
+}
+
+/// A request that a credential is to be sent with.
+struct ChallengedRequest: Sendable {
+    var method: Method
+    var uri: TargetURI
+    /// All of its content; nil where that is not known.
+    var content: [UInt8]?
+    /// The credential that a rule has for it; nil: the one that is kept for the space.
+    var named: NamedCredential?
+
+    var target: DigestSession.Target {
+        DigestSession.Target(
+            method: self.method, uri: self.uri.pathAndQuery, content: self.content)
+    }
+}
+
+extension NamedCredential {
+    /// As an answer to challenges; nil where it is none.
+    var asPassword: Credential? {
+        guard case .password(let user, let password) = self.kind else { return nil }
+        return Credential(user: user, password: password, persistence: self.persistence)
+    }
+}

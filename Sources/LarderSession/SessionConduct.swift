@@ -1,0 +1,162 @@
+import LarderCredentials
+import LarderHTTP
+import LarderPolicy
+
+/// What a session adds to requests by itself, and what it does about their answers.
+struct SessionConduct: Sendable {
+    let additionalFields: Fields
+    let cookies: (any HopCookies)?
+    let rules: CredentialRules
+    let followsRedirects: Bool
+    let acts: ActCounters
+    private let digest: (@Sendable ([UInt8]) -> [UInt8])?
+    private let partition: String
+
+    /// nil where the session only passes requests on.
+    init?(
+        _ configuration: SessionConfiguration, partition: String, cookies: (any HopCookies)?,
+        credentials: SessionCredentials?, digest: (@Sendable ([UInt8]) -> [UInt8])?,
+        acts: ActCounters
+    ) {
+        self.additionalFields = Self.permitted(configuration.additionalFields)
+        self.cookies = cookies
+        self.rules = CredentialRules(
+            injections: configuration.injections, credentials: credentials,
+            answersChallenges: configuration.answersChallenges)
+        self.followsRedirects = configuration.followsRedirects
+        self.acts = acts
+        self.digest = digest
+        self.partition = partition
+        if self.additionalFields.isEmpty, !self.takesPart { return nil }
+    }
+
+    /// Whether more than one request may come of one, or a secret is added: whether there is a chain.
+    var takesPart: Bool {
+        self.cookies != nil || self.rules.credentials != nil || !self.rules.injections.isEmpty
+            || self.followsRedirects
+    }
+
+    /// Whether all that it could add or answer with is a credential, and it has none.
+    private var isIdle: Bool {
+        self.cookies == nil && !self.followsRedirects && self.rules.injections.isEmpty
+            && self.rules.credentials?.isEmpty != false
+    }
+
+    /// Without those that a session must not set (`httpAdditionalHeaders`), and those of a connection.
+    private static func permitted(_ fields: Fields) -> Fields {
+        var fields = fields
+        fields.keep { _, line in
+            switch line.known {
+            case .authorization, .host, .wwwAuthenticate, .contentLength, .expect, .via: false
+            default: !HopByHop.isConnectionField(line.known)
+            }
+        }
+        return fields
+    }
+
+    // MARK: Preparing
+
+    /// The request as everybody may see it, with what the session adds to it.
+    func prepared(
+        _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, at now: Timestamp
+    ) -> Request {
+        var request = request
+        self.addFields(to: &request.fields)
+        guard self.takesPart, !self.isIdle, request.uri.scheme != .ftp else { return request }
+        var sealing = Sealing(client: request.fields)
+        self.sealCookies(&request, &sealing, at: now)
+        self.sealCredential(&request, &sealing)
+        request.sealed = SealedFields(
+            sealing.lines, computed: sealing.computed, client: sealing.client,
+            refusal: sealing.refusal, permits: permits ?? { _ in false })
+        return request
+    }
+
+    /// What a request has itself stays as it is.
+    private func addFields(to fields: inout Fields) {
+        let own = fields
+        for line in self.additionalFields.lines {
+            let name = FieldName(
+                String(decoding: self.additionalFields.name(of: line), as: UTF8.self))
+            if !own.contains(name) { fields.append(line, of: self.additionalFields) }
+        }
+    }
+
+    private struct Sealing {
+        var lines: [(name: String, value: [UInt8])] = []
+        var computed: [FieldName] = []
+        let client: Fields
+        var refusal: UpstreamFailure?
+
+        init(client: Fields) {
+            self.client = client
+        }
+    }
+
+    private func sealCookies(
+        _ request: inout Request, _ sealing: inout Sealing, at now: Timestamp
+    ) {
+        guard let cookies = self.cookies else { return }
+        let name = FieldName(.cookie)
+        var fields = request.fields
+        cookies.addCookies(
+            to: &fields, for: Hop(method: request.method, uri: request.uri, client: sealing.client),
+            at: now)
+        let values = fields.values(name).map { Array($0) }
+        request.fields.remove(name)
+        // The name is sealed also where there is none, so that a later one finds its place.
+        guard !values.isEmpty else { return sealing.computed.append(name) }
+        sealing.lines += values.map { ("Cookie", $0) }
+        request.fields.append(
+            "Cookie", self.sealedValue("cookie", Array(values.joined(separator: [0]))))
+    }
+
+    private func sealCredential(_ request: inout Request, _ sealing: inout Sealing) {
+        let authorization = FieldName(.authorization)
+        let plan = self.rules.plan(
+            for: request.uri, request.method, hasOwn: request.fields.contains(authorization))
+        switch plan {
+        case .clients: break
+        case .none(let placeholder, _):
+            if let placeholder { request.fields.remove(placeholder) }
+        case .refuses(let failure): sealing.refusal = failure
+        case .injects(let name, let value):
+            let field = FieldName(name)
+            request.fields.remove(field)
+            request.fields.append(name, self.sealedValue(field.lowercased, value))
+            request.isAuthorized = true
+            sealing.lines.append((name, value))
+        case .answers, .answersFromStore:
+            request.fields.remove(authorization)
+            sealing.computed.append(authorization)
+            guard let credential = self.preemption(plan, request) else { return }
+            request.fields.append(
+                "Authorization",
+                self.sealedValue("authorization", SentCredential.identity(of: credential)))
+            request.isAuthorized = true
+        }
+    }
+
+    private func preemption(_ plan: CredentialPlan, _ request: Request) -> Credential? {
+        var asked = ChallengedRequest(method: request.method, uri: request.uri)
+        if case .answers(let named) = plan { asked.named = named }
+        return self.rules.credentials?.preemption(for: asked)
+    }
+
+    // MARK: Digests
+
+    /// What stands in a request in the place of a secret: the same for the same one, and telling
+    /// nothing of it.
+    ///
+    /// - Parameter label: of the field, and of whatever else makes equal secrets different things.
+    func sealedValue(_ label: String, _ secret: [UInt8]) -> [UInt8] {
+        guard let digest = self.digest else {
+            // Without a key it is another one each time, which is safe and answers nothing.
+            return Array("sealed-".utf8) + SessionCredentials.randomNonce()
+        }
+        let digits = Array("0123456789abcdef".utf8)
+        let octets = Array(self.partition.utf8) + [0] + Array(label.utf8) + [0] + secret
+        return Array("sealed-".utf8)
+            + digest(octets).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    }
+}

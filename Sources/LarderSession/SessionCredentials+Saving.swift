@@ -1,0 +1,92 @@
+package import LarderCredentials
+import Synchronization
+
+/// What outlives the process.
+extension SessionCredentials {
+    /// More changes than this are not kept for a storage that does not take them.
+    private static let pendingLimit = 4096
+
+    /// Fills the store with what the storage has; once, before the first exchange.
+    package func load() async {
+        guard let storage = self.storage else { return }
+        do throws(CredentialStorageError) {
+            let changes = try await storage.load()
+            let isEmpty = self.state.withLock { state in
+                state.store.restore(changes)
+                return state.store.isEmpty
+            }
+            self.holdsAny.store(!isEmpty, ordering: .relaxed)
+        } catch {
+            self.failed(error)
+        }
+    }
+
+    /// Changes what is held; returns when the change lasts, or when the storage has failed.
+    ///
+    /// It is in force at once, also for exchanges under way. What was refused is tried again.
+    ///
+    /// - Parameter change: gets the store, and gives what it says has changed; runs under a lock.
+    package func update(_ change: @Sendable (inout CredentialStore) -> [CredentialChange]) async {
+        let isEmpty = self.state.withLock { state in
+            state.pending += change(&state.store)
+            state.spaces.forgetRefusals()
+            if self.storage == nil { state.pending = [] }
+            return state.store.isEmpty
+        }
+        self.holdsAny.store(!isEmpty, ordering: .relaxed)
+        await self.save()
+    }
+
+    /// Hands the changes over, one batch after the other.
+    private func save() async {
+        guard let storage = self.storage else { return }
+        let isFirst = self.state.withLock { state in
+            defer { state.isSaving = true }
+            return !state.isSaving
+        }
+        guard isFirst else { return await self.awaitSaving() }
+        while true {
+            let batch = self.state.withLock { $0.pending }
+            if batch.isEmpty { break }
+            do throws(CredentialStorageError) {
+                try await storage.apply(batch)
+                self.state.withLock { state in
+                    state.pending.removeFirst(min(batch.count, state.pending.count))
+                    state.hasReported = false
+                }
+            } catch {
+                self.failed(error)
+                break
+            }
+        }
+        let waiting = self.state.withLock { state in
+            state.isSaving = false
+            defer { state.waiting = [] }
+            // Kept for the next change, in their order, as long as they are few.
+            if state.pending.count > Self.pendingLimit { state.pending = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Somebody else is at it: waits for them, and sees to what is left.
+    private func awaitSaving() async {
+        await withCheckedContinuation { continuation in
+            let isOver = self.state.withLock { state in
+                if state.isSaving { state.waiting.append(continuation) }
+                return !state.isSaving
+            }
+            if isOver { continuation.resume() }
+        }
+        let isLeft = self.state.withLock { !$0.isSaving && !$0.pending.isEmpty && !$0.hasReported }
+        if isLeft { await self.save() }
+    }
+
+    private func failed(_ error: CredentialStorageError) {
+        let isFirst = self.state.withLock { state in
+            defer { state.hasReported = true }
+            return !state.hasReported
+        }
+        if isFirst { self.report(error) }
+    }
+}
