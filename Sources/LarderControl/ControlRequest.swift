@@ -11,9 +11,11 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// only by name in `.copies`, unless they are wanted in full.
     case listMemory(session: String, copiesInFull: Bool? = nil)
     /// One `.resident` for each response to GET for a URL that the memory tier holds.
-    case showMemory(session: String, url: String)
+    ///
+    /// - Parameter principal: whose, in a session that is split; nil where it is not.
+    case showMemory(session: String, url: String, principal: String? = nil)
     /// The body of one of them, in `.piece`s.
-    case readMemory(session: String, url: String, id: UInt64)
+    case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
     /// One `.exchange` for each exchange under way.
     case listExchanges
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets

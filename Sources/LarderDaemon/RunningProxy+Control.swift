@@ -25,13 +25,15 @@ extension RunningProxy: ControlResponder {
                 try await Self.listMemory(
                     of: member.session, copiesInFull: copiesInFull == true, reply)
             }
-        case .showMemory(let name, let url):
+        case .showMemory(let name, let url, let principal):
             for member in try self.members(named: name) {
-                try await Self.showMemory(of: member.session, url: url, reply)
+                try await Self.showMemory(
+                    of: member.session, url: url, partition: principal ?? "", reply)
             }
-        case .readMemory(let name, let url, let id):
+        case .readMemory(let name, let url, let id, let principal):
             for member in try self.members(named: name) {
-                try await Self.readMemory(of: member.session, url: url, id: id, reply)
+                try await Self.readMemory(
+                    of: member.session, url: url, partition: principal ?? "", id: id, reply)
             }
         case .listExchanges:
             for member in self.members {

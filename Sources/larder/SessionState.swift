@@ -2,6 +2,7 @@ import ArgumentParser
 import LarderConfig
 import LarderControl
 import LarderDaemon
+import LarderState
 
 /// `--session` and `--principal`: whose cookies and credentials.
 struct StateOptions: ParsableArguments {
@@ -67,7 +68,11 @@ struct SessionState {
         _ body: @escaping @Sendable (ControlReply) throws -> Void
     ) async throws {
         if try self.isAnswered(request, patience, body) { return }
-        try await StateAnswers(self.loaded, self.settings).answer(request) { try body($0) }
+        try await StateAnswers(
+            self.loaded, self.settings, environment: ProcessEnvironment.variables
+        ) { event in
+            if let text = StateText.line(event) { Output.note("larder: \(Printable.text(text))") }
+        }.answer(request) { try body($0) }
     }
 
     /// Asks the running proxy; false where none runs, or none for this session.
@@ -90,5 +95,21 @@ struct SessionState {
             return false
         }
         return true
+    }
+}
+
+/// What a person should know of a state file.
+enum StateText {
+    /// nil for what went as it should.
+    static func line(_ event: StateEvent) -> String? {
+        switch event {
+        case .keyMade(let path): "a key was made: \(path); without it nothing can be read again"
+        case .setAside(let name, let reason):
+            "the state could not be used (\(reason)) and lies under \(name) now; a new one was made"
+        case .rotationFinished, .rotationUndone: nil
+        case .unreadable(let records):
+            "\(Human.count(UInt64(clamping: records), "record")) cannot be opened, as they were "
+                + "changed on the disk, and are left out"
+        }
     }
 }

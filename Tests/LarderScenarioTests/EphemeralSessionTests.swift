@@ -61,7 +61,9 @@ struct EphemeralSessionTests {
                 try await proxy.announced()
             } catch {
                 program.signal(SIGKILL)
-                return withKnownIssue("strace is not permitted here: \(error)", isIntermittent: true) {}
+                return withKnownIssue(
+                    "strace is not permitted here: \(error)", isIntermittent: true
+                ) {}
             }
             let added = try await home.larder(
                 "credentials", "add", "--session", "ephemeral", "--host", "127.0.0.1", "--port",

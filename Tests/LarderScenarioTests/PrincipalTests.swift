@@ -50,7 +50,8 @@ struct PrincipalTests {
         }
     }
 
-    @Test("What one stored, another never sees: responses, cookies, credentials, explanations, lists")
+    @Test(
+        "What one stored, another never sees: responses, cookies, credentials, explanations, lists")
     func apart() async throws {
         try await Scene.inTurn {
             let home = try Home()

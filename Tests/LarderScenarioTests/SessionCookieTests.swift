@@ -74,7 +74,8 @@ struct SessionCookieTests {
             #expect(shown.outText.contains("persist-8Qd2xT"))
             let value = try home.secretFile("by-hand-3Xc7\n", named: "value")
             let set = try await home.larder(
-                "cookies", "set", "own", "--domain", "127.0.0.1", "--expires", "2 d", "--value-from",
+                "cookies", "set", "own", "--domain", "127.0.0.1", "--expires", "2 d",
+                "--value-from",
                 value)
             #expect(set.status == 0, "\(set.errText)")
             _ = try await proxy.get(origin.url("/a"))
@@ -119,7 +120,10 @@ struct SessionCookieTests {
         try await self.exchange { home, origin, file in
             try Program(
                 "/usr/bin/wget",
-                ["-q", "--no-proxy", "-O", "/dev/null", "--load-cookies", file, origin.url("/from")],
+                [
+                    "-q", "--no-proxy", "-O", "/dev/null", "--load-cookies", file,
+                    origin.url("/from"),
+                ],
                 environment: home.environment)
         } saves: { home, origin, file in
             try Program(

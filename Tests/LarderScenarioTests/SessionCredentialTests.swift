@@ -77,7 +77,9 @@ struct SessionCredentialTests {
         }
     }
 
-    @Test("A trial tells what the origin made of it, with a proxy and without", arguments: [true, false])
+    @Test(
+        "A trial tells what the origin made of it, with a proxy and without",
+        arguments: [true, false])
     func trial(_ runs: Bool) async throws {
         try await Scene.inTurn {
             let home = try Home()
@@ -114,7 +116,8 @@ struct SessionCredentialTests {
         let home = try Home()
         try home.configure("")
         for arguments in [
-            ["x", "--user", "a", "--password", Self.password], ["x", "--kind", "bearer", Self.token],
+            ["x", "--user", "a", "--password", Self.password],
+            ["x", "--kind", "bearer", Self.token],
             ["x", "--user", "a:\(Self.password)"],
         ] {
             let refused = try await home.start(
@@ -236,7 +239,9 @@ struct SessionCredentialTests {
                 let page = try await home.larder("explain", origin.url(path))
                 told.append(page.outText + page.errText)
             }
-            let sent = origin.requests.value.filter { $0.target == "/api" }.map { $0["Authorization"] }
+            let sent = origin.requests.value.filter { $0.target == "/api" }.map {
+                $0["Authorization"]
+            }
             #expect(sent == ["Bearer \(Self.token)", "Bearer \(Self.token)"])
             let plain = origin.requests.value.filter { $0.target == "/secure" }
             #expect(plain.allSatisfy { !$0.has("Authorization") })

@@ -62,7 +62,9 @@ extension Home {
         let file = try self.secretFile(secret, named: "secret")
         defer { try? FileManager.default.removeItem(atPath: file) }
         return try await self.start(
-            ["credentials", "add"] + arguments + ["--secret-from", file, "--config", self.configuration]
+            ["credentials", "add"] + arguments + [
+                "--secret-from", file, "--config", self.configuration,
+            ]
         ).ended()
     }
 
