@@ -21,6 +21,7 @@ typedef int (*ccurl_trailer_callback)(struct curl_slist **, void *);
 typedef curl_socket_t (*ccurl_opensocket_callback)(
     void *, curlsocktype, struct curl_sockaddr *);
 typedef int (*ccurl_closesocket_callback)(void *, curl_socket_t);
+typedef int (*ccurl_seek_callback)(void *, curl_off_t, int);
 typedef int (*ccurl_debug_callback)(CURL *, curl_infotype, char *, size_t, void *);
 typedef int (*ccurl_socket_callback)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*ccurl_timer_callback)(CURLM *, long, void *);
@@ -41,6 +42,7 @@ CCURL_SETOPT(trailer_callback, ccurl_trailer_callback)
 CCURL_SETOPT(opensocket_callback, ccurl_opensocket_callback)
 CCURL_SETOPT(closesocket_callback, ccurl_closesocket_callback)
 CCURL_SETOPT(debug_callback, ccurl_debug_callback)
+CCURL_SETOPT(seek_callback, ccurl_seek_callback)
 #undef CCURL_SETOPT
 
 #define CCURL_MULTI_SETOPT(name, type)                                                \
@@ -61,6 +63,7 @@ CCURL_MULTI_SETOPT(timer_callback, ccurl_timer_callback)
 CCURL_GETINFO(long, long)
 CCURL_GETINFO(offset, curl_off_t)
 CCURL_GETINFO(pointer, void *)
+CCURL_GETINFO(socket, curl_socket_t)
 #undef CCURL_GETINFO
 
 static inline CURLSHcode ccurl_share_enable(CURLSH *share, curl_lock_data what) {
@@ -71,6 +74,11 @@ static inline CURLSHcode ccurl_share_enable(CURLSH *share, curl_lock_data what) 
 int pthread_setname_np(pthread_t thread, const char *name);
 
 // Function-like or cast macros, which Swift does not import.
+static const long ccurl_auth_none = CURLAUTH_NONE;
+static const long ccurl_auth_basic = CURLAUTH_BASIC;
+static const long ccurl_auth_digest = CURLAUTH_DIGEST;
+static const long ccurl_auth_ntlm = CURLAUTH_NTLM;
+static const long ccurl_auth_negotiate = CURLAUTH_NEGOTIATE;
 static const long ccurl_global_all = CURL_GLOBAL_ALL;
 static const unsigned int ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const unsigned int ccurl_readfunc_abort = CURL_READFUNC_ABORT;

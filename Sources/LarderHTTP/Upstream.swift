@@ -15,6 +15,15 @@ package protocol Upstream: Sendable {
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch
+
+    /// Who makes connections for tunnels where they must not be made directly; nil: nobody has to.
+    ///
+    /// An upstream in front of another passes on what that one says.
+    var dialer: (any TunnelDialer)? { get }
+}
+
+extension Upstream {
+    package var dialer: (any TunnelDialer)? { nil }
 }
 
 /// A fetch under way.
@@ -112,6 +121,8 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var party: Party
     /// For people and logs: one line, no secrets, no line breaks.
     package var detail: String
+    /// Host and port of the parent proxy that was to lead to the origin; nil where none was.
+    package var nextHop: String?
 
     package init(_ kind: Kind, party: Party = .origin, detail: String) {
         self.kind = kind

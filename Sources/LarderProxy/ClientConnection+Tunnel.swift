@@ -11,14 +11,78 @@ extension ClientConnection {
         case upgrade(Request, protocols: String)
     }
 
-    /// Begins to connect.
-    ///
-    /// Names are resolved and addresses tried in turn by NIO (RFC 8305).
+    /// Who dials where a parent proxy leads to the destination.
+    private var dialer: (any TunnelDialer)? { self.session.dialer }
+
+    /// Begins to connect, by way of the session's parent where it has one for this destination.
     func dial(host: String, port: UInt16, purpose: DialPurpose) {
+        guard let loop = self.context?.eventLoop, let bound = self.bound else { return }
+        let number = self.state.exchangeNumber
+        let dial = self.dialer?.dial(host: host, port: port) { result in
+            // Always a turn of the loop later, when the exchange has its handle.
+            loop.execute { bound.value.dialled(result, host: host, purpose, number: number) }
+        }
+        if let dial {
+            self.exchange?.handle = ParentDial(dial)
+        } else {
+            self.dialDirectly(host: host, port: port, purpose: purpose)
+        }
+    }
+
+    /// Names are resolved and addresses tried in turn by NIO (RFC 8305).
+    private func dialDirectly(host: String, port: UInt16, purpose: DialPurpose) {
         guard let context = self.context else { return }
         let number = self.state.exchangeNumber
+        let bootstrap = self.bootstrap(context.eventLoop)
+        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        bootstrap.connect(host: name, port: Int(port)).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel):
+                self.dialled(
+                    channel, host: host, isDirect: true, purpose: purpose, number: number)
+            case .failure(let error):
+                var failure = DialError.failure(of: error)
+                failure.nextHop = name
+                self.failed(failure, number: number)
+            }
+        }
+    }
+
+    /// A parent has connected, or has not.
+    private func dialled(
+        _ result: Result<DialledSocket, UpstreamFailure>, host: String, _ purpose: DialPurpose,
+        number: UInt64
+    ) {
+        // Left by then: the socket goes with the result.
+        guard self.exchange?.number == number, self.state.awaitsAnswer,
+            let context = self.context
+        else { return }
+        self.exchange?.handle = nil
+        let descriptor: Int32
+        switch result {
+        case .success(let socket):
+            guard let taken = socket.take() else { return }
+            descriptor = taken
+        case .failure(let reason):
+            var failure = ExchangeFailure(reason)
+            failure.cacheStatus = CacheStatus(forward: .bypass)
+            return self.failed(failure, number: number)
+        }
+        let channel = self.bootstrap(context.eventLoop).withConnectedSocket(descriptor)
+        channel.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel):
+                self.dialled(
+                    channel, host: host, isDirect: false, purpose: purpose, number: number)
+            case .failure(let error):
+                self.failed(DialError.failure(of: error), number: number)
+            }
+        }
+    }
+
+    private func bootstrap(_ loop: any EventLoop) -> ClientBootstrap {
         let configuration = self.configuration
-        let bootstrap = ClientBootstrap(group: context.eventLoop)
+        return ClientBootstrap(group: loop)
             .connectTimeout(.nanoseconds(configuration.connectTimeout.inNanoseconds))
             .channelOption(.autoRead, value: false)
             .channelOption(.allowRemoteHalfClosure, value: true)
@@ -30,21 +94,11 @@ extension ClientConnection {
                     try channel.pipeline.syncOperations.addHandler(OriginConnection())
                 }
             }
-        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        bootstrap.connect(host: name, port: Int(port)).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel):
-                self.dialled(channel, host: host, purpose: purpose, number: number)
-            case .failure(let error):
-                var failure = DialError.failure(of: error)
-                failure.nextHop = name
-                self.failed(failure, number: number)
-            }
-        }
     }
 
     private func dialled(
-        _ channel: any Channel, host: String, purpose: DialPurpose, number: UInt64
+        _ channel: any Channel, host: String, isDirect: Bool, purpose: DialPurpose,
+        number: UInt64
     ) {
         let handler = try? channel.pipeline.syncOperations.handler(type: OriginConnection.self)
         guard self.exchange?.number == number, self.state.awaitsAnswer else {
@@ -58,7 +112,7 @@ extension ClientConnection {
             self.failed(failure, number: number)
             return
         }
-        if let refusal = self.refusal(of: channel, host: host) {
+        if let refusal = self.refusal(of: channel, host: host, isDirect: isDirect) {
             channel.close(promise: nil)
             self.respond(refusal)
             self.settle()
@@ -80,13 +134,17 @@ extension ClientConnection {
     }
 
     /// Judges the address that a host led to, together with the host: the rules saw only that.
-    private func refusal(of channel: any Channel, host: String) -> OwnAnswer? {
+    ///
+    /// What a parent connects to it alone knows: rules on addresses say nothing about tunnels
+    /// through it, whose own address was chosen by the configuration.
+    private func refusal(of channel: any Channel, host: String, isDirect: Bool) -> OwnAnswer? {
         guard let far = channel.remoteAddress.flatMap({ OwnAuthorities.Endpoint($0) }) else {
             return nil
         }
         if self.own.contains(far, from: channel.localAddress.flatMap { IPAddress($0) }) {
             return .tunnelLoop
         }
+        guard isDirect else { return nil }
         let query = AccessQuery(
             client: self.client, user: self.exchange?.user,
             method: self.exchange?.method ?? .connect, host: host, port: far.port,
@@ -183,4 +241,13 @@ private final class DialledOrigin: Exchange {
     init(channel: any Channel) { self.channel = channel }
 
     func cancel() { self.channel.close(promise: nil) }
+}
+
+/// A connection that a parent is to make, as something that can be given up.
+private final class ParentDial: Exchange {
+    private let dial: any TunnelDial
+
+    init(_ dial: any TunnelDial) { self.dial = dial }
+
+    func cancel() { self.dial.cancel() }
 }

@@ -95,7 +95,9 @@ extension ClientExchange: FillingWaiter {
             failure.cacheStatus.forward = forward
             failure.cacheStatus.collapsed = !leads
             failure.cacheStatus.detail = asked?.rawValue
-            if failure.party != .client { failure.nextHop = self.request.uri.host }
+            if failure.party != .client, failure.nextHop == nil {
+                failure.nextHop = self.request.uri.host
+            }
             self.fail(failure)
         }
     }

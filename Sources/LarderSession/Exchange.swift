@@ -22,9 +22,15 @@ package protocol ExchangeSession: AnyObject, Sendable {
 
     /// How exchanges that say nothing themselves use the cache, now.
     var cachePolicy: RequestCachePolicy { get }
+
+    /// Who makes the connections of tunnels and upgrades where parent proxies lead to their
+    /// destinations; nil: the door makes them itself.
+    var dialer: (any TunnelDialer)? { get }
 }
 
 extension ExchangeSession {
+    package var dialer: (any TunnelDialer)? { nil }
+
     package var cachePolicy: RequestCachePolicy { .useProtocol }
 }
 

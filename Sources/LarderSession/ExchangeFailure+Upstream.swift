@@ -1,12 +1,12 @@
-import LarderHTTP
+package import LarderHTTP
 
 extension ExchangeFailure {
     /// What a failed fetch means for the client: the status that RFC 9209 §2.3 recommends for it.
-    init(_ failure: UpstreamFailure) {
+    package init(_ failure: UpstreamFailure) {
         self.init(
             status: Self.status(of: failure.kind),
             error: failure.kind.rawValue, detail: failure.detail, party: failure.party,
-            cacheStatus: CacheStatus())
+            cacheStatus: CacheStatus(), nextHop: failure.nextHop)
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {

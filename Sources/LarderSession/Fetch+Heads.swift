@@ -84,7 +84,7 @@ extension Fetch {
     /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
     func standIn(_ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus) {
         var failure = failure
-        failure.nextHop = self.order.request.uri.host
+        failure.nextHop = failure.nextHop ?? self.order.request.uri.host
         self.settle(
             Filling.Stored(
                 object: object, isValidated: false, status: failure.receivedStatus,

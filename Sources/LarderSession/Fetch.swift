@@ -306,7 +306,9 @@ extension Fetch: UpstreamReceiver {
             if let (object, reason) = standIn {
                 self.standIn(
                     object, because: reason,
-                    for: ProxyStatus(error: failure.kind.rawValue, details: failure.detail))
+                    for: ProxyStatus(
+                        error: failure.kind.rawValue, nextHop: failure.nextHop,
+                        details: failure.detail))
             }
         case .fail:
             self.rest()

@@ -73,6 +73,8 @@ package final class Session: ExchangeSession {
         }
     }
 
+    package var dialer: (any TunnelDialer)? { self.upstream.dialer }
+
     package func perform(
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient

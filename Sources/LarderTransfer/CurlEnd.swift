@@ -9,6 +9,38 @@ struct CurlEnd {
     var systemError: Int32
     /// libcurl's sentence, perhaps empty.
     var detail: String
+    /// The status of the last answer to a CONNECT, 0 without one (CURLINFO_HTTP_CONNECTCODE).
+    var connectStatus: Int
+    /// What went wrong with SOCKS (CURLINFO_PROXY_ERROR).
+    var proxyError: CURLproxycode
+    /// The certificate of an https parent was not to be trusted.
+    var distrustsParent: Bool
+
+    /// - Parameter code: nothing is wrong unless it says so.
+    init(
+        code: CURLcode = CURLE_OK, systemError: Int32 = 0, detail: String = "",
+        connectStatus: Int = 0, proxyError: CURLproxycode = CURLPX_OK,
+        distrustsParent: Bool = false
+    ) {
+        self.code = code
+        self.systemError = systemError
+        self.detail = detail
+        self.connectStatus = connectStatus
+        self.proxyError = proxyError
+        self.distrustsParent = distrustsParent
+    }
+
+    /// Asks the handle for what belongs to a code that it ended with.
+    init(_ code: CURLcode, of easy: EasyHandle) {
+        self.init(code: code)
+        guard code != CURLE_OK else { return }
+        self.systemError = Int32(clamping: easy.number(CURLINFO_OS_ERRNO) ?? 0)
+        self.detail = easy.errorDetail
+        self.connectStatus = easy.number(CURLINFO_HTTP_CONNECTCODE) ?? 0
+        self.proxyError = CURLproxycode(
+            rawValue: UInt32(clamping: easy.number(CURLINFO_PROXY_ERROR) ?? 0))
+        self.distrustsParent = (easy.number(CURLINFO_PROXY_SSL_VERIFYRESULT) ?? 0) != 0
+    }
 }
 
 extension CurlEnd {

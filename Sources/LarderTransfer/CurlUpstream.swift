@@ -13,6 +13,7 @@ package final class CurlUpstream: Upstream {
         let counters: TransferCounters
     }
 
+    let parents: ParentRules
     private let lanes: [Lane]
     private let nextID = Atomic<UInt64>(1)
 
@@ -36,7 +37,10 @@ package final class CurlUpstream: Upstream {
             throw error
         }
         self.lanes = lanes
+        self.parents = configuration.parents
     }
+
+    var hasParents: Bool { !self.parents.rules.isEmpty }
 
     deinit {
         for lane in self.lanes { _ = lane.mailbox.post(.shutDown({})) }
@@ -48,10 +52,22 @@ package final class CurlUpstream: Upstream {
     package func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch {
+        self.begin(request, body: body, receiver: receiver)
+    }
+
+    func begin(_ request: Request, dial: SocketDial) -> CurlFetch {
+        self.begin(request, body: nil, receiver: dial, dial: dial)
+    }
+
+    private func begin(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver,
+        dial: SocketDial? = nil
+    ) -> CurlFetch {
         let lane = self.lane(for: request.uri)
         let id = self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
         let fetch = CurlFetch(id: id, mailbox: lane.mailbox)
-        let order = FetchOrder(fetch: fetch, request: request, content: body, receiver: receiver)
+        let order = FetchOrder(
+            fetch: fetch, request: request, content: body, receiver: receiver, dial: dial)
         if !lane.mailbox.post(.start(order)) {
             body?.cancel()
             // There is no thread left to say it on.

@@ -2,16 +2,21 @@ import LarderHTTP
 
 /// What a transfer waits for, each with a time of its own.
 enum Wait: Int, CaseIterable {
-    case connection, name, handshake, leave, head, sending, receiving
+    case connection, name, handshake, tunnel, leave, head, sending, receiving
+    /// The end of it all, beside whatever else it waits for.
+    case resource
 
-    func limit(_ configuration: TransferConfiguration) -> Duration {
+    /// Nil where the wait has no limit.
+    func limit(_ configuration: TransferConfiguration) -> Duration? {
         switch self {
         case .connection: configuration.queueTimeout
         case .name: configuration.resolveTimeout
         case .handshake: configuration.connectTimeout
+        case .tunnel: configuration.tunnelTimeout
         case .leave: configuration.continueTimeout
-        case .head: configuration.responseTimeout
-        case .sending, .receiving: configuration.stallTimeout
+        case .head: configuration.idleTimeout ?? configuration.responseTimeout
+        case .sending, .receiving: configuration.idleTimeout ?? configuration.stallTimeout
+        case .resource: configuration.resourceTimeout
         }
     }
 
@@ -26,7 +31,7 @@ enum Wait: Int, CaseIterable {
                 .connectionLimitReached, party: .larder, detail: "no connection became free in time"
             )
         case .name: UpstreamFailure(.dnsTimeout, detail: "the name was not resolved in time")
-        case .handshake:
+        case .handshake, .tunnel:
             UpstreamFailure(.connectionTimeout, detail: "the connection did not stand in time")
         case .head:
             UpstreamFailure(.httpResponseTimeout, detail: "no response began in time")
@@ -36,7 +41,26 @@ enum Wait: Int, CaseIterable {
         case .receiving:
             UpstreamFailure(
                 .connectionReadTimeout, detail: "the origin stopped in the middle of the response")
+        case .resource:
+            // RFC 9209 §2.3.24: "waiting for the complete response".
+            UpstreamFailure(.httpResponseTimeout, detail: "the response was not whole in time")
         }
+    }
+}
+
+/// A transfer's place in one of the lists of `Deadlines`.
+///
+/// Not `Sendable`: belongs to the loop of its transfer.
+final class WaitEntry {
+    /// The fetch's.
+    let id: UInt64
+    fileprivate(set) var wait: Wait?
+    fileprivate var began = MonotonicTime(nanoseconds: 0)
+    fileprivate var next: WaitEntry?
+    fileprivate var previous: WaitEntry?
+
+    init(id: UInt64) {
+        self.id = id
     }
 }
 
@@ -47,9 +71,9 @@ enum Wait: Int, CaseIterable {
 /// first of each list is the next to expire. libcurl's own timeouts know neither kinds below a
 /// second nor who paused a transfer.
 struct Deadlines {
-    private var first: [Transfer?]
-    private var last: [Transfer?]
-    private let limits: [Duration]
+    private var first: [WaitEntry?]
+    private var last: [WaitEntry?]
+    private let limits: [Duration?]
 
     init(_ configuration: TransferConfiguration) {
         self.first = Wait.allCases.map { _ in nil }
@@ -60,54 +84,57 @@ struct Deadlines {
     /// The moment at which the next transfer has waited too long.
     var next: MonotonicTime? {
         var soonest: MonotonicTime?
-        for (transfer, limit) in zip(self.first, self.limits) {
-            guard let transfer else { continue }
-            let moment = transfer.waitBegan + limit
+        for (entry, limit) in zip(self.first, self.limits) {
+            guard let entry, let limit else { continue }
+            let moment = entry.began + limit
             soonest = soonest.map { Swift.min($0, moment) } ?? moment
         }
         return soonest
     }
 
-    /// Takes out a transfer that has waited too long, and says for what.
-    mutating func takeExpired(_ now: MonotonicTime) -> (Transfer, Wait)? {
+    /// Takes out what has waited too long, and says for what.
+    mutating func takeExpired(_ now: MonotonicTime) -> (id: UInt64, wait: Wait)? {
         for wait in Wait.allCases {
-            guard let transfer = self.first[wait.rawValue],
-                transfer.waitBegan + self.limits[wait.rawValue] <= now
+            guard let entry = self.first[wait.rawValue], let limit = self.limits[wait.rawValue],
+                entry.began + limit <= now
             else { continue }
-            self.leave(transfer)
-            return (transfer, wait)
+            self.leave(entry)
+            return (entry.id, wait)
         }
         return nil
     }
 
-    /// Has a transfer wait for something from `now` on, and for nothing else.
-    mutating func enter(_ transfer: Transfer, _ wait: Wait, _ now: MonotonicTime) {
-        self.leave(transfer)
-        transfer.wait = wait
-        transfer.waitBegan = now
-        transfer.previousWaiting = self.last[wait.rawValue]
+    /// Has a transfer wait for something from `now` on, and for nothing else in this place.
+    ///
+    /// What has no limit is not waited for.
+    mutating func enter(_ entry: WaitEntry, _ wait: Wait, _ now: MonotonicTime) {
+        self.leave(entry)
+        guard self.limits[wait.rawValue] != nil else { return }
+        entry.wait = wait
+        entry.began = now
+        entry.previous = self.last[wait.rawValue]
         if let last = self.last[wait.rawValue] {
-            last.nextWaiting = transfer
+            last.next = entry
         } else {
-            self.first[wait.rawValue] = transfer
+            self.first[wait.rawValue] = entry
         }
-        self.last[wait.rawValue] = transfer
+        self.last[wait.rawValue] = entry
     }
 
-    mutating func leave(_ transfer: Transfer) {
-        guard let wait = transfer.wait else { return }
-        transfer.wait = nil
-        if let previous = transfer.previousWaiting {
-            previous.nextWaiting = transfer.nextWaiting
+    mutating func leave(_ entry: WaitEntry) {
+        guard let wait = entry.wait else { return }
+        entry.wait = nil
+        if let previous = entry.previous {
+            previous.next = entry.next
         } else {
-            self.first[wait.rawValue] = transfer.nextWaiting
+            self.first[wait.rawValue] = entry.next
         }
-        if let next = transfer.nextWaiting {
-            next.previousWaiting = transfer.previousWaiting
+        if let next = entry.next {
+            next.previous = entry.previous
         } else {
-            self.last[wait.rawValue] = transfer.previousWaiting
+            self.last[wait.rawValue] = entry.previous
         }
-        transfer.previousWaiting = nil
-        transfer.nextWaiting = nil
+        entry.previous = nil
+        entry.next = nil
     }
 }

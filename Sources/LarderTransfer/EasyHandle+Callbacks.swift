@@ -47,6 +47,10 @@ extension EasyHandle {
         self.note(
             unsafe ccurl_set_transfer_callback(
                 self.pointer, CURLOPT_READFUNCTION, Self.readCallback))
+        unsafe self.set(CURLOPT_SEEKDATA, pointer: context)
+        self.note(
+            unsafe ccurl_set_seek_callback(
+                self.pointer, CURLOPT_SEEKFUNCTION, Self.seekCallback))
         guard hasTrailers else { return }
         unsafe self.set(CURLOPT_TRAILERDATA, pointer: context)
         self.note(
@@ -89,6 +93,14 @@ extension EasyHandle {
         }
     }
 
+    /// libcurl goes back to the beginning where it sends a request again with a login.
+    private static let seekCallback: ccurl_seek_callback = { context, offset, origin in
+        guard offset == 0, origin == SEEK_SET,
+            let content = unsafe EasyHandle.transfer(context)?.content
+        else { return Int32(CURL_SEEKFUNC_CANTSEEK) }
+        return Int32(content.rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL)
+    }
+
     private static let prereqCallback: ccurl_prereq_callback = { context, address, _, port, _ in
         guard let transfer = unsafe EasyHandle.transfer(context) else {
             return Int32(CURL_PREREQFUNC_ABORT)
@@ -107,7 +119,7 @@ extension EasyHandle {
         guard let transfer = unsafe EasyHandle.transfer(context), let address = unsafe address
         else { return ccurl_socket_bad }
         let descriptor = unsafe transfer.loop.poller.open(
-            address.pointee, isPlain: transfer.request.uri.scheme == .http)
+            address.pointee, isPlain: transfer.isPlain)
         if descriptor >= 0 { transfer.socketOpened() }
         return descriptor
     }

@@ -2,7 +2,8 @@ import CCurl
 import LarderHTTP
 
 /// A request put into libcurl's options. libcurl's own cleverness stays off: it neither follows,
-/// remembers, authenticates, decodes nor adds a field that the request does not have.
+/// remembers, decodes nor adds a field that the request does not have, and authenticates only
+/// where it was given a login to do so.
 extension EasyHandle {
     /// Sets every option for a transfer anew.
     ///
@@ -12,24 +13,37 @@ extension EasyHandle {
         for transfer: Transfer, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
-        try RequestChecks.check(request)
+        try RequestChecks.check(request, isDial: transfer.dial != nil)
         self.reset()
         self.setBounds(configuration)
         self.setCallbacks(transfer)
-        switch request.uri.scheme {
-        case .http, .https:
-            self.setHTTP(request, configuration)
-            self.setMethod(request, hasContent: transfer.content != nil)
-            try self.setFields(request, transfer.content)
-            if let content = transfer.content { self.setContent(content, transfer) }
-            // A reused connection may die under the request, and libcurl would send it again.
-            if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
-        case .ftp:
+        self.setTLS(configuration)
+        try self.setParent(transfer, configuration)
+        if transfer.dial != nil {
+            self.setDial(request)
+        } else if transfer.isFTP {
             try self.setFTP(request)
+        } else {
+            try self.setExchange(transfer, configuration)
         }
         guard self.firstError == CURLE_OK else {
             let error = TransferError.library("curl_easy_setopt", self.firstError)
             throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
+        }
+    }
+
+    private func setExchange(
+        _ transfer: Transfer, _ configuration: TransferConfiguration
+    ) throws(UpstreamFailure) {
+        let request = transfer.request
+        self.setHTTP(request, transfer.way, configuration)
+        self.setMethod(request, hasContent: transfer.content != nil)
+        try self.setFields(request, transfer.content, isRelayed: transfer.way.isRelay)
+        if let content = transfer.content { self.setContent(content, transfer) }
+        // A reused connection may die under the request, and libcurl would send it again.
+        if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
+        if let authentication = request.connectionAuthentication {
+            self.setAuthentication(authentication)
         }
     }
 
@@ -39,7 +53,6 @@ extension EasyHandle {
         // Threads of getaddrinfo(3) are detached instead of joined when a transfer ends early:
         // joining would hold up all transfers of the loop until the resolver gives up.
         self.set(CURLOPT_QUICK_EXIT, true)
-        self.set(CURLOPT_PROXY, "")  // Not even the environment's.
         self.set(CURLOPT_FOLLOWLOCATION, false)
         self.set(CURLOPT_MAXREDIRS, 0)
         self.set(CURLOPT_BUFFERSIZE, 65_536)
@@ -48,34 +61,32 @@ extension EasyHandle {
         // Behind our own limits, should a phase have gone unnoticed.
         self.set(
             CURLOPT_CONNECTTIMEOUT_MS,
-            (configuration.resolveTimeout + configuration.connectTimeout + .seconds(1))
+            (configuration.resolveTimeout
+                + max(configuration.connectTimeout, configuration.tunnelTimeout) + .seconds(1))
                 .inMilliseconds)
         self.set(CURLOPT_MAXAGE_CONN, Int(clamping: configuration.idleConnectionLifetime.inSeconds))
         self.set(CURLOPT_DNS_CACHE_TIMEOUT, Int(clamping: configuration.nameLifetime.inSeconds))
     }
 
-    private func setHTTP(_ request: Request, _ configuration: TransferConfiguration) {
+    private func setHTTP(
+        _ request: Request, _ way: Way, _ configuration: TransferConfiguration
+    ) {
         let uri = request.uri
-        self.set(CURLOPT_PROTOCOLS_STR, uri.scheme.rawValue)
-        // The URL only names the origin; the target goes out byte for byte.
-        self.set(CURLOPT_URL, "\(uri.scheme.rawValue)://\(uri.host):\(uri.port)/")
-        self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
+        // The URL only names the origin; the target goes out byte for byte. (A login by Digest is
+        // computed over path and query of the URL, by libcurl's habit.)
+        let scheme = way.isRelay ? "http" : uri.scheme.rawValue
+        self.set(CURLOPT_PROTOCOLS_STR, scheme)
+        let path = way.isRelay && uri.pathAndQuery != "*" ? uri.pathAndQuery : "/"
+        self.set(CURLOPT_URL, "\(scheme)://\(uri.host):\(uri.port)\(path)")
+        self.set(CURLOPT_REQUEST_TARGET, way.isRelay ? uri.absoluteForm : uri.pathAndQuery)
         self.set(CURLOPT_PATH_AS_IS, true)
         self.set(CURLOPT_HTTP09_ALLOWED, false)
         self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
-        guard uri.scheme == .https else {
-            self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-            return
-        }
-        let version = configuration.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        let mayBeHTTP2 =
+            uri.scheme == .https && configuration.http2 && request.connectionAuthentication == nil
+        let version = mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         self.set(CURLOPT_HTTP_VERSION, Int(version))
-        self.set(CURLOPT_PIPEWAIT, configuration.http2 && configuration.waitsToMultiplex)
-        self.set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates)
-        self.set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
-        if let file = configuration.certificateFile { self.set(CURLOPT_CAINFO, file) }
-        if let directory = configuration.certificateDirectory {
-            self.set(CURLOPT_CAPATH, directory)
-        }
+        self.set(CURLOPT_PIPEWAIT, mayBeHTTP2 && configuration.waitsToMultiplex)
     }
 
     private func setMethod(_ request: Request, hasContent: Bool) {
@@ -93,7 +104,7 @@ extension EasyHandle {
     }
 
     private func setFields(
-        _ request: Request, _ content: RequestContent?
+        _ request: Request, _ content: RequestContent?, isRelayed: Bool
     ) throws(UpstreamFailure) {
         let expects = content != nil && request.expectsContinue
         var safe = self.fields.append(
@@ -105,6 +116,10 @@ extension EasyHandle {
             case .host, .contentLength, .transferEncoding, .expect, .connection, .keepAlive,
                 .proxyConnection, .upgrade, .http2Settings:
                 continue  // The upstream's own.
+            case .proxyAuthorization:
+                continue  // Between us and the parent.
+            case .authorization where request.connectionAuthentication != nil:
+                continue  // The handshake's place.
             case .accept:
                 hasAccept = true
             default:
@@ -114,6 +129,7 @@ extension EasyHandle {
             safe = safe && fine
         }
         if !hasAccept { self.fields.suppress("Accept") }
+        if isRelayed { self.fields.suppress("Proxy-Connection") }
         if content == nil {
             if RequestChecks.announcesEmptyContent(request) {
                 safe = self.fields.append("Content-Length".utf8, "0".utf8) && safe

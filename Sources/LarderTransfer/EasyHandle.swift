@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// The one owner of a curl easy handle: typed options, pause, facts.
 ///
@@ -71,6 +72,21 @@ import CCurl
         self.note(unsafe ccurl_set_string(self.pointer, option, value))
     }
 
+    /// Sets a secret, of which libcurl keeps a copy until `reset`, and its connection as long as it
+    /// lives; neither is overwritten when it is freed, which is beyond us. Ours is.
+    func set(_ option: CURLoption, secret octets: [UInt8]) {
+        guard !octets.contains(0) else {
+            self.note(CURLE_BAD_FUNCTION_ARGUMENT)
+            return
+        }
+        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: octets.count + 1)
+        unsafe copy.initialize(repeating: 0)
+        for (i, octet) in octets.enumerated() { unsafe copy[i] = CChar(bitPattern: octet) }
+        self.note(unsafe ccurl_set_string(self.pointer, option, copy.baseAddress))
+        if let address = copy.baseAddress { unsafe explicit_bzero(address, copy.count) }
+        unsafe copy.deallocate()
+    }
+
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
         self.note(unsafe ccurl_set_pointer(self.pointer, option, value))
     }
@@ -91,6 +107,13 @@ import CCurl
     func number(_ info: CURLINFO) -> Int? {
         var value = 0
         return unsafe ccurl_get_long(self.pointer, info, &value) == CURLE_OK ? value : nil
+    }
+
+    /// The socket of a transfer that was only to connect, lent (CURLINFO_ACTIVESOCKET(3)).
+    var activeSocket: Int32? {
+        var socket = ccurl_socket_bad
+        let code = unsafe ccurl_get_socket(self.pointer, CURLINFO_ACTIVESOCKET, &socket)
+        return code == CURLE_OK && socket >= 0 ? socket : nil
     }
 
     func offset(_ info: CURLINFO) -> Int64? {

@@ -12,6 +12,7 @@ struct Outbox {
         case piece(ByteBuffer)
         case finished(trailers: Fields)
         case failed(UpstreamFailure)
+        case connected(DialledSocket)
     }
 
     static let pieceSize = 65_536

@@ -3,7 +3,8 @@ import LarderHTTP
 /// What must hold of a request before libcurl gets it: nothing in it may end a line, name another
 /// host or mean something else to libcurl's URL parser.
 enum RequestChecks {
-    static func check(_ request: Request) throws(UpstreamFailure) {
+    /// - Parameter isDial: the origin alone is wanted, which is what CONNECT names.
+    static func check(_ request: Request, isDial: Bool = false) throws(UpstreamFailure) {
         guard self.isHost(request.uri.host), request.uri.port != 0 else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, detail: "not a host and a port")
@@ -11,6 +12,11 @@ enum RequestChecks {
         guard self.isTarget(request.uri, request.method) else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, detail: "not a request target")
+        }
+        if isDial { return }
+        if let user = request.uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
+            throw UpstreamFailure(
+                .destinationNotFound, party: .client, detail: "user information that is no text")
         }
         let method = request.method.rawValue.utf8
         guard !method.isEmpty, method.allSatisfy(ASCII.isToken), request.method != .connect else {

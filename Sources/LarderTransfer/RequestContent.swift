@@ -26,13 +26,24 @@ final class RequestContent {
     /// Whether all of it has been handed to libcurl.
     private(set) var isOver = false
     private(set) var trailers = Fields()
+    /// Whether it may be sent a second time.
+    let isKept: Bool
+    /// What was handed out, to be handed out again; nil where that is no longer all of it.
+    private var kept: ByteBuffer?
+    private var sourceHasEnded = false
 
+    /// What is kept at most, for a request that must be sent twice.
+    static let keptLimit = 65_536
+
+    /// - Parameter isKept: it may have to be sent a second time, which works up to `keptLimit`.
     init(
-        _ source: any BodySource, length: BodyLength, isWithheld: Bool,
+        _ source: any BodySource, length: BodyLength, isWithheld: Bool, isKept: Bool = false,
         wake: @escaping @Sendable () -> Void
     ) {
         self.source = source
         self.isWithheld = isWithheld
+        self.isKept = isKept
+        self.kept = isKept ? ByteBuffer() : nil
         self.length = if case .known(let length) = length { length } else { nil }
         source.attach(wake: wake)
     }
@@ -42,6 +53,7 @@ final class RequestContent {
         self.isPending = self.isWithheld
         if self.isWithheld { return .pause }
         while self.piece.readableBytes == 0 {
+            if self.sourceHasEnded { return self.end() }
             switch self.source.next() {
             case .piece(let piece):
                 self.piece = piece
@@ -50,12 +62,25 @@ final class RequestContent {
                 return .pause
             case .end(let trailers):
                 self.trailers = trailers
+                self.sourceHasEnded = true
                 return self.end()
             case .failed(let failure):
                 return .abort(Self.failure(failure))
             }
         }
         return unsafe self.copy(to: target)
+    }
+
+    /// Begins anew; false where what was handed out is gone.
+    func rewind() -> Bool {
+        guard self.sent > 0 else { return true }
+        guard var again = self.kept else { return false }
+        again.writeBuffer(&self.piece)
+        self.piece = again
+        self.kept = ByteBuffer()
+        self.sent = 0
+        self.isOver = false
+        return true
     }
 
     /// The origin gave leave, or has been waited for long enough.
@@ -74,6 +99,7 @@ final class RequestContent {
         if overflow || sum > self.length ?? .max {
             return .abort(Self.wrongLength("longer"))
         }
+        if self.kept != nil { self.keep(count) }
         unsafe self.piece.readWithUnsafeReadableBytes { bytes in
             unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
             return count
@@ -82,6 +108,16 @@ final class RequestContent {
         // libcurl does not ask again once it has as much as was announced.
         if sum == self.length { self.isOver = true }
         return .bytes(count)
+    }
+
+    private func keep(_ count: Int) {
+        guard let next = self.piece.getSlice(at: self.piece.readerIndex, length: count),
+            self.kept.map({ $0.readableBytes + count <= Self.keptLimit }) == true
+        else {
+            self.kept = nil
+            return
+        }
+        self.kept?.writeImmutableBuffer(next)
     }
 
     private func end() -> Fill {

@@ -1,10 +1,12 @@
 import CCurl
+import Glibc
 
 /// The field lines of a request as the linked list that CURLOPT_HTTPHEADER reads.
 ///
 /// libcurl does not copy the list, so it must live as long as the transfer: it belongs to the easy
 /// handle and is filled anew for each request. Text and nodes are two blocks that are kept, where
-/// curl_slist_append(3) would allocate twice a field.
+/// curl_slist_append(3) would allocate twice a field. The text may hold secrets, so what was used
+/// of it is overwritten when it is no longer needed.
 @safe final class RequestFieldList {
     private var text: UnsafeMutableBufferPointer<CChar>
     private var nodes: UnsafeMutableBufferPointer<curl_slist>
@@ -18,11 +20,13 @@ import CCurl
     }
 
     deinit {
+        self.wipe()
         unsafe self.text.deallocate()
         unsafe self.nodes.deallocate()
     }
 
     func removeAll() {
+        self.wipe()
         self.used = 0
         self.starts.removeAll(keepingCapacity: true)
     }
@@ -91,6 +95,12 @@ import CCurl
         return unsafe first
     }
 
+    private func wipe() {
+        if let address = unsafe self.text.baseAddress {
+            unsafe explicit_bzero(address, self.used)
+        }
+    }
+
     private func put(_ byte: UInt8) {
         unsafe self.text[self.used] = CChar(bitPattern: byte)
         self.used += 1
@@ -105,6 +115,7 @@ import CCurl
         let larger = unsafe UnsafeMutableBufferPointer<CChar>.allocate(
             capacity: (self.text.count + count) * 2)
         for i in 0..<self.used { unsafe larger[i] = self.text[i] }
+        self.wipe()
         unsafe self.text.deallocate()
         unsafe self.text = larger
     }

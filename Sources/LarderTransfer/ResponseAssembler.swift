@@ -6,7 +6,13 @@ import LarderHTTP
 ///
 /// ```
 /// lines … empty line ─▶ 1xx? ─▶ lines … empty line ─▶ final head ─▶ body ─▶ trailer lines
+///                                      ▲     └──▶ held ──────┘
+///                                      └───(answered)─┘
 /// ```
+///
+/// libcurl shows the head of a challenge before it decides whether it answers it, and then, maybe
+/// on another connection, the head of what came of that. So the head of a response that may be
+/// answered is held until one knows: a further request drops it, content or the end releases it.
 struct ResponseAssembler {
     /// What a line completed.
     enum Event {
@@ -20,16 +26,23 @@ struct ResponseAssembler {
     private let method: Method
     /// Whether the connection may have been agreed to speak HTTP/2.
     private let mayBeHTTP2: Bool
+    /// Statuses of responses that libcurl may answer by itself.
+    private let challenges: Set<UInt16>
     private let maximumHead: Int
     private let limits: HeadLimits
     private var block: [UInt8] = []
     private var trailerBlock: [UInt8] = []
     /// Whether the final head is complete, so that lines from now on are trailers.
     private(set) var isHeadComplete = false
+    private var held: (ResponseHead, BodyLength)?
 
-    init(method: Method, mayBeHTTP2: Bool = true, configuration: TransferConfiguration) {
+    init(
+        method: Method, mayBeHTTP2: Bool = true, challenges: Set<UInt16> = [],
+        configuration: TransferConfiguration
+    ) {
         self.method = method
         self.mayBeHTTP2 = mayBeHTTP2
+        self.challenges = challenges
         self.maximumHead = configuration.maximumHead.clamped
         self.limits = HeadLimits(
             startLine: self.maximumHead, head: self.maximumHead,
@@ -41,7 +54,9 @@ struct ResponseAssembler {
 
     /// Takes one line with its end.
     mutating func line(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) -> Event {
-        if self.isHeadComplete {
+        // No trailer's name holds a slash: this is the answer to the next request.
+        if self.held != nil, unsafe bytes.starts(with: "HTTP/".utf8) { _ = self.dropHeld() }
+        if self.isHeadComplete || self.held != nil {
             unsafe try self.trailer(bytes)
             return .nothing
         }
@@ -64,9 +79,26 @@ struct ResponseAssembler {
             return .informational(head)
         default:
             let length = try OriginHead.bodyLength(of: head, to: self.method)
+            if self.challenges.contains(head.status.rawValue) {
+                self.held = (head, length)
+                return .nothing
+            }
             self.isHeadComplete = true
             return .head(head, length)
         }
+    }
+
+    /// Forgets a challenge that is being answered; false when none was held.
+    mutating func dropHeld() -> Bool {
+        self.trailerBlock = []
+        return self.held.take() != nil
+    }
+
+    /// Gives out a challenge that is the final response after all.
+    mutating func takeHeld() -> (ResponseHead, BodyLength)? {
+        guard let held = self.held.take() else { return nil }
+        self.isHeadComplete = true
+        return held
     }
 
     /// The trailer section, when the body has ended.

@@ -68,6 +68,19 @@ import Glibc
         return Glibc.close(socket)
     }
 
+    /// Makes a second descriptor of a socket for somebody else, and forgets the socket; nil where the
+    /// kernel has none to give.
+    ///
+    /// epoll(7): "a file descriptor is removed from an interest list only after all the file
+    /// descriptors referring to the underlying open file description have been closed", which
+    /// libcurl's close will not be.
+    func handOver(_ socket: Int32) -> Int32? {
+        self.plainSockets.remove(socket)
+        self.unwatch(socket)
+        let own = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        return own >= 0 ? own : nil
+    }
+
     // MARK: Readiness
 
     /// Does what the socket callback asks (CURLMOPT_SOCKETFUNCTION(3)); false when epoll cannot.

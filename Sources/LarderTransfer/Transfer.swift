@@ -33,6 +33,9 @@ final class Transfer {
     let request: Request
     let receiver: any UpstreamReceiver
     let content: RequestContent?
+    /// Who waits for a bare connection; nil for a fetch.
+    let dial: SocketDial?
+    let way: Way
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
@@ -54,6 +57,8 @@ final class Transfer {
     /// without it.
     private(set) var mustReleaseContent = false
 
+    /// The parent is given a login.
+    var hasLogin = false
     private var assembler: ResponseAssembler
     private var announced = BodyLength.unknown
     private var received: UInt64 = 0
@@ -61,11 +66,10 @@ final class Transfer {
     private var hasOpenedSocket = false
     private var remoteAddress = ""
 
-    // Links of `Deadlines`.
-    var wait: Wait?
-    var waitBegan = MonotonicTime(nanoseconds: 0)
-    var nextWaiting: Transfer?
-    var previousWaiting: Transfer?
+    /// The place of what it waits for now.
+    let waiting: WaitEntry
+    /// The place of the wait for its end.
+    let lifetime: WaitEntry
 
     init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
         self.fetch = order.fetch
@@ -73,13 +77,33 @@ final class Transfer {
         self.receiver = order.receiver
         self.content = content
         self.loop = loop
+        self.dial = order.dial
+        self.waiting = WaitEntry(id: order.fetch.id)
+        self.lifetime = WaitEntry(id: order.fetch.id)
+        let request = order.request
+        self.way = Way(
+            to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
+        let isOneByOne = request.connectionAuthentication != nil
+        var challenges: Set<UInt16> = isOneByOne ? [401] : []
+        if self.way.isRelay, self.way.parent?.authentication != Parent.Authentication.none {
+            challenges.insert(407)
+        }
         self.assembler = ResponseAssembler(
-            method: order.request.method,
-            mayBeHTTP2: order.request.uri.scheme == .https && loop.configuration.http2,
-            configuration: loop.configuration)
+            method: request.method,
+            mayBeHTTP2: request.uri.scheme == .https && loop.configuration.http2 && !isOneByOne,
+            challenges: challenges, configuration: loop.configuration)
     }
 
-    var isFTP: Bool { self.request.uri.scheme == .ftp }
+    /// Whether what the origin sends stands on the connection as it is: no TLS around it, and it
+    /// speaks only when asked.
+    var isPlain: Bool {
+        guard self.dial == nil else { return false }
+        return self.way.isRelay
+            ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
+    }
+
+    /// Whether libcurl speaks FTP for it.
+    var isFTP: Bool { self.request.uri.scheme == .ftp && !self.way.isRelay }
 
     /// Whether the request may go out a second time, over a new connection, when a reused one died
     /// without a byte of answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
@@ -88,14 +112,20 @@ final class Transfer {
     }
 
     /// Whether its content is one that trailers can follow.
-    var mayHaveTrailers: Bool { self.content.map { $0.length == nil } ?? false }
+    ///
+    /// Not where the content may be sent twice: libcurl 7.88 would begin the second time where the
+    /// trailers of the first ended.
+    var mayHaveTrailers: Bool {
+        guard let content = self.content, content.length == nil else { return false }
+        return !content.isKept
+    }
 
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {
         case .queued: .connection
         case .resolving: .name
-        case .connecting: .handshake
+        case .connecting: self.way.isTunnel ? .tunnel : .handshake
         case .awaitingHead:
             if let content = self.content, content.isWithheld {
                 .leave
@@ -135,7 +165,10 @@ final class Transfer {
     /// libcurl by itself sends a request again, up to five times, when a reused connection ends
     /// without an answer. A request that may not be sent twice gets a new connection for that
     /// reason (CURLOPT_FRESH_CONNECT); this is the place that makes sure, whatever libcurl's reason.
+    ///
+    /// What answers a challenge is no repetition: the origin, or parent, has refused what came first.
     func requestBegins(address: String, port: Int32) -> Bool {
+        if self.assembler.dropHeld() { self.attempts = 0 }
         self.attempts += 1
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
             self.fail(
@@ -169,6 +202,7 @@ final class Transfer {
                 self.hasProgressed = true
             case .head(let head, let length):
                 self.headEnded(head, length)
+                if self.failure != nil { return false }
             }
         } catch {
             self.fail(error)
@@ -185,6 +219,9 @@ final class Transfer {
             if self.request.method == .head { return .taken }
             self.ftpHeadEnded()
         }
+        // libcurl shows no content of a challenge that it answers.
+        if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }
+        if self.failure != nil { return .abort }
         guard bytes.count <= Self.outboxLimit - self.outbox.byteCount else {
             self.isHeld = true
             self.loop.touch(self)
@@ -226,6 +263,10 @@ final class Transfer {
     // MARK: Heads
 
     private func headEnded(_ head: ResponseHead, _ length: BodyLength) {
+        if self.way.isRelay, head.status.rawValue == 407, let parent = self.way.parent {
+            // It is for us, not for our client, who could not answer it.
+            return self.fail(ParentFailure.loginWanted(by: parent, hadLogin: self.hasLogin))
+        }
         self.announced = length
         self.phase = .receiving
         let facts = UpstreamConnectionFacts(
@@ -271,14 +312,34 @@ final class Transfer {
 
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
+        let outcome = self.outcome(end)
         self.phase = .over
-        self.outbox.append(self.outcome(end))
+        if case .failed(let failure) = outcome {
+            self.outbox.append(.failed(self.named(failure)))
+        } else {
+            self.outbox.append(outcome)
+        }
     }
 
     /// Ends the transfer with a failure found out by the loop; what was received stays before it.
     func end(_ failure: UpstreamFailure) {
         self.phase = .over
-        self.outbox.append(.failed(failure))
+        self.outbox.append(.failed(self.named(failure)))
+    }
+
+    /// Ends a dial with what was dialled for.
+    func end(_ socket: DialledSocket) {
+        self.phase = .over
+        self.outbox.append(.connected(socket))
+    }
+
+    /// Names the parent that the failure was met on the way through.
+    private func named(_ failure: UpstreamFailure) -> UpstreamFailure {
+        guard let parent = self.way.parent, failure.party != .client else { return failure }
+        var failure = failure
+        failure.nextHop = parent.authority
+        failure.detail += " (through the parent \(parent.authority))"
+        return failure
     }
 
     /// Lets libcurl go on with content that an early answer made needless.
@@ -290,11 +351,17 @@ final class Transfer {
         if let failure = self.failure { return .failed(failure) }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
+            if let failure = ParentFailure.of(end, self.way, hadLogin: self.hasLogin) {
+                return .failed(failure)
+            }
             return .failed(
                 end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,
                     isInsideHead: self.assembler.isInsideHead))
         }
+        // Nothing came behind a challenge: libcurl has no answer to it.
+        if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }
+        if let failure = self.failure { return .failed(failure) }
         return self.wholeOutcome
     }
 
@@ -336,7 +403,9 @@ final class Transfer {
             return .finished(trailers: Fields())
         }
         guard end.code == CURLE_OK else {
-            return .failed(end.failure(isHeadComplete: self.received > 0, isInsideHead: false))
+            let parental = ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
+            return .failed(
+                parental ?? end.failure(isHeadComplete: self.received > 0, isInsideHead: false))
         }
         // An empty file: no byte of it called for a head.
         if self.received == 0 { self.ftpHeadEnded() }

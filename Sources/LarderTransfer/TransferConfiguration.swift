@@ -13,7 +13,9 @@ package struct TransferConfiguration: Sendable {
 
     /// Connections to one origin at a time; further fetches wait for one.
     ///
-    /// 0 means no bound.
+    /// 0 means no bound. Through parents it holds as well, for each origin that is reached by a
+    /// tunnel (https, SOCKS5); what an HTTP parent is asked for in absolute form counts together,
+    /// as the parent's, on each loop. Tunnels of clients are outside it.
     package var connectionsPerHost = 64
     /// Connections in all, divided among the loops.
     ///
@@ -37,6 +39,9 @@ package struct TransferConfiguration: Sendable {
     package var resolveTimeout: Duration = .seconds(10)
     /// For the connection to stand: TCP and, for https, TLS.
     package var connectTimeout: Duration = .seconds(10)
+    /// The same where a parent makes the connection, the parent's own name resolution and login
+    /// included.
+    package var tunnelTimeout: Duration = .seconds(30)
     /// From the end of the request to the end of the response's head; each 1xx begins it anew.
     package var responseTimeout: Duration = .seconds(120)
     /// How long an origin may leave us waiting in the middle of a message.
@@ -48,6 +53,14 @@ package struct TransferConfiguration: Sendable {
     /// (RFC 9110 §10.1.1 wants no indefinite wait).
     package var continueTimeout: Duration = .seconds(1)
     package var nameLifetime: Duration = .seconds(60)
+    /// How long a request waits for further data (`timeoutIntervalForRequest`).
+    ///
+    /// Where set, it takes the place of both the response's and the stall's time.
+    package var idleTimeout: Duration?
+    /// How long a transfer may take as a whole, waiting included (`timeoutIntervalForResource`).
+    ///
+    /// From `fetch` to the end of the body, which is cut; nil: no bound.
+    package var resourceTimeout: Duration?
 
     // MARK: Bounds
 
@@ -55,8 +68,15 @@ package struct TransferConfiguration: Sendable {
     package var maximumHead: ByteCount = .kibibytes(64)
     package var maximumFieldCount = 256
 
+    // MARK: Parents
+
+    /// Which parent proxies lead where.
+    package var parents = ParentRules()
+
     // MARK: TLS
 
+    /// The versions of TLS that are spoken, with origins and with https parents.
+    package var tlsVersions = TLSVersions()
     /// Whether certificates and host names of origins are verified.
     package var verifiesCertificates = true
     /// A file of trusted certificates (PEM) in place of the system's.
@@ -65,4 +85,28 @@ package struct TransferConfiguration: Sendable {
     package var certificateDirectory: String?
 
     package init() {}
+}
+
+/// A version of TLS (RFC 8996 wants the first two used no more).
+package enum TLSVersion: Int, Hashable, Sendable, CaseIterable, Comparable {
+    case v10, v11, v12, v13
+
+    package static func < (a: TLSVersion, b: TLSVersion) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// The versions of TLS that may be agreed on.
+///
+/// OpenSSL's own policy stays in force beneath: where the system forbids a version, naming it here
+/// does not bring it back.
+package struct TLSVersions: Hashable, Sendable {
+    package var minimum: TLSVersion
+    /// nil: the newest that both ends know.
+    ///
+    /// Never below `minimum`: then no connection can stand.
+    package var maximum: TLSVersion?
+
+    package init(minimum: TLSVersion = .v12, maximum: TLSVersion? = nil) {
+        self.minimum = minimum
+        self.maximum = maximum
+    }
 }

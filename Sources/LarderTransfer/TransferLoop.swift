@@ -138,6 +138,7 @@ final class TransferLoop {
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
         self.transfers[order.fetch.id] = transfer
+        self.deadlines.enter(transfer.lifetime, .resource, self.now)
         do throws(UpstreamFailure) {
             if transfer.content == nil, order.request.bodyLength == .unknown {
                 throw UpstreamFailure(
@@ -166,9 +167,19 @@ final class TransferLoop {
             let fetch = order.fetch
             return RequestContent(
                 source, length: order.request.bodyLength,
-                isWithheld: order.request.expectsContinue
+                isWithheld: order.request.expectsContinue,
+                isKept: self.mayBeChallenged(order.request)
             ) { fetch.contentReady() }
         }
+    }
+
+    /// Whether the content may have to be sent twice: to a parent that is to say first how it wants
+    /// the login, and to whom libcurl sends the whole request to hear it.
+    ///
+    /// With one scheme alone it asks without content instead.
+    private func mayBeChallenged(_ request: Request) -> Bool {
+        let way = Way(to: request.uri, isDial: false, self.configuration.parents)
+        return way.isRelay && way.parent?.authentication == .any
     }
 
     private func handle() throws(UpstreamFailure) -> EasyHandle {
@@ -241,20 +252,39 @@ final class TransferLoop {
         while let (context, result) = unsafe self.multi.nextCompletion() {
             let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
             guard let easy = transfer.easy else { continue }
-            let end = CurlEnd(
-                code: result,
-                systemError: Int32(clamping: easy.number(CURLINFO_OS_ERRNO) ?? 0),
-                detail: result == CURLE_OK ? "" : easy.errorDetail)
-            transfer.end(end)
+            let end = CurlEnd(result, of: easy)
+            if transfer.dial != nil, result == CURLE_OK {
+                self.handOver(easy, transfer)
+            } else {
+                transfer.end(end)
+            }
             self.detach(transfer)
             self.touch(transfer)
         }
     }
 
+    /// Takes the socket of a dial out of libcurl's hands.
+    ///
+    /// libcurl has no other way to part with one than to close it (CURLINFO_ACTIVESOCKET(3) only
+    /// lends), so it closes a second descriptor of the same connection. It has read nothing beyond
+    /// the parent's answer: it reads that byte by byte.
+    private func handOver(_ easy: EasyHandle, _ transfer: Transfer) {
+        guard let socket = easy.activeSocket, let own = self.poller.handOver(socket) else {
+            transfer.end(
+                UpstreamFailure(
+                    .connectionLimitReached, party: .larder,
+                    detail: "no descriptor for the connection"))
+            return
+        }
+        transfer.end(DialledSocket(own))
+    }
+
     // MARK: What follows
 
     private func expire() {
-        while let (transfer, wait) = self.deadlines.takeExpired(self.now) {
+        while let (id, wait) = self.deadlines.takeExpired(self.now) {
+            // Of one that is over and undelivered the receiver will learn how it ended.
+            guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
             if let failure = wait.failure {
                 self.detach(transfer)
                 transfer.end(failure)
@@ -283,7 +313,7 @@ final class TransferLoop {
 
     private func settle(_ transfer: Transfer) {
         if transfer.easy != nil, transfer.isAnsweredEarly {
-            transfer.end(CurlEnd(code: CURLE_OK, systemError: 0, detail: ""))
+            transfer.end(CurlEnd())
             self.detach(transfer)
         }
         guard self.deliver(transfer) else { return }
@@ -296,11 +326,11 @@ final class TransferLoop {
             }
         }
         if let wait = transfer.wantedWait {
-            if wait != transfer.wait || transfer.hasProgressed {
-                self.deadlines.enter(transfer, wait, self.now)
+            if wait != transfer.waiting.wait || transfer.hasProgressed {
+                self.deadlines.enter(transfer.waiting, wait, self.now)
             }
         } else {
-            self.deadlines.leave(transfer)
+            self.deadlines.leave(transfer.waiting)
         }
         transfer.hasProgressed = false
     }
@@ -326,6 +356,10 @@ final class TransferLoop {
                 self.forget(transfer)
                 receiver.upstream(failed: failure)
                 return false
+            case .connected(let socket):
+                self.forget(transfer)
+                transfer.dial?.connected(socket)
+                return false
             }
         }
         return true
@@ -348,7 +382,7 @@ final class TransferLoop {
             sending: !sendingGoesOn && transfer.content?.isPending == true)
         self.touch(transfer)
         guard code != CURLE_OK, transfer.easy != nil else { return }
-        transfer.end(CurlEnd(code: code, systemError: 0, detail: easy.errorDetail))
+        transfer.end(CurlEnd(code, of: easy))
         self.detach(transfer)
     }
 
@@ -368,7 +402,8 @@ final class TransferLoop {
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
     private func forget(_ transfer: Transfer) {
         guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
-        self.deadlines.leave(transfer)
+        self.deadlines.leave(transfer.waiting)
+        self.deadlines.leave(transfer.lifetime)
         transfer.content?.cancel()
         self.counters.transferEnded()
     }

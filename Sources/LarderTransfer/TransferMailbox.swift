@@ -20,6 +20,8 @@ struct FetchOrder: Sendable {
     let request: Request
     let content: (any BodySource)?
     let receiver: any UpstreamReceiver
+    /// The receiver, where not a response is wanted but a bare connection.
+    var dial: SocketDial?
 }
 
 /// Where other threads leave commands for a loop.

@@ -59,6 +59,8 @@ private final class TLSOrigin {
           server {
             listen 127.0.0.1:\(port) ssl http2;
             ssl_certificate cert.pem; ssl_certificate_key key.pem;
+            ssl_protocols TLSv1.2 TLSv1.3;
+            location /protocol { return 200 $ssl_protocol; }
             location / { return 200 "$server_protocol $request_method $request_uri $http_host"; }
           }
         }
@@ -171,5 +173,81 @@ struct TLSTests {
             await $0.answer(to: request)
         }
         #expect(record.failure?.kind == .tlsProtocolError)
+    }
+
+    @Test("are spoken to in no version of TLS beyond the bounds")
+    func versions() async throws {
+        let origin = try TLSOrigin()
+        let request = origin.request(.get, "/protocol")
+        for (versions, expected) in [
+            (TLSVersions(minimum: .v12, maximum: .v12), "TLSv1.2"),
+            (TLSVersions(minimum: .v13), "TLSv1.3"), (TLSVersions(), "TLSv1.3"),
+        ] {
+            let record = try await withUpstream({
+                $0.certificateFile = origin.certificate
+                $0.tlsVersions = versions
+            }) { await $0.answer(to: request) }
+            #expect(record.text == expected)
+        }
+        let old = try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.tlsVersions = TLSVersions(minimum: .v10, maximum: .v11)
+        }) { await $0.answer(to: request) }
+        #expect(old.failure?.kind == .tlsProtocolError)
+    }
+
+    @Test("are reached through a parent's tunnel, which hears nothing of the request")
+    func tunnel() async throws {
+        let origin = try TLSOrigin()
+        let notes = Notes()
+        let port = origin.port
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                guard field("Proxy-Authorization", in: head) != nil else {
+                    connection.respond(
+                        "407 No", "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n")
+                    continue
+                }
+                notes.add(head)
+                connection.write("HTTP/1.1 200 OK\r\nX-Parent: 1\r\n\r\n")
+                connection.relay(to: port)
+                return
+            }
+        }
+        try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.parents = .all(parent.parent(.http, .digest, as: .alice))
+        }) { upstream in
+            for _ in 0..<2 {
+                var request = origin.request(.get, "/a//b")
+                request.fields.append("X-Mine", "1")
+                let record = await upstream.answer(to: request)
+                #expect(record.text == "HTTP/2.0 GET /a//b localhost:\(origin.port)")
+                #expect(record.head?.fields.string(FieldName("X-Parent")) == nil)
+                #expect(record.violations == [])
+            }
+        }
+        #expect(notes.count == 1)
+        let head = try #require(notes.all.first)
+        #expect(head.hasPrefix("CONNECT localhost:\(origin.port) HTTP/1.1\r\n"))
+        #expect(!head.contains("X-Mine"))
+    }
+
+    @Test("as parents: requests go to them in absolute form, inside TLS that is verified")
+    func parent() async throws {
+        let proxy = try TLSOrigin()
+        let parent = Parent(kind: .https, host: "localhost", port: proxy.port)
+        let request = Request(
+            uri: TargetURI(scheme: .http, host: "o.example", pathAndQuery: "/x"))
+        let record = try await withUpstream({
+            $0.certificateFile = proxy.certificate
+            $0.parents = .all(parent)
+        }) { await $0.answer(to: request) }
+        #expect(record.text == "HTTP/1.1 GET /x o.example")
+        let distrusted = try await withUpstream({ $0.parents = .all(parent) }) {
+            await $0.answer(to: request)
+        }
+        #expect(distrusted.failure?.kind == .tlsCertificateError)
+        #expect(distrusted.failure?.nextHop == "localhost:\(proxy.port)")
     }
 }

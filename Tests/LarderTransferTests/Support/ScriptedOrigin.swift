@@ -137,6 +137,46 @@ final class OriginConnection: Sendable {
         }
     }
 
+    func readRaw(_ count: Int) -> [UInt8]? {
+        while self.state.withLock({ $0.buffer.count < count }) {
+            guard self.receive() else { return nil }
+        }
+        return self.state.withLock { state in
+            defer { state.buffer.removeFirst(count) }
+            return Array(state.buffer[..<count])
+        }
+    }
+
+    /// Passes bytes between this connection and a port of this machine until both have ended.
+    func relay(to port: UInt16) {
+        let far = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let connected = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe connect(far, $0, size) == 0
+            }
+        }
+        guard connected else { return self.close() }
+        let other = OriginConnection(far, index: -1)
+        Thread.detachNewThread { other.pump(to: self) }
+        self.pump(to: other)
+    }
+
+    private func pump(to other: OriginConnection) {
+        repeat {
+            let bytes = self.state.withLock { state in
+                defer { state.buffer = [] }
+                return state.buffer
+            }
+            if !bytes.isEmpty, !other.write(bytes) { break }
+        } while self.receive()
+        _ = shutdown(other.socket, Int32(SHUT_WR))
+    }
+
     /// Chunks as they came, to the end of the trailer section.
     func readChunked() -> String? {
         var all = ""

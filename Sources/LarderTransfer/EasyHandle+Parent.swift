@@ -1,0 +1,158 @@
+import CCurl
+import Glibc
+import LarderHTTP
+
+/// Parents, logins and TLS in libcurl's options.
+extension EasyHandle {
+    /// How often a challenge of a parent or an origin is answered within one transfer: Digest and
+    /// NTLM to each, and a nonce that has become stale.
+    private static let mostRounds = 6
+
+    /// Sets the parent of a transfer's way, or that there is none, whatever the environment says.
+    func setParent(
+        _ transfer: Transfer, _ configuration: TransferConfiguration
+    ) throws(UpstreamFailure) {
+        guard let parent = transfer.way.parent else {
+            self.set(CURLOPT_PROXY, "")
+            return
+        }
+        if transfer.dial != nil, parent.kind == .https {
+            throw UpstreamFailure(
+                .proxyConfigurationError, party: .larder,
+                detail: "no tunnel can be laid through an https parent, only requests")
+        }
+        self.set(CURLOPT_PROXY, "\(parent.host):\(parent.port)")
+        self.set(CURLOPT_NOPROXY, "")  // The rules have spoken.
+        self.set(CURLOPT_HAPROXYPROTOCOL, false)
+        switch parent.kind {
+        case .http: self.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_HTTP.rawValue))
+        case .https: self.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_HTTPS.rawValue))
+        case .socks5: self.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_SOCKS5_HOSTNAME.rawValue))
+        }
+        self.set(CURLOPT_HTTPPROXYTUNNEL, parent.kind != .socks5 && transfer.way.isTunnel)
+        // The parent's answer to CONNECT is not the origin's, and our fields are not the parent's.
+        self.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        self.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        self.setLogin(parent, transfer)
+        if configuration.parents.hasOtherLogins(parent) {
+            self.set(CURLOPT_FRESH_CONNECT, true)
+            self.set(CURLOPT_FORBID_REUSE, true)
+        }
+    }
+
+    private func setLogin(_ parent: Parent, _ transfer: Transfer) {
+        self.set(CURLOPT_SOCKS5_AUTH, ccurl_auth_none)
+        guard parent.authentication != .none else { return }
+        // A ticket of the machine's needs no name, but libcurl must be given one.
+        let login =
+            parent.credential?.reveal()
+            ?? (parent.authentication == .negotiate ? ParentLogin(user: "", password: []) : nil)
+        guard let login else { return }
+        transfer.hasLogin = true
+        self.set(CURLOPT_PROXYUSERNAME, login.user)
+        self.set(CURLOPT_PROXYPASSWORD, secret: login.password)
+        switch parent.kind {
+        case .socks5:
+            let isTicket = parent.authentication == .negotiate
+            self.set(
+                CURLOPT_SOCKS5_AUTH, isTicket ? ccurl_auth_negotiate : ccurl_auth_basic)
+        case .http, .https:
+            self.set(CURLOPT_PROXYAUTH, Self.schemes(of: parent.authentication))
+            // libcurl counts its answers to challenges among redirections.
+            self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
+            // Tickets authenticate the connection, by which libcurl 7.88 does not choose one.
+            if parent.authentication == .negotiate {
+                self.set(CURLOPT_FRESH_CONNECT, true)
+                self.set(CURLOPT_FORBID_REUSE, true)
+            }
+        }
+    }
+
+    /// Has libcurl authenticate the connection to the origin (RFC 4559, NTLM).
+    ///
+    /// libcurl keeps a connection that NTLM has authenticated for transfers with the same user and
+    /// password. Of Negotiate it forgets for whom it was: such a connection is used once.
+    func setAuthentication(_ authentication: ConnectionAuthentication) {
+        switch authentication.scheme {
+        case .ntlm:
+            self.set(CURLOPT_HTTPAUTH, ccurl_auth_ntlm)
+        case .negotiate:
+            self.set(CURLOPT_HTTPAUTH, ccurl_auth_negotiate)
+            self.set(CURLOPT_FRESH_CONNECT, true)
+            self.set(CURLOPT_FORBID_REUSE, true)
+        }
+        self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
+        self.set(CURLOPT_USERNAME, authentication.user)
+        self.set(CURLOPT_PASSWORD, secret: authentication.revealedPassword)
+    }
+
+    /// Has libcurl connect, through the parent, and no more.
+    func setDial(_ request: Request) {
+        self.set(CURLOPT_PROTOCOLS_STR, "http")
+        self.set(CURLOPT_URL, "http://\(request.uri.host):\(request.uri.port)/")
+        self.set(CURLOPT_CONNECT_ONLY, true)
+    }
+
+    /// Sets how TLS is spoken with origins and https parents alike.
+    func setTLS(_ configuration: TransferConfiguration) {
+        let versions = Self.range(configuration.tlsVersions)
+        let verifies = configuration.verifiesCertificates
+        for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] {
+            self.set(option, versions)
+        }
+        for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] {
+            self.set(option, verifies)
+        }
+        for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] {
+            self.set(option, verifies ? 2 : 0)
+        }
+        if let file = configuration.certificateFile {
+            for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { self.set(option, file) }
+        }
+        if let directory = configuration.certificateDirectory {
+            for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { self.set(option, directory) }
+        }
+    }
+
+    /// CURLOPT_SSLVERSION(3): the lowest version in the lower half, the highest in the upper.
+    private static func range(_ versions: TLSVersions) -> Int {
+        let minimum =
+            switch versions.minimum {
+            case .v10: CURL_SSLVERSION_TLSv1_0
+            case .v11: CURL_SSLVERSION_TLSv1_1
+            case .v12: CURL_SSLVERSION_TLSv1_2
+            case .v13: CURL_SSLVERSION_TLSv1_3
+            }
+        let maximum =
+            switch versions.maximum {
+            case .v10: CURL_SSLVERSION_MAX_TLSv1_0
+            case .v11: CURL_SSLVERSION_MAX_TLSv1_1
+            case .v12: CURL_SSLVERSION_MAX_TLSv1_2
+            case .v13: CURL_SSLVERSION_MAX_TLSv1_3
+            case nil: CURL_SSLVERSION_MAX_DEFAULT
+            }
+        return Int(minimum) | Int(maximum)
+    }
+
+    private static func schemes(of authentication: Parent.Authentication) -> Int {
+        switch authentication {
+        case .none: ccurl_auth_none
+        case .any: ccurl_auth_basic | ccurl_auth_digest | ccurl_auth_ntlm
+        case .basic: ccurl_auth_basic
+        case .digest: ccurl_auth_digest
+        case .ntlm: ccurl_auth_ntlm
+        case .negotiate: ccurl_auth_negotiate
+        }
+    }
+}
+
+extension TargetURI {
+    /// The target that a proxy is sent (RFC 9112 §3.2.2), user information included.
+    ///
+    /// A server-wide OPTIONS has an empty path there (§3.2.4).
+    var absoluteForm: String {
+        let user = self.userInfo.map { "\($0)@" } ?? ""
+        let path = self.pathAndQuery == "*" ? "" : self.pathAndQuery
+        return "\(self.scheme.rawValue)://\(user)\(self.authority)\(path)"
+    }
+}

@@ -1,0 +1,99 @@
+import CCurl
+import LarderHTTP
+
+/// What a parent's refusals and mistakes amount to (RFC 9209 §2.3, RFC 1928 §6).
+enum ParentFailure {
+    /// The failure that was met on the way through a parent; nil where the parent had no part in it.
+    static func of(_ end: CurlEnd, _ way: Way, hadLogin: Bool) -> UpstreamFailure? {
+        guard let parent = way.parent else { return nil }
+        switch end.code {
+        case CURLE_PROXY:
+            return self.socks(end)
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            return UpstreamFailure(.dnsError, detail: "the parent's name is not resolved")
+        case CURLE_SEND_FAIL_REWIND where way.isRelay:
+            return UpstreamFailure(
+                .proxyConfigurationError, party: .larder,
+                detail: "the parent wants a login first, and the content cannot be sent twice")
+        case CURLE_TOO_MANY_REDIRECTS:
+            return UpstreamFailure(
+                .proxyConfigurationError, party: .larder,
+                detail: "the parent goes on asking for a login")
+        default:
+            break
+        }
+        if way.isTunnel, parent.kind != .socks5, end.connectStatus != 0,
+            !(200..<300).contains(end.connectStatus)
+        {
+            return self.refusal(end.connectStatus, by: parent, hadLogin: hadLogin)
+        }
+        guard parent.kind == .https, end.isAboutTLS,
+            end.distrustsParent || way.isRelay || end.connectStatus == 0
+        else { return nil }
+        let isCertificate = end.distrustsParent || end.code == CURLE_PEER_FAILED_VERIFICATION
+        return UpstreamFailure(
+            isCertificate ? .tlsCertificateError : .tlsProtocolError,
+            detail: "the parent itself: \(end.detail)")
+    }
+
+    /// A 407: what Larder was given to log in with is missing or wrong.
+    static func loginWanted(by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
+        UpstreamFailure(
+            .proxyConfigurationError, party: .larder,
+            detail: hadLogin ? "the parent refuses the login" : "the parent wants a login")
+    }
+
+    /// An answer to CONNECT that is none of success.
+    static func refusal(_ status: Int, by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
+        let text = "the parent answered CONNECT with \(status)"
+        switch status {
+        case 407:
+            return self.loginWanted(by: parent, hadLogin: hadLogin)
+        case 400, 405, 421, 426, 501, 505:
+            // It knows no tunnels, or is no proxy at all.
+            return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: text)
+        case 404:
+            return UpstreamFailure(.destinationNotFound, detail: text)
+        case 408, 504:
+            return UpstreamFailure(.connectionTimeout, detail: text)
+        default:
+            // 403 for policy, 502 and 503 for origins that it does not reach.
+            return UpstreamFailure(.destinationUnavailable, detail: text)
+        }
+    }
+
+    private static func socks(_ end: CurlEnd) -> UpstreamFailure {
+        let kind: UpstreamFailure.Kind
+        var party = UpstreamFailure.Party.origin
+        switch end.proxyError {
+        case CURLPX_REPLY_CONNECTION_REFUSED:
+            kind = .connectionRefused
+        case CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_NETWORK_UNREACHABLE:
+            kind = .destinationIPUnroutable
+        case CURLPX_REPLY_TTL_EXPIRED:
+            kind = .connectionTimeout
+        case CURLPX_RESOLVE_HOST:
+            kind = .dnsError
+        case CURLPX_CLOSED, CURLPX_RECV_ADDRESS, CURLPX_RECV_AUTH, CURLPX_RECV_CONNECT,
+            CURLPX_RECV_REQACK, CURLPX_SEND_AUTH, CURLPX_SEND_CONNECT, CURLPX_SEND_REQUEST:
+            kind = .connectionTerminated
+        case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_NOT_ALLOWED,
+            CURLPX_REPLY_UNASSIGNED:
+            kind = .destinationUnavailable
+        default:
+            // No SOCKS5, no method in common, a login refused, more than its fields can hold.
+            kind = .proxyConfigurationError
+            party = .larder
+        }
+        return UpstreamFailure(kind, party: party, detail: "SOCKS: \(end.detail)")
+    }
+}
+
+extension CurlEnd {
+    fileprivate var isAboutTLS: Bool {
+        switch self.code {
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: true
+        default: false
+        }
+    }
+}

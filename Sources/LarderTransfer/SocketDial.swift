@@ -1,0 +1,49 @@
+package import LarderHTTP
+import NIOCore
+
+/// Whoever waits for a bare connection: a receiver that hears of no response.
+final class SocketDial: UpstreamReceiver {
+    typealias Completion = @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
+
+    private let completion: Completion
+
+    init(_ completion: @escaping Completion) {
+        self.completion = completion
+    }
+
+    func connected(_ socket: DialledSocket) {
+        self.completion(.success(socket))
+    }
+
+    func upstream(failed failure: UpstreamFailure) {
+        self.completion(.failure(failure))
+    }
+
+    // A connection that only stands has said nothing yet.
+
+    func upstream(informational head: ResponseHead) {}
+
+    func upstream(
+        head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+    ) -> UpstreamDemand { .more }
+
+    func upstream(piece: ByteBuffer) -> UpstreamDemand { .more }
+
+    func upstream(finished trailers: Fields) {}
+}
+
+extension CurlFetch: TunnelDial {}
+
+extension CurlUpstream: TunnelDialer {
+    package var dialer: (any TunnelDialer)? { self.hasParents ? self : nil }
+
+    package func dial(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
+    ) -> (any TunnelDial)? {
+        guard self.parents.parent(host: host, port: port) != nil else { return nil }
+        // What will be spoken through the tunnel is not known, nor asked.
+        let uri = TargetURI(scheme: .http, host: host, port: port, pathAndQuery: "/")
+        return self.begin(Request(method: .connect, uri: uri), dial: SocketDial(completion))
+    }
+}

@@ -1,0 +1,219 @@
+import LarderHTTP
+import Testing
+
+@testable import LarderTransfer
+
+@Suite("Requests through an HTTP parent (RFC 9112 §3.2.2)", .timeLimit(.minutes(1)))
+struct ParentTests {
+    @Test("go out in absolute form, byte for byte, with the origin's Host and nothing added")
+    func absoluteForm() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(head)
+                connection.respond("200 OK", "", "through")
+            }
+        }
+        let record = try await withUpstream({ $0.parents = .all(parent.parent()) }) {
+            await $0.answer(to: .example(fields: ["X-Mine": "1"]))
+        }
+        #expect(record.text == "through")
+        #expect(record.facts?.remoteAddress == "127.0.0.1:\(parent.port)")
+        #expect(
+            notes.all == [
+                "GET http://origin.example:8080/a//b?c=%20 HTTP/1.1\r\n"
+                    + "Host: origin.example:8080\r\nX-Mine: 1\r\n\r\n"
+            ])
+    }
+
+    @Test(
+        "name server-wide OPTIONS without a path, ftp by its own scheme (RFC 9112 §3.2.4)",
+        arguments: [
+            (TargetURI(scheme: .http, host: "o.example", pathAndQuery: "*"), "http://o.example"),
+            (
+                TargetURI(
+                    scheme: .ftp, userInfo: "u:p", host: "o.example", pathAndQuery: "/a/b"),
+                "ftp://u:p@o.example/a/b"
+            ),
+            (
+                TargetURI(scheme: .http, host: "[::1]", port: 8080, pathAndQuery: "/"),
+                "http://[::1]:8080/"
+            ),
+        ])
+    func targets(_ uri: TargetURI, _ expected: String) async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            if let line = connection.readLine() { notes.add(line) }
+            _ = connection.readHead()
+            connection.respond("200 OK", "", "x")
+        }
+        let record = try await withUpstream({ $0.parents = .all(parent.parent()) }) {
+            await $0.answer(
+                to: Request(method: uri.pathAndQuery == "*" ? .options : .get, uri: uri))
+        }
+        #expect(record.text == "x")
+        #expect(notes.all.first?.split(separator: " ").dropFirst().first == expected[...])
+    }
+
+    @Test("the first rule that fits speaks, and where none fits the way is direct")
+    func rules() async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.respond("200 OK", "", "direct") }
+        }
+        let parent = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.respond("200 OK", "", "parent") }
+        }
+        let through = ParentRules.Via.parent(parent.parent())
+        let rules = ParentRules([
+            ParentRules.Rule(via: .direct) { host, port in host == "127.0.0.1" && port != 1 },
+            ParentRules.Rule(via: through) { host, _ in host.hasSuffix(".example") },
+        ])
+        try await withUpstream({ $0.parents = rules }) { upstream in
+            #expect(await upstream.answer(to: origin.request()).text == "direct")
+            #expect(await upstream.answer(to: .example()).text == "parent")
+            #expect(upstream.dial(host: "127.0.0.1", port: 22) { _ in } == nil)
+        }
+        #expect(rules.parent(host: "other", port: 80) == nil)
+    }
+
+    @Test("bring a Basic login at once, which no answer of the parent's has to ask for")
+    func basic() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(field("Proxy-Authorization", in: head) ?? "none")
+                connection.respond("200 OK")
+            }
+        }
+        _ = try await withUpstream({ $0.parents = .all(parent.parent(.http, .basic, as: .alice)) })
+        {
+            await $0.answer(to: .example(fields: ["Proxy-Authorization": "Basic eDp5"]))
+        }
+        #expect(notes.all == ["Basic YWxpY2U6b3BlbiBzZXNhbWU="])
+    }
+
+    @Test(
+        "answer the parent's challenge, of which the receiver hears nothing (RFC 9110 §11.7.1)",
+        arguments: [Parent.Authentication.digest, .any],
+        [
+            "Content-Length: 3\r\n\r\nno!",
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nno!\r\n0\r\nT: 1\r\n\r\n",
+        ])
+    func challenge(_ authentication: Parent.Authentication, _ refusal: String) async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let length = Int(field("Content-Length", in: head) ?? "") ?? 0
+                let content = connection.read(length) ?? ""
+                guard let login = field("Proxy-Authorization", in: head) else {
+                    notes.add("asked \(content)")
+                    connection.write(
+                        "HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", "
+                            + "qop=\"auth\"\r\n\(refusal)")
+                    continue
+                }
+                let isRight = ["Digest username=\"alice\"", "uri=\"/a//b?c=%20\""]
+                    .allSatisfy(login.contains)
+                notes.add("\(isRight) \(content)")
+                connection.respond("200 OK", "", "in")
+            }
+        }
+        let rules = ParentRules.all(parent.parent(.http, authentication, as: .alice))
+        let record = try await withUpstream({ $0.parents = rules }) {
+            await $0.answer(
+                to: .example(.put, length: .known(5)), body: ScriptedContent(text: "hello"))
+        }
+        #expect(record.failure == nil)
+        #expect(record.violations == [])
+        #expect(record.head?.status == .ok)
+        #expect(record.text == "in")
+        #expect(record.trailers == Fields())
+        let probe = authentication == .any ? "asked hello" : "asked "
+        #expect(notes.all == [probe, "true hello"])
+    }
+
+    @Test("that the parent refuses for their login fail, and its challenge goes no further")
+    func refusedLogin() async throws {
+        let parent = try ScriptedOrigin { connection in
+            while connection.readHead() != nil {
+                connection.respond("407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n", "page")
+            }
+        }
+        for login in [nil, ParentLogin.alice] {
+            let record = try await withUpstream({
+                $0.parents = .all(parent.parent(.http, login == nil ? .none : .basic, as: login))
+            }) { await $0.answer(to: .example()) }
+            #expect(record.head == nil)
+            let failure = try #require(record.failure)
+            #expect(failure.kind == .proxyConfigurationError)
+            #expect(failure.party == .larder)
+            #expect(failure.nextHop == "127.0.0.1:\(parent.port)")
+            #expect(failure.detail.contains("127.0.0.1:\(parent.port)"))
+            #expect(!"\(failure)".contains("sesame"))
+        }
+    }
+
+    @Test("content that is gone is not sent a second time")
+    func longContent() async throws {
+        let parent = try ScriptedOrigin { connection in
+            guard let head = connection.readHead() else { return }
+            _ = connection.read(Int(field("Content-Length", in: head) ?? "") ?? 0)
+            connection.respond("407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n")
+            _ = connection.waitForEnd()
+        }
+        let text = String(repeating: "x", count: RequestContent.keptLimit + 1)
+        let record = try await withUpstream({
+            $0.parents = .all(parent.parent(.http, .any, as: .alice))
+        }) {
+            await $0.answer(
+                to: .example(.put, length: .known(UInt64(text.utf8.count))),
+                body: ScriptedContent(text: text))
+        }
+        #expect(record.failure?.kind == .proxyConfigurationError)
+        #expect(parent.connectionCount == 1)
+    }
+
+    @Test("different logins at one parent do not share connections, equal ones do")
+    func affinity() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let login = field("Proxy-Authorization", in: head) ?? ""
+                notes.add("\(connection.index) \(login.hasPrefix("Basic YWxp") ? "alice" : "bob")")
+                connection.respond("200 OK")
+            }
+        }
+        let alice = parent.parent(.http, .basic, as: .alice, named: "alice")
+        let bob = parent.parent(.http, .basic, as: .bob, named: "bob")
+        let mixed = ParentRules([
+            ParentRules.Rule(via: .parent(alice)) { host, _ in host == "a.example" },
+            ParentRules.Rule(via: .parent(bob)) { _, _ in true },
+        ])
+        for rules in [mixed, .all(alice)] {
+            try await withUpstream({ $0.parents = rules }) { upstream in
+                for host in ["a.example", "b.example"] {
+                    _ = await upstream.answer(to: .example(host: host))
+                }
+            }
+        }
+        #expect(notes.all == ["0 alice", "1 bob", "2 alice", "2 alice"])
+    }
+
+    @Test("a parent that cannot be reached is named, with its own reason")
+    func unreachable() async throws {
+        let (socket, port) = try ScriptedOrigin.listen()
+        closeSocket(socket)
+        let refusing = Parent(kind: .http, host: "127.0.0.1", port: port)
+        let refused = try await withUpstream({ $0.parents = .all(refusing) }) {
+            await $0.answer(to: .example())
+        }
+        #expect(refused.failure?.kind == .connectionRefused)
+        #expect(refused.failure?.nextHop == "127.0.0.1:\(port)")
+        let nameless = Parent(kind: .http, host: "parent.invalid", port: 3128)
+        let unknown = try await withUpstream({ $0.parents = .all(nameless) }) {
+            await $0.answer(to: .example())
+        }
+        #expect(unknown.failure?.kind == .dnsError)
+        #expect(unknown.failure?.detail.contains("parent.invalid:3128") == true)
+    }
+}
