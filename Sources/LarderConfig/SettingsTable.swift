@@ -34,14 +34,13 @@ package enum SettingsTable {
             """),
         .optional(
             "authentication.password-file", \.authentication.passwordFile, absent: "none",
-            live: true,
             """
             The users that may use this listener, with their passwords: lines of NAME:HASH, by \
-            bcrypt or yescrypt (htpasswd -B, mkpasswd). Read anew at a reload. Whoever has not \
+            bcrypt or yescrypt (htpasswd -B, mkpasswd). A reload reads it anew. Whoever has not \
             proved to be one of them is answered with 407.
             """),
         .optional(
-            "authentication.token-file", \.authentication.tokenFile, absent: "none", live: true,
+            "authentication.token-file", \.authentication.tokenFile, absent: "none",
             """
             The same by Bearer tokens: lines of NAME:TOKEN. The file must be readable for nobody \
             else.

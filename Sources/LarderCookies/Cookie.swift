@@ -3,6 +3,9 @@ package import LarderHTTP
 /// Which cross-site requests may bear a cookie (RFC 6265bis §5.6.7).
 package enum SameSite: String, Sendable, Codable, CaseIterable {
     /// The server did not say, or said a word that nobody knows: treated as `lax`.
+    ///
+    /// Without the two minutes in which §5.6.7.2 lets a new one go with unsafe methods, too: that is
+    /// for sites that browsers would break, and browsers have jars of their own.
     case unspecified
     /// None is refused; the cookie must be `Secure` (§5.7).
     case none

@@ -50,7 +50,9 @@ package struct SuffixAnswers: PublicSuffixes {
 
 /// Host names as cookies compare them (RFC 6265bis §5.1.2, §5.1.3).
 ///
-/// Hosts are canonical already: those of a `TargetURI` are ASCII in lower case.
+/// Hosts are canonical already: those of a `TargetURI` are ASCII in lower case, where a name of other
+/// letters stands as A-labels (`xn--…`). A `Domain` attribute must have them, too: one with bytes
+/// beyond ASCII is refused.
 package enum CookieDomain {
     /// Whether `host` is `domain`, or a name below it.
     package static func matches(_ host: String, _ domain: String) -> Bool {

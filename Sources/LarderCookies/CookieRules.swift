@@ -22,13 +22,27 @@ package enum CookieRules {
         return self.prefixBroken(by: cookie)
     }
 
-    /// Visible ASCII in lower case, without what separates in a field or a URI.
-    private static func isDomain(_ domain: String) -> Bool {
-        !domain.isEmpty
-            && domain.utf8.allSatisfy {
-                $0 > 0x20 && $0 < 0x7F && ASCII.lowercased($0) == $0 && $0 != UInt8(ascii: "/")
-                    && $0 != ASCII.semicolon && $0 != ASCII.comma
+    /// A host as a `TargetURI` has it: letters in lower case, digits, `-._~`, or an IPv6 address in
+    /// brackets; no dot at its beginning.
+    static func isDomain(_ domain: String) -> Bool {
+        let bytes = domain.utf8
+        guard let first = bytes.first, first != UInt8(ascii: ".") else { return false }
+        if first == UInt8(ascii: "[") {
+            return bytes.last == UInt8(ascii: "]") && bytes.count > 2
+                && bytes.dropFirst().dropLast().allSatisfy {
+                    ASCII.hexDigit($0) != nil && ASCII.lowercased($0) == $0 || $0 == ASCII.colon
+                        || $0 == UInt8(ascii: ".")
+                }
+        }
+        return bytes.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                true
+            default:
+                false
             }
+        }
     }
 
     /// What a name's beginning promises (§5.4), in whatever case: servers compare loosely.

@@ -3,9 +3,9 @@ package import LarderHTTP
 /// The text file in which curl, wget and browsers exchange cookies.
 ///
 /// A cookie a line, seven columns with a tab between: domain, whether it holds for names below
-/// (`TRUE`), path, whether it is secure, expiry in seconds since 1970 (0: with the session), name,
-/// value. `#HttpOnly_` before the domain marks such a cookie, any other `#` begins a comment. The
-/// format knows neither `SameSite` nor the moment of creation.
+/// (`TRUE`), path, whether it is secure, expiry in seconds since 1970 (0, or nothing as Python has
+/// it: with the session), name, value. `#HttpOnly_` before the domain marks such a cookie, any other
+/// `#` begins a comment. The format knows neither `SameSite` nor the moment of creation.
 package enum NetscapeCookieFile {
     /// What is wrong with a line, which is then left out.
     package enum Fault: String, Sendable, CaseIterable {
@@ -38,7 +38,9 @@ package enum NetscapeCookieFile {
     package static func parse(_ bytes: [UInt8], now: Timestamp) -> Contents {
         var contents = Contents()
         var number = 0
-        for raw in bytes.split(separator: ASCII.lf, omittingEmptySubsequences: false) {
+        // Some editors write a byte order mark.
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        for raw in text.split(separator: ASCII.lf, omittingEmptySubsequences: false) {
             number += 1
             var line = raw
             if line.last == ASCII.cr { line.removeLast() }
@@ -65,22 +67,15 @@ package enum NetscapeCookieFile {
         let columns = line.split(
             separator: ASCII.tab, maxSplits: 6, omittingEmptySubsequences: false)
         guard columns.count >= 6 else { throw LineError(fault: .columns) }
-        var domain = columns[0]
-        if domain.first == UInt8(ascii: ".") { domain = domain.dropFirst() }
-        // A second dot would be taken for the mark of a domain when the file is written and read.
-        guard let first = domain.first, first != UInt8(ascii: "."),
-            domain.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else {
-            throw LineError(fault: .domain)
-        }
+        guard let domain = CookieFileDomain(columns[0]) else { throw LineError(fault: .domain) }
         guard let withSubdomains = self.flag(columns[1]), let isSecure = self.flag(columns[3])
         else { throw LineError(fault: .flag) }
         guard columns[2].first == UInt8(ascii: "/") else { throw LineError(fault: .path) }
         guard let expiry = self.seconds(columns[4]) else { throw LineError(fault: .expiry) }
         return Cookie(
             name: Array(columns[5]), value: columns.count > 6 ? Array(columns[6]) : [],
-            domain: String(decoding: domain.map(ASCII.lowercased), as: UTF8.self),
-            isHostOnly: !withSubdomains, path: String(decoding: columns[2], as: UTF8.self),
+            domain: domain.name, isHostOnly: !withSubdomains,
+            path: String(decoding: columns[2], as: UTF8.self),
             isSecure: isSecure, isHTTPOnly: isHTTPOnly, creation: now,
             expiry: expiry == 0 ? nil : Timestamp(seconds: expiry))
     }
@@ -92,6 +87,7 @@ package enum NetscapeCookieFile {
 
     /// Digits, perhaps with a fraction, which some programs write and nobody needs; saturates.
     private static func seconds(_ column: FieldValue) -> Int64? {
+        if column.isEmpty { return 0 }
         let parts = column.split(
             separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, !whole.isEmpty,
@@ -110,14 +106,15 @@ package enum NetscapeCookieFile {
     // MARK: Writing
 
     /// The file's bytes, and the cookies that the format cannot hold: those with a tab in name or
-    /// path, or with a byte in the path that ends a line.
+    /// path, or with a byte anywhere that ends a line.
     package static func write(
         _ cookies: [Cookie]
     ) -> (bytes: [UInt8], leftOut: [Cookie.Identity]) {
         var bytes = Array(self.header.utf8)
         var leftOut: [Cookie.Identity] = []
         for cookie in cookies {
-            guard !cookie.name.contains(ASCII.tab), !cookie.path.utf8.contains(where: self.ends)
+            guard !(cookie.name + cookie.path.utf8).contains(where: self.ends),
+                !cookie.value.contains(where: self.endsLine)
             else {
                 leftOut.append(cookie.identity)
                 continue
@@ -136,7 +133,7 @@ package enum NetscapeCookieFile {
         return (bytes, leftOut)
     }
 
-    private static func ends(_ byte: UInt8) -> Bool {
-        byte == ASCII.tab || byte == ASCII.lf || byte == ASCII.cr
-    }
+    private static func ends(_ byte: UInt8) -> Bool { byte == ASCII.tab || self.endsLine(byte) }
+
+    private static func endsLine(_ byte: UInt8) -> Bool { byte == ASCII.lf || byte == ASCII.cr }
 }

@@ -60,6 +60,18 @@ package struct SetCookie: Sendable, Equatable {
     }
 }
 
+extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name; never the value, which is often a secret.
+    package var description: String { String(decoding: self.name, as: UTF8.self) }
+
+    package var debugDescription: String { self.description }
+
+    /// Without the value, which `dump` would show otherwise.
+    package var customMirror: Mirror {
+        Mirror(self, children: ["name": self.name, "domain": self.domain ?? ""])
+    }
+}
+
 // MARK: Attributes
 
 extension SetCookie {

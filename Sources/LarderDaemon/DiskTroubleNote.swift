@@ -21,7 +21,8 @@ final class DiskTroubleNote: Sendable {
                 isOver: false)
             self.last.withLock { $0 = trouble }
         case .disk(.recovered): self.last.withLock { $0?.isOver = true }
-        case .disk: break
+        // Those are told of by the log; this is about the cache.
+        case .disk, .state, .withoutState, .cookies, .credentialsNotKept, .withoutPublicSuffixes: break
         }
     }
 }

@@ -6,6 +6,7 @@ import LarderEngine
 import LarderPolicy
 import LarderProxy
 import LarderSession
+import LarderState
 import Logging
 import NIOCore
 import NIOPosix
@@ -15,6 +16,8 @@ struct ProxyParts {
     let group: MultiThreadedEventLoopGroup
     var members: [RunningProxy.Member] = []
     var access: ConfiguredAccess?
+    var routes: SessionRoutes?
+    var authenticators: [FileAuthenticator] = []
     var accessLog: ProxyLog?
     var proxy: ProxyServer?
     var listeners: [LarderProxy.ListenAddress] = []
@@ -26,8 +29,16 @@ struct ProxyParts {
     mutating func open(
         _ loaded: LoadedSettings, options: RunningProxy.Options, log: Logger
     ) async throws(DaemonError) {
-        let listeners = options.listeners ?? loaded.settings.listeners
-        try self.openSessions(loaded, named: listeners.map(\.session), options: options, log: log)
+        var settings = loaded.settings
+        if let listeners = options.listeners {
+            // A proxy for one command has one session, wherever routes lead others.
+            settings.listeners = listeners
+            settings.routes = []
+        }
+        let listeners = settings.listeners
+        try self.openSessions(loaded, reachableBy: settings, options: options, log: log)
+        let routes = SessionRoutes(self.members.map(\.place), routes: settings.routes)
+        self.routes = routes
         let access = ConfiguredAccess(loaded.settings)
         self.access = access
         let proxy = ProxyServer(
@@ -36,17 +47,17 @@ struct ProxyParts {
             clock: { SystemClock().now() })
         self.proxy = proxy
         for listener in listeners {
-            try await self.listen(listener, proxy: proxy)
+            try await self.listen(listener, proxy: proxy, routes: routes, log: log)
         }
     }
 
     private mutating func openSessions(
-        _ loaded: LoadedSettings, named names: [SessionName], options: RunningProxy.Options,
+        _ loaded: LoadedSettings, reachableBy reach: Settings, options: RunningProxy.Options,
         log: Logger
     ) throws(DaemonError) {
         let clock = SystemClock()
         let timers = DispatchTimers()
-        for settings in loaded.settings.sessions where names.contains(settings.name) {
+        for settings in loaded.settings.sessions where reach.isReachable(settings.name) {
             let name = settings.name.text
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
@@ -55,7 +66,7 @@ struct ProxyParts {
                     yieldsDisk: options.yieldsDisk
                 ) { event in
                     trouble.note(event, at: clock.now())
-                    Self.tell(event, session: name, log: log)
+                    event.record(session: name, to: log)
                 }
                 self.members.append(
                     RunningProxy.Member(settings: settings, open: open, trouble: trouble))
@@ -71,64 +82,14 @@ struct ProxyParts {
             DaemonError(
                 .unavailable,
                 "session \(session): \(store.path): \(store.cause); \(store.remedy)")
+        case .state(let state):
+            DaemonError(
+                state.code == .inUse ? .unavailable : .configuration,
+                "session \(session): \(state)")
         case .transfer(let transfer):
             DaemonError(
                 .cannotCreate,
                 "session \(session): \(transfer); check ca-file and the limit of open files")
-        }
-    }
-
-    private static func tell(_ event: EngineEvent, session: String, log: Logger) {
-        switch event {
-        case .withoutDisk(let error):
-            log.warning(
-                "caching in memory only",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.setAside(let name, let reason)):
-            log.warning(
-                "cache file set aside, a new one made",
-                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
-        case .disk(.asideRemoved(let name, let bytes)):
-            log.notice(
-                "older cache file that was set aside removed",
-                metadata: ["session": "\(session)", "name": "\(name)", "bytes": "\(bytes)"])
-        case .disk(.lost(let reason)):
-            log.warning(
-                "cache file lost, a new one made",
-                metadata: ["session": "\(session)", "reason": "\(reason)"])
-        case .disk(.shrunk(let report)):
-            log.notice(
-                "cache file made smaller, as its capacity was",
-                metadata: [
-                    "session": "\(session)", "before": "\(report.before)",
-                    "after": "\(report.after)",
-                ])
-        case .disk(.notShrunk(let error)):
-            log.warning(
-                "cache file stays larger than its capacity for now",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.damaged(let key, let reason)):
-            log.warning(
-                "damaged entry dropped",
-                metadata: [
-                    "session": "\(session)", "uri": "\(key?.parts.uri ?? "")",
-                    "reason": "\(reason)",
-                ])
-        case .disk(.failed(let error)):
-            log.warning(
-                "nothing is stored on disk for now",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.recovered):
-            log.notice("storing on disk again", metadata: ["session": "\(session)"])
         }
     }
 
@@ -147,21 +108,23 @@ struct ProxyParts {
         }
     }
 
-    private mutating func listen(_ listener: ListenerSettings, proxy: ProxyServer)
-        async throws(DaemonError)
-    {
-        guard let member = self.members.first(where: { $0.settings.name == listener.session })
-        else {
+    private mutating func listen(
+        _ listener: ListenerSettings, proxy: ProxyServer, routes: SessionRoutes, log: Logger
+    ) async throws(DaemonError) {
+        guard self.members.contains(where: { $0.settings.name == listener.session }) else {
             throw DaemonError(
                 .configuration,
                 "a listener names the session \(listener.session.text), which is not there; name "
                     + "one of the configured sessions")
         }
+        let authenticator = try Self.authenticator(of: listener, log: log)
+        if let authenticator { self.authenticators.append(authenticator) }
         do throws(ListenError) {
             let address = LarderProxy.ListenAddress(listener.address)
             self.listeners.append(
                 try await proxy.listen(
-                    on: address, session: member.session, options: ListenerOptions(listener)))
+                    on: address, directory: routes.directory(of: listener),
+                    options: ListenerOptions(listener, authentication: authenticator)))
         } catch {
             throw DaemonError(
                 .unavailable,
@@ -169,6 +132,22 @@ struct ProxyParts {
                     + "listens there, or give the listener another address")
         }
         try Self.setMode(of: listener)
+    }
+
+    /// What asks a listener's clients who they are; nil where it does not.
+    private static func authenticator(
+        of listener: ListenerSettings, log: Logger
+    ) throws(DaemonError) -> FileAuthenticator? {
+        guard listener.authentication.isDemanded else { return nil }
+        var options = FileAuthenticator.Options(
+            passwordFile: listener.authentication.passwordFile?.text,
+            tokenFile: listener.authentication.tokenFile?.text)
+        options.realm = listener.authentication.realm.text
+        do throws(CredentialFileError) {
+            return try FileAuthenticator(options) { $0.record(to: log) }
+        } catch {
+            throw DaemonError(.configuration, "\(error)")
+        }
     }
 
     /// Gives a Unix socket its permissions: until here it has those that the umask left it.
@@ -185,7 +164,18 @@ struct ProxyParts {
     func close() async {
         await self.proxy?.drain(within: .zero)
         for member in self.members { await member.open.close() }
+        for authenticator in self.authenticators { await authenticator.close() }
         await self.accessLog?.close()
         try? await self.group.shutdownGracefully()
+    }
+}
+
+extension RunningProxy.Member {
+    /// Where routes lead to it.
+    fileprivate var place: SessionRoutes.Place {
+        let open = self.open
+        return SessionRoutes.Place(
+            name: self.settings.name, principals: self.settings.principals
+        ) { open.part(of: $0) }
     }
 }

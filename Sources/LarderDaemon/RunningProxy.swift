@@ -38,6 +38,10 @@ actor RunningProxy {
         let trouble: DiskTroubleNote
 
         var session: Session { self.open.session }
+        /// Those of all principals in memory; one where the session is not split.
+        var sessions: [Session] { self.open.residentPrincipals.map(\.session) }
+        /// Whether there may be principals beside those in memory.
+        var isSplit: Bool { self.settings.principals != .none }
     }
 
     let log: Logger
@@ -45,6 +49,8 @@ actor RunningProxy {
     let members: [Member]
     let proxy: ProxyServer
     let access: ConfiguredAccess
+    let routes: SessionRoutes
+    private let authenticators: [FileAuthenticator]
     let accessLog: ProxyLog?
     private let level: DaemonLog.Level
     private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
@@ -84,7 +90,7 @@ actor RunningProxy {
         level: DaemonLog.Level,
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) throws(DaemonError) {
-        guard let proxy = parts.proxy, let access = parts.access else {
+        guard let proxy = parts.proxy, let access = parts.access, let routes = parts.routes else {
             throw DaemonError(.software, "the proxy was not put together; report this")
         }
         self.log = log
@@ -92,6 +98,8 @@ actor RunningProxy {
         self.members = parts.members
         self.proxy = proxy
         self.access = access
+        self.routes = routes
+        self.authenticators = parts.authenticators
         self.accessLog = parts.accessLog
         self.readAgain = reload
         self.level = level
@@ -159,6 +167,7 @@ actor RunningProxy {
         self.controlTask?.cancel()
         await self.controlTask?.value
         for member in self.members { await member.open.close() }
+        for authenticator in self.authenticators { await authenticator.close() }
         await self.accessLog?.close()
         try? await self.group.shutdownGracefully()
     }
@@ -178,7 +187,7 @@ actor RunningProxy {
         let fresh = loaded.settings
         let old = self.loaded.settings
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }
-        let waiting = SettingsTable.needingRestart(from: old, to: fresh)
+        var waiting = SettingsTable.needingRestart(from: old, to: fresh)
         do throws(LogError) {
             try await self.accessLog?.change(from: old.log, to: fresh.log)
             self.loaded.settings.log = fresh.log
@@ -190,7 +199,9 @@ actor RunningProxy {
         self.loaded.settings.access = fresh.access
         self.loaded.settings.connectPorts = fresh.connectPorts
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
+        waiting += self.followRoutes(of: fresh)
         self.followPolicies(of: loaded)
+        self.readClientsAgain()
         self.log.notice(
             "configuration reloaded",
             metadata: waiting.isEmpty
@@ -198,21 +209,44 @@ actor RunningProxy {
         return waiting
     }
 
-    /// Has every session follow the rules of caching that may change while it runs.
+    /// Has every session follow the rules that may change while it runs.
     private func followPolicies(of fresh: LoadedSettings) {
         self.loaded.settings.cacheRules = fresh.settings.cacheRules
         self.loaded.settings.presets = fresh.settings.presets
         self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
+        self.loaded.settings.injections = fresh.settings.injections
         self.loaded.cacheRules = fresh.cacheRules
+        self.loaded.origins = fresh.origins
+        let now = SystemClock().now()
         for index in self.loaded.settings.sessions.indices {
             let old = self.loaded.settings.sessions[index]
             guard let new = fresh.settings.session(named: old.name) else { continue }
             let changed = old.followingLive(new)
             self.loaded.settings.sessions[index] = changed
             let member = self.members.first { $0.settings.name == old.name }
-            member?.session.follow(
-                self.loaded.policy(of: changed),
-                cachePolicy: RequestCachePolicy(changed.cachePolicy))
+            member?.open.follow(self.loaded.blueprint(of: changed), at: now)
+        }
+    }
+
+    /// Puts other routes into force.
+    ///
+    /// - Returns: what waits for a restart, because it leads to a session that is not open; then the
+    ///   routes stay as they were.
+    private func followRoutes(of fresh: Settings) -> [String] {
+        let missing = self.routes.replace(by: fresh.routes)
+        guard missing.isEmpty else { return ["routes"] }
+        self.loaded.settings.routes = fresh.routes
+        return []
+    }
+
+    /// Reads the files anew that say who the clients are; what is wrong with one leaves it as it was.
+    private func readClientsAgain() {
+        for authenticator in self.authenticators {
+            do throws(CredentialFileError) {
+                try authenticator.reload()
+            } catch {
+                self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
+            }
         }
     }
 

@@ -55,16 +55,23 @@ extension LoadedSettings {
                         largeFrom: session.cache.admission.largeFrom.map { ByteCount($0) },
                         takesOnceSeen: session.cache.admission.onceSeen))
             },
-            transfer: self.transferConfiguration(session))
+            transfer: self.transferConfiguration(session),
+            cookies: session.cookies.mode == .jar ? CookieHandling(session.cookies) : nil,
+            state: self.stateConfiguration(of: session))
     }
 
     private func sessionConfiguration(_ session: SessionSettings) -> SessionConfiguration {
-        SessionConfiguration(
+        var configuration = SessionConfiguration(
             name: session.name.text, cacheName: self.settings.name.text,
             policy: self.policy(of: session),
             cachePolicy: RequestCachePolicy(session.cachePolicy),
             finishAfterClientLeft: ByteCount(session.cache.finishFetch),
             showsCacheKey: session.cache.showKey, remembersExchanges: session.cache.remember)
+        configuration.additionalFields = Fields(session.fields)
+        configuration.injections = self.injections(of: session)
+        configuration.answersChallenges = session.credentials.answersChallenges
+        configuration.followsRedirects = session.followsRedirects
+        return configuration
     }
 
     private func transferConfiguration(_ session: SessionSettings) -> TransferConfiguration {
@@ -78,6 +85,10 @@ extension LoadedSettings {
         transfer.connectTimeout = timeouts.connect.duration
         transfer.responseTimeout = timeouts.response.duration
         transfer.stallTimeout = timeouts.stall.duration
+        transfer.idleTimeout = session.timeouts.idle?.duration
+        transfer.resourceTimeout = session.timeouts.resource.duration
+        transfer.tlsVersions = TLSVersions(session.tls)
+        transfer.parents = self.parents(of: session)
         transfer.maximumHead = ByteCount(self.settings.limits.head)
         transfer.maximumFieldCount = self.settings.limits.fieldCount
         return transfer
@@ -85,9 +96,12 @@ extension LoadedSettings {
 }
 
 extension LarderProxy.ListenerOptions {
-    init(_ listener: ListenerSettings) {
+    init(_ listener: ListenerSettings, authentication: (any ProxyAuthenticator)? = nil) {
         let clients = listener.trustedClients
-        self.init(cachePolicy: listener.cachePolicy.map { RequestCachePolicy($0) }) { client in
+        self.init(
+            cachePolicy: listener.cachePolicy.map { RequestCachePolicy($0) },
+            authentication: authentication
+        ) { client in
             clients.contains { $0.matches(client.facts) }
         }
     }

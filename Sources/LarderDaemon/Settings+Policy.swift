@@ -19,7 +19,8 @@ extension SessionSettings {
     /// The same without cache rules.
     package var policy: PolicyConfiguration {
         var policy = PolicyConfiguration(
-            kind: self.cache.isShared ? .shared : .private,
+            // What belongs to one principal is a private cache, whatever the whole is.
+            kind: self.cache.isShared && self.principals == .none ? .shared : .private,
             heuristicFraction: self.freshness.heuristicFraction.value,
             heuristicMaximum: self.freshness.heuristicMaximum.duration,
             semanticVary: self.cache.semanticVary, maximumVariants: self.cache.variants,

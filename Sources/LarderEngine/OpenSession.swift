@@ -1,6 +1,8 @@
+package import LarderCredentials
 package import LarderDisk
-import LarderHTTP
+package import LarderHTTP
 package import LarderSession
+package import LarderState
 import LarderStore
 package import LarderTransfer
 
@@ -9,7 +11,12 @@ package import LarderTransfer
 /// Whoever opens it closes it, once its last exchange has ended.
 package final class OpenSession: Sendable {
     package let kind: SessionBlueprint.Kind
-    package let session: Session
+    /// What belongs to all principals: where a session is not split, all there is.
+    package let common: PrincipalSession
+    /// nil: its cookies and credentials are in memory alone.
+    package let state: StateFile?
+    private let principals: PrincipalTable
+    private let rules: SessionRules
     /// Where its disk tier lies; nil where it has none.
     package let directory: String?
     private let store: any ObjectStore
@@ -17,6 +24,8 @@ package final class OpenSession: Sendable {
     private let disk: DiskStore?
     /// Its way to origins, for trials beside it.
     package let upstream: CurlUpstream
+
+    package var session: Session { self.common.session }
 
     /// Opens what the blueprint names.
     ///
@@ -31,6 +40,9 @@ package final class OpenSession: Sendable {
         _ blueprint: SessionBlueprint, clock: any WallClock, timers: any Timers,
         yieldsDisk: Bool = false, report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) {
+        let state = try SessionState.open(
+            blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
+            yields: yieldsDisk, report: report)
         var disk: DiskStore?
         var directory: String?
         if blueprint.kind == .default, let configuration = blueprint.disk,
@@ -40,19 +52,29 @@ package final class OpenSession: Sendable {
                 configuration, clock: clock, yieldsDisk: yieldsDisk, report: report)
             if disk != nil { directory = configuration.directory }
         }
+        if blueprint.cookies != nil, PublicSuffixList.isMissing { report(.withoutPublicSuffixes) }
+        let logins = ParentLogins()
         do throws(TransferError) {
-            self.upstream = try CurlUpstream(blueprint.transfer)
+            self.upstream = try CurlUpstream(blueprint.transfer.revealing(by: logins))
         } catch {
             throw .transfer(error)
         }
-        let memory = MemoryStore(blueprint.memory)
-        self.store = TieredStore(memory: memory, disk: disk)
+        self.store = TieredStore(memory: MemoryStore(blueprint.memory), disk: disk)
         self.disk = disk
         self.kind = blueprint.kind
         self.directory = directory
-        self.session = Session(
-            configuration: blueprint.session, store: self.store, upstream: self.upstream,
-            clock: clock, timers: timers)
+        self.state = state.file
+        let factory = PrincipalFactory(
+            rules: SessionRules(blueprint), state: state, store: self.store,
+            upstream: self.upstream, clock: clock, timers: timers, report: report)
+        self.rules = factory.rules
+        self.principals = PrincipalTable(make: factory.make) { made in
+            guard state.file != nil else { return made.begin() }
+            Task { await made.open(at: clock.now()) }
+        }
+        self.common = factory.make("")
+        logins.credentials = self.common.credentials
+        self.principals.adopt(self.common)
     }
 
     private static func openDisk(
@@ -98,11 +120,38 @@ package final class OpenSession: Sendable {
         }
     }
 
+    // MARK: Principals
+
+    /// The part of a principal, which is made where there is none; nil once the session is closed.
+    package func part(of principal: String) -> PrincipalSession? {
+        self.principals.session(of: principal)
+    }
+
+    package func session(of principal: String) -> Session? { self.part(of: principal)?.session }
+
+    /// The principals in memory, by name; the part of all is among them.
+    package var residentPrincipals: [PrincipalSession] { self.principals.all }
+
+    /// What all principals did together.
+    package func counters() -> SessionCounters { self.principals.counters }
+
+    /// Puts other rules into force, for exchanges of all principals that begin from now on.
+    package func follow(_ blueprint: SessionBlueprint, at now: Timestamp) {
+        self.rules.follow(blueprint)
+        for principal in self.principals.all { self.rules.apply(to: principal, at: now) }
+    }
+
+    // MARK: The end
+
     /// Breaks off what is still under way, finishes what was committed, and closes every file.
+    ///
+    /// Cookies of the session end with it; what outlives it is on the disk when this returns.
     package func close() async {
         await withCheckedContinuation { continuation in
             self.upstream.shutdown { continuation.resume() }
         }
+        await self.principals.close()
+        await self.state?.close()
         await withCheckedContinuation { continuation in
             self.store.close { continuation.resume() }
         }
@@ -114,11 +163,20 @@ package enum EngineEvent: Sendable {
     case disk(DiskEvent)
     /// The session goes on in memory alone.
     case withoutDisk(StoreError)
+    case state(StateEvent)
+    /// Its cookies and credentials are in memory alone.
+    case withoutState(StateError)
+    case cookies(principal: String, CookieEvent)
+    /// Changes of its credentials are not being kept.
+    case credentialsNotKept(principal: String, CredentialStorageError)
+    /// There is no list of public suffixes: cookies are kept for single hosts.
+    case withoutPublicSuffixes
 }
 
 /// Why a session could not be opened.
 package enum EngineError: Error, Sendable {
     case store(StoreError)
+    case state(StateError)
     case transfer(TransferError)
 }
 
@@ -126,6 +184,7 @@ extension EngineError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .store(let error): "\(error)"
+        case .state(let error): "\(error)"
         case .transfer(let error): "\(error)"
         }
     }

@@ -1,6 +1,7 @@
 package import LarderDisk
 package import LarderPolicy
 package import LarderSession
+package import LarderState
 package import LarderStore
 package import LarderTransfer
 
@@ -22,14 +23,23 @@ package struct SessionBlueprint: Sendable {
     /// nil: memory alone.
     package var disk: DiskConfiguration?
     package var transfer: TransferConfiguration
+    /// nil: cookies are the clients' business.
+    package var cookies: CookieHandling?
+    /// Where its cookies and credentials outlive the process; looked at for a default session only.
+    ///
+    /// nil: in memory alone.
+    package var state: StateConfiguration?
 
     /// The rules that the session's cache follows.
     package var policy: PolicyConfiguration { self.session.policy }
 
     package init(
         kind: Kind, session: SessionConfiguration, memory: MemoryConfiguration,
-        disk: DiskConfiguration?, transfer: TransferConfiguration
+        disk: DiskConfiguration?, transfer: TransferConfiguration,
+        cookies: CookieHandling? = nil, state: StateConfiguration? = nil
     ) {
+        self.cookies = cookies
+        self.state = state
         self.kind = kind
         self.session = session
         self.memory = memory

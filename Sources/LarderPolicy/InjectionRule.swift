@@ -8,7 +8,9 @@ package struct InjectionRule: Sendable, Equatable {
     package var name: String
     /// Where it is written, `larder.yaml:12`; empty where that is unknown.
     package var place: String
-    /// Empty: none. A secret goes to every host only where `*` says so.
+    /// Empty: none.
+    ///
+    /// A secret goes to every host only where `*` says so.
     package var hosts: [HostPattern]
     /// Over the path without its query; empty: every path.
     package var paths: [Wildcard]

@@ -12,7 +12,7 @@ extension ClientConnection {
     }
 
     /// Who dials where a parent proxy leads to the destination.
-    private var dialer: (any TunnelDialer)? { self.session.dialer }
+    private var dialer: (any TunnelDialer)? { self.exchange?.session?.dialer }
 
     /// Begins to connect, by way of the session's parent where it has one for this destination.
     func dial(host: String, port: UInt16, purpose: DialPurpose) {

@@ -60,6 +60,13 @@ struct AcceptedSpaces: Sendable {
         self.limit = max(1, limit)
     }
 
+    /// Where a credential is known to be good, and whose, in no order.
+    var accepted: [(space: ProtectionSpace, user: String)] {
+        self.entries.values.flatMap { known in
+            known.filter(\.isAccepted).map { ($0.space, $0.credential.user) }
+        }
+    }
+
     // MARK: What may be sent
 
     /// The entries that cover a URI, the best one first: by the strength of the scheme, then by how

@@ -26,7 +26,7 @@ package struct CookieHandling: Sendable, Hashable {
 }
 
 /// What has happened to the cookies of a session since it began: a snapshot.
-package struct CookieCounters: Sendable, Equatable {
+package struct CookieCounters: Sendable, Equatable, Codable {
     /// In the jar now.
     package var held = 0
     /// Taken from responses.
@@ -43,6 +43,18 @@ package struct CookieCounters: Sendable, Equatable {
     package var unkept = 0
 
     package init() {}
+
+    package static func + (a: CookieCounters, b: CookieCounters) -> CookieCounters {
+        var sum = a
+        sum.held &+= b.held
+        sum.stored &+= b.stored
+        sum.refused.merge(b.refused) { $0 &+ $1 }
+        sum.sent &+= b.sent
+        sum.evicted &+= b.evicted
+        sum.storageFailures &+= b.storageFailures
+        sum.unkept &+= b.unkept
+        return sum
+    }
 }
 
 /// What a session's cookies have to say to a log.

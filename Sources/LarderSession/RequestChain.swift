@@ -16,6 +16,8 @@ final class RequestChain: Upstream {
         self.clock = clock
     }
 
+    var dialer: (any TunnelDialer)? { self.upstream.dialer }
+
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch {

@@ -9,10 +9,28 @@ import Synchronization
 /// Any thread may use it. It holds no threads of its own: it acts on those of whoever calls it, and
 /// on those of its upstream, its store and its timers.
 package final class Session: ExchangeSession {
-    private let current: Mutex<SessionConfiguration>
+    /// What may change while the session runs.
+    private struct Current {
+        var configuration: SessionConfiguration
+        /// What it adds to requests; nil: nothing.
+        var conduct: SessionConduct?
+        var upstream: any Upstream
+
+        /// Once there is a chain there always is one: a request that was prepared for it finds it.
+        mutating func take(
+            _ conduct: SessionConduct?, _ origins: any Upstream, _ clock: any WallClock
+        ) {
+            self.conduct = conduct
+            guard let conduct, conduct.takesPart else { return }
+            self.upstream = RequestChain(origins, conduct: conduct, clock: clock)
+        }
+    }
+
+    private let current: Mutex<Current>
+    private let origins: any Upstream
+    private let makeConduct: @Sendable (SessionConfiguration) -> SessionConduct?
     private let offlineMisses = Mutex(OfflineMisses())
     package let store: any ObjectStore
-    let upstream: any Upstream
     let clock: any WallClock
     let timers: any Timers
     let fillings = FillingTable()
@@ -22,8 +40,6 @@ package final class Session: ExchangeSession {
     let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
     let partition: String
-    /// What it adds to requests; nil: nothing.
-    let conduct: SessionConduct?
 
     /// - Parameters:
     ///   - store: the session's alone; whoever made it closes it, after the last exchange.
@@ -39,18 +55,18 @@ package final class Session: ExchangeSession {
         cookies: (any HopCookies)? = nil, credentials: SessionCredentials? = nil,
         digest: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) {
-        self.current = Mutex(configuration)
         self.store = store
         self.partition = partition
-        let conduct = SessionConduct(
-            configuration, partition: partition, cookies: cookies, credentials: credentials,
-            digest: digest, acts: self.live.acts)
-        self.conduct = conduct
-        if let conduct, conduct.takesPart {
-            self.upstream = RequestChain(upstream, conduct: conduct, clock: clock)
-        } else {
-            self.upstream = upstream
+        let acts = self.live.acts
+        self.makeConduct = { configuration in
+            SessionConduct(
+                configuration, partition: partition, cookies: cookies, credentials: credentials,
+                digest: digest, acts: acts)
         }
+        self.origins = upstream
+        var current = Current(configuration: configuration, upstream: upstream)
+        current.take(self.makeConduct(configuration), upstream, clock)
+        self.current = Mutex(current)
         self.clock = clock
         self.timers = timers
         self.recent = RecentExchanges(capacity: configuration.remembersExchanges)
@@ -59,17 +75,38 @@ package final class Session: ExchangeSession {
     /// The configuration of this moment.
     ///
     /// An exchange reads it once, so that all of it follows the same rules.
-    package var configuration: SessionConfiguration { self.current.withLock { $0 } }
+    package var configuration: SessionConfiguration { self.current.withLock { $0.configuration } }
 
-    package var cachePolicy: RequestCachePolicy { self.current.withLock { $0.cachePolicy } }
+    package var cachePolicy: RequestCachePolicy {
+        self.current.withLock { $0.configuration.cachePolicy }
+    }
+
+    var conduct: SessionConduct? { self.current.withLock { $0.conduct } }
+
+    /// The way to origins, with what the session does on it.
+    var upstream: any Upstream { self.current.withLock { $0.upstream } }
 
     /// Puts other rules into force, for exchanges that begin from now on.
     ///
     /// What is stored is judged by them when it is asked for next.
     package func follow(_ policy: PolicyConfiguration, cachePolicy: RequestCachePolicy) {
         self.current.withLock { current in
-            current.policy = policy
-            current.cachePolicy = cachePolicy
+            current.configuration.policy = policy
+            current.configuration.cachePolicy = cachePolicy
+        }
+    }
+
+    /// The same with what the session does by itself; the rest of a configuration stays as it is.
+    package func follow(_ newer: SessionConfiguration) {
+        let conduct = self.makeConduct(newer)
+        self.current.withLock { current in
+            current.configuration.policy = newer.policy
+            current.configuration.cachePolicy = newer.cachePolicy
+            current.configuration.additionalFields = newer.additionalFields
+            current.configuration.injections = newer.injections
+            current.configuration.answersChallenges = newer.answersChallenges
+            current.configuration.followsRedirects = newer.followsRedirects
+            current.take(conduct, self.origins, self.clock)
         }
     }
 

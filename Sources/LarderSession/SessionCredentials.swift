@@ -57,6 +57,11 @@ package final class SessionCredentials: Sendable {
     /// What is held now: a copy.
     package var store: CredentialStore { self.state.withLock { $0.store } }
 
+    /// Where an origin has accepted which user's credential, as far as that is remembered.
+    package var acceptedSpaces: [(space: ProtectionSpace, user: String)] {
+        self.state.withLock { $0.spaces.accepted }
+    }
+
     var isEmpty: Bool { !self.holdsAny.load(ordering: .relaxed) }
 
     func named(_ name: String) -> NamedCredential? {

@@ -16,6 +16,11 @@ extension EasyHandle {
             self.set(CURLOPT_PROXY, "")
             return
         }
+        // libcurl would read more out of it than a host: a scheme, a login.
+        guard RequestChecks.isHost(parent.host), parent.port != 0 else {
+            throw UpstreamFailure(
+                .proxyConfigurationError, party: .larder, detail: "no host and port of a parent")
+        }
         if transfer.dial != nil, parent.kind == .https {
             throw UpstreamFailure(
                 .proxyConfigurationError, party: .larder,
@@ -47,10 +52,10 @@ extension EasyHandle {
         let login =
             parent.credential?.reveal()
             ?? (parent.authentication == .negotiate ? ParentLogin(user: "", password: []) : nil)
-        guard let login else { return }
+        guard var login else { return }
         transfer.hasLogin = true
         self.set(CURLOPT_PROXYUSERNAME, login.user)
-        self.set(CURLOPT_PROXYPASSWORD, secret: login.password)
+        self.set(CURLOPT_PROXYPASSWORD, wiping: &login.password)
         switch parent.kind {
         case .socks5:
             let isTicket = parent.authentication == .negotiate
@@ -71,19 +76,20 @@ extension EasyHandle {
     /// Has libcurl authenticate the connection to the origin (RFC 4559, NTLM).
     ///
     /// libcurl keeps a connection that NTLM has authenticated for transfers with the same user and
-    /// password. Of Negotiate it forgets for whom it was: such a connection is used once.
-    func setAuthentication(_ authentication: ConnectionAuthentication) {
-        switch authentication.scheme {
-        case .ntlm:
-            self.set(CURLOPT_HTTPAUTH, ccurl_auth_ntlm)
-        case .negotiate:
-            self.set(CURLOPT_HTTPAUTH, ccurl_auth_negotiate)
+    /// password. Of Negotiate it forgets for whom it was: such a connection is used once. So is one
+    /// to a parent that gets requests for any origin on it.
+    func setAuthentication(_ authentication: ConnectionAuthentication, _ way: Way) {
+        self.set(
+            CURLOPT_HTTPAUTH,
+            authentication.scheme == .ntlm ? ccurl_auth_ntlm : ccurl_auth_negotiate)
+        if authentication.scheme == .negotiate || way.isRelay {
             self.set(CURLOPT_FRESH_CONNECT, true)
             self.set(CURLOPT_FORBID_REUSE, true)
         }
         self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
         self.set(CURLOPT_USERNAME, authentication.user)
-        self.set(CURLOPT_PASSWORD, secret: authentication.revealedPassword)
+        var password = authentication.revealedPassword
+        self.set(CURLOPT_PASSWORD, wiping: &password)
     }
 
     /// Has libcurl connect, through the parent, and no more.
@@ -93,25 +99,32 @@ extension EasyHandle {
         self.set(CURLOPT_CONNECT_ONLY, true)
     }
 
-    /// Sets how TLS is spoken with origins and https parents alike.
-    func setTLS(_ configuration: TransferConfiguration) {
-        let versions = Self.range(configuration.tlsVersions)
-        let verifies = configuration.verifiesCertificates
-        for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] {
-            self.set(option, versions)
+    /// Sets how TLS is spoken, with an origin and with an https parent alike.
+    func setTLS(_ transfer: Transfer, _ configuration: TransferConfiguration) {
+        if transfer.request.uri.scheme == .https {
+            self.setTLS(
+                configuration, version: CURLOPT_SSLVERSION, verifyPeer: CURLOPT_SSL_VERIFYPEER,
+                verifyHost: CURLOPT_SSL_VERIFYHOST, file: CURLOPT_CAINFO,
+                directory: CURLOPT_CAPATH)
         }
-        for option in [CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER] {
-            self.set(option, verifies)
+        if transfer.way.parent?.kind == .https {
+            self.setTLS(
+                configuration, version: CURLOPT_PROXY_SSLVERSION,
+                verifyPeer: CURLOPT_PROXY_SSL_VERIFYPEER,
+                verifyHost: CURLOPT_PROXY_SSL_VERIFYHOST, file: CURLOPT_PROXY_CAINFO,
+                directory: CURLOPT_PROXY_CAPATH)
         }
-        for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] {
-            self.set(option, verifies ? 2 : 0)
-        }
-        if let file = configuration.certificateFile {
-            for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { self.set(option, file) }
-        }
-        if let directory = configuration.certificateDirectory {
-            for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { self.set(option, directory) }
-        }
+    }
+
+    private func setTLS(
+        _ configuration: TransferConfiguration, version: CURLoption, verifyPeer: CURLoption,
+        verifyHost: CURLoption, file: CURLoption, directory: CURLoption
+    ) {
+        self.set(version, Self.range(configuration.tlsVersions))
+        self.set(verifyPeer, configuration.verifiesCertificates)
+        self.set(verifyHost, configuration.verifiesCertificates ? 2 : 0)
+        if let path = configuration.certificateFile { self.set(file, path) }
+        if let path = configuration.certificateDirectory { self.set(directory, path) }
     }
 
     /// CURLOPT_SSLVERSION(3): the lowest version in the lower half, the highest in the upper.

@@ -17,7 +17,7 @@ extension EasyHandle {
         self.reset()
         self.setBounds(configuration)
         self.setCallbacks(transfer)
-        self.setTLS(configuration)
+        self.setTLS(transfer, configuration)
         try self.setParent(transfer, configuration)
         if transfer.dial != nil {
             self.setDial(request)
@@ -43,7 +43,7 @@ extension EasyHandle {
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
         if let authentication = request.connectionAuthentication {
-            self.setAuthentication(authentication)
+            self.setAuthentication(authentication, transfer.way)
         }
     }
 
@@ -106,7 +106,7 @@ extension EasyHandle {
     private func setFields(
         _ request: Request, _ content: RequestContent?, isRelayed: Bool
     ) throws(UpstreamFailure) {
-        let expects = content != nil && request.expectsContinue
+        let expects = content?.isWithheld == true
         var safe = self.fields.append(
             "Host".utf8, request.uri.authority.utf8, expectingContinue: expects)
         var hasAccept = false

@@ -72,19 +72,23 @@ import Glibc
         self.note(unsafe ccurl_set_string(self.pointer, option, value))
     }
 
-    /// Sets a secret, of which libcurl keeps a copy until `reset`, and its connection as long as it
-    /// lives; neither is overwritten when it is freed, which is beyond us. Ours is.
-    func set(_ option: CURLoption, secret octets: [UInt8]) {
+    /// Sets a secret, and overwrites the octets it was given and the copy that it makes.
+    ///
+    /// libcurl keeps a copy until `reset`, and its connection another as long as it lives; neither is
+    /// overwritten when it is freed, which is beyond us.
+    func set(_ option: CURLoption, wiping octets: inout [UInt8]) {
         guard !octets.contains(0) else {
             self.note(CURLE_BAD_FUNCTION_ARGUMENT)
             return
         }
-        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: octets.count + 1)
-        unsafe copy.initialize(repeating: 0)
-        for (i, octet) in octets.enumerated() { unsafe copy[i] = CChar(bitPattern: octet) }
-        self.note(unsafe ccurl_set_string(self.pointer, option, copy.baseAddress))
-        if let address = copy.baseAddress { unsafe explicit_bzero(address, copy.count) }
-        unsafe copy.deallocate()
+        octets.append(0)
+        unsafe octets.withUnsafeMutableBytes { bytes in
+            guard let address = bytes.baseAddress else { return }
+            let text = unsafe address.assumingMemoryBound(to: CChar.self)
+            self.note(unsafe ccurl_set_string(self.pointer, option, text))
+            unsafe explicit_bzero(address, bytes.count)
+        }
+        octets = []
     }
 
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {

@@ -63,8 +63,8 @@ package struct ParentCredential: Sendable {
 package struct ParentLogin: Sendable {
     /// Perhaps with a domain in front (`DOMAIN\user`, for NTLM).
     package let user: String
-    /// To be overwritten when it has been used.
-    package let password: [UInt8]
+    /// Overwritten when it has been used.
+    var password: [UInt8]
 
     package init(user: String, password: [UInt8]) {
         self.user = user

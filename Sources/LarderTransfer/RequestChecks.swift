@@ -40,7 +40,7 @@ enum RequestChecks {
     }
 
     /// A `reg-name`, an IPv4 address or a bracketed IPv6 address (RFC 3986 §3.2.2).
-    private static func isHost(_ host: String) -> Bool {
+    static func isHost(_ host: String) -> Bool {
         let bytes = host.utf8
         guard let first = bytes.first, bytes.count <= 255 else { return false }
         if first == UInt8(ascii: "[") {

@@ -35,6 +35,14 @@ final class RequestContent {
     /// What is kept at most, for a request that must be sent twice.
     static let keptLimit = 65_536
 
+    static func canKeep(_ length: BodyLength) -> Bool {
+        switch length {
+        case .none: true
+        case .known(let count): count <= UInt64(Self.keptLimit)
+        case .unknown: false
+        }
+    }
+
     /// - Parameter isKept: it may have to be sent a second time, which works up to `keptLimit`.
     init(
         _ source: any BodySource, length: BodyLength, isWithheld: Bool, isKept: Bool = false,

@@ -165,10 +165,13 @@ final class TransferLoop {
             return nil
         case .known, .unknown:
             let fetch = order.fetch
+            let length = order.request.bodyLength
+            let isKept = self.mayBeChallenged(order.request)
+            // What is too long to be kept waits until the parent wants no login for it any more.
+            let waits = isKept && !RequestContent.canKeep(length)
             return RequestContent(
-                source, length: order.request.bodyLength,
-                isWithheld: order.request.expectsContinue,
-                isKept: self.mayBeChallenged(order.request)
+                source, length: length, isWithheld: order.request.expectsContinue || waits,
+                isKept: isKept
             ) { fetch.contentReady() }
         }
     }

@@ -306,7 +306,6 @@ struct SessionSettingsTests {
     func live() throws {
         let old = try parse("sessions: { default: { cookies: { mode: jar } } }\n").settings
         let text = """
-            listeners: [ { address: 127.0.0.1:3128, authentication: { password-file: /p } } ]
             routes: [ { session: default } ]
             injections: [ { hosts: [a], credential: c } ]
             sessions:
@@ -322,6 +321,7 @@ struct SessionSettingsTests {
         #expect(try #require(old.session(named: .default)).followingLive(session) == session)
         let fixed = try parse(
             """
+            listeners: [ { address: 127.0.0.1:3128, authentication: { password-file: /p } } ]
             parents: [ { via: direct } ]
             sessions:
               default: { principals: address, cookies: { mode: pass }, timeouts: { idle: 1 s },
@@ -330,6 +330,7 @@ struct SessionSettingsTests {
         ).settings
         #expect(
             SettingsTable.needingRestart(from: old, to: fixed) == [
+                "listeners[0].authentication.password-file",
                 "sessions.default.principals", "sessions.default.cookies.mode",
                 "sessions.default.timeouts.idle", "sessions.default.tls.minimum",
                 "sessions.default.state-directory", "sessions.default.key-file", "parents",

@@ -102,13 +102,22 @@ struct NetscapeCookieFileTests {
             ("ä.test|FALSE|/|FALSE|0|n|v", .domain), ("a.test|NO|/|FALSE|0|n|v", .flag),
             ("a.test|FALSE|/|1|0|n|v", .flag), ("a.test|FALSE||FALSE|0|n|v", .path),
             ("a.test|FALSE|x|FALSE|0|n|v", .path), ("a.test|FALSE|/|FALSE|-1|n|v", .expiry),
-            ("a.test|FALSE|/|FALSE||n|v", .expiry), ("a.test|FALSE|/|FALSE|x|n|v", .expiry),
+            ("a.test|FALSE|/|FALSE||n|v", nil), ("[::1]|FALSE|/|FALSE|0|n|v", nil),
+            ("::1|FALSE|/|FALSE|0|n|v", nil), ("a b|FALSE|/|FALSE|0|n|v", .domain),
+            ("a/b|FALSE|/|FALSE|0|n|v", .domain), ("[x|FALSE|/|FALSE|0|n|v", .domain),
+            ("a.test|FALSE|/|FALSE|x|n|v", .expiry),
         ] as [(String, NetscapeCookieFile.Fault?)])
     func faults(_ line: String, _ fault: NetscapeCookieFile.Fault?) {
         let contents = Self.parse("# Comment\n\n\(line)\n  \n")
         #expect(contents.problems.map(\.fault) == (fault.map { [$0] } ?? []))
         #expect(contents.problems.allSatisfy { $0.line == 3 })
         #expect(contents.cookies.count == (fault == nil ? 1 : 0))
+    }
+
+    @Test("a byte order mark is passed over, an address gets its brackets")
+    func marks() {
+        let contents = Self.parse("\u{FEFF}# Netscape HTTP Cookie File\r\n::1|FALSE|/|FALSE|0|n|v")
+        #expect(contents.problems.isEmpty && contents.cookies.first?.domain == "[::1]")
     }
 
     @Test("a value may hold tabs; an expiry of 0 is the session's end")
@@ -152,12 +161,18 @@ struct NetscapeCookieFileTests {
         }
     }
 
-    @Test("what the format cannot hold is named, not mangled")
-    func leftOut() {
-        let tab = Cookie(
-            name: bytes("a\tb"), value: [], domain: "a.test", isHostOnly: true, creation: t0)
-        let (text, leftOut) = NetscapeCookieFile.write([tab])
-        #expect(leftOut == [tab.identity])
+    @Test(
+        "what the format cannot hold is named, not mangled",
+        arguments: [
+            ("a\tb", "", "/"), ("a\nb", "", "/"), ("a", "b\r", "/"), ("a", "b\nc", "/"),
+            ("a", "b", "/\tx"),
+        ])
+    func leftOut(_ name: String, _ value: String, _ path: String) {
+        let odd = Cookie(
+            name: bytes(name), value: bytes(value), domain: "a.test", isHostOnly: true, path: path,
+            creation: t0)
+        let (text, leftOut) = NetscapeCookieFile.write([odd])
+        #expect(leftOut == [odd.identity])
         let read = NetscapeCookieFile.parse(text, now: t0)
         #expect(read.cookies.isEmpty && read.problems.isEmpty)
     }

@@ -37,6 +37,8 @@ struct StoringTests {
             Case("a=b; Domain=github.test", context("http://me.github.test/"), .publicSuffix),
             Case("a=b; Domain=github.test", context("http://github.test/"), nil),
             Case("a=b; Domain=ä.test", http, .malformedDomain),
+            Case("a=b; Domain=XN--4CA.Test", context("http://www.xn--4ca.test/"), nil),
+            Case("a=b; Domain=ä.test", context("http://www.xn--4ca.test/"), .malformedDomain),
             Case("a=b; Domain=1.2.3.4", context("http://1.2.3.4/"), nil),
             Case("a=b; Domain=3.4", context("http://1.2.3.4/"), .foreignDomain),
             Case("a=b; Domain=[::1]", context("http://[::1]/"), nil),
@@ -244,6 +246,10 @@ struct StoringTests {
         let cookie = try #require(jar.all(at: t0).first)
         var dumped = ""
         dump(cookie, to: &dumped)
+        let line = try SetCookie(parsing: bytes("name=geheim")[...])
+        dump([Result<SetCookie, CookieRefusal>.success(line)], to: &dumped)
+        dump(jar.set(cookie, at: t0), to: &dumped)
+        dumped += "\(line) \(String(reflecting: line))"
         dumped += "\(cookie) \(String(reflecting: cookie)) \([cookie])"
         #expect(!dumped.contains("geheim") && dumped.contains("name for .a.test/x"))
         #expect(!dumped.contains("103"))  // The first byte of the value.

@@ -47,6 +47,25 @@ struct LogFormatTests {
         #expect(Self.line(.squid, entry).hasSuffix("HIER_DIRECT/\(peer) text/html\n"))
     }
 
+    @Test("tell the user, escaped, and JSON the number and the session of a local one, too")
+    func users() {
+        var entry = Self.entry(client: "unix:1000")
+        entry.user = "al ice\"\u{1B}"
+        entry.uid = 1000
+        entry.session = "work"
+        #expect(
+            Self.line(.squid, entry)
+                .contains(" unix:1000 TCP_MISS/200 1234 GET http://h/a al%20ice%22%1B HIER_DIRECT/")
+        )
+        #expect(Self.line(.combined, entry).hasPrefix("unix:1000 - al%20ice%22%1B ["))
+        let json = Self.line(.json, entry)
+        #expect(
+            json.contains(
+                #""session":"work","client":"unix:1000","user":"al ice\"\u001B","uid":1000,"method""#
+            ))
+        #expect(!Self.line(.json, Self.entry()).contains("\"uid\""))
+    }
+
     @Test("Squid's, with nothing known")
     func bare() {
         let entry = AccessLogEntry(

@@ -134,6 +134,8 @@ struct SessionCookiesTests {
         cookies.update(
             CookieHandling(accept: .always, limits: CookieLimits(perDomain: 1, total: 1)), at: t0)
         #expect(cookies.counters().held == 1 && cookies.counters().evicted == 4)
+        let sum = counters + cookies.counters()
+        #expect(sum.evicted == 6 && sum.refused == [.foreignDomain: 2, .empty: 4])
     }
 
     @Test("expired cookies leave the jar while responses come, also after the clock was set back")

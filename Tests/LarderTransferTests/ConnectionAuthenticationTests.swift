@@ -17,8 +17,8 @@ struct ConnectionAuthenticationTests {
     }()
 
     /// What a request says: nothing, the first or the third message of the handshake.
-    private static func stage(_ head: String) -> Int {
-        guard let value = field("Authorization", in: head), value.hasPrefix("NTLM "),
+    private static func stage(_ head: String, _ name: String = "Authorization") -> Int {
+        guard let value = field(name, in: head), value.hasPrefix("NTLM "),
             let message = Data(base64Encoded: String(value.dropFirst(5))), message.count > 8
         else { return 0 }
         return Int(message[8])
@@ -145,5 +145,42 @@ struct ConnectionAuthenticationTests {
             }
         }
         #expect(origin.connectionCount == 2)
+    }
+
+    @Test("with a parent is one of all requests through it, tunnels included")
+    func parent() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let content = connection.read(Int(field("Content-Length", in: head) ?? "") ?? 0)
+                let stage = Self.stage(head, "Proxy-Authorization")
+                let method = head.prefix { $0 != " " }
+                notes.add("\(connection.index) \(method) \(stage) \(content ?? "")")
+                if stage == 1 {
+                    let fields = "Proxy-Authenticate: NTLM \(Self.challenge)\r\n"
+                    connection.respond("407 No", fields, "asked")
+                } else if method == "CONNECT" {
+                    connection.write("HTTP/1.1 200 OK\r\n\r\n")
+                    _ = connection.waitForEnd()
+                } else {
+                    connection.respond("200 OK", "", "in")
+                }
+            }
+        }
+        try await withUpstream({ $0.parents = .all(parent.parent(.http, .ntlm, as: .alice)) }) {
+            upstream in
+            let put = await upstream.answer(
+                to: .example(.put, length: .known(5)), body: ScriptedContent(text: "hello"))
+            let get = await upstream.answer(to: .example(host: "other.example"))
+            for record in [put, get] {
+                #expect(record.text == "in")
+                #expect(record.violations == [])
+            }
+            _ = try #require(await upstream.dialled()).get()
+        }
+        #expect(
+            notes.all == [
+                "0 PUT 1 ", "0 PUT 3 hello", "0 GET 0 ", "1 CONNECT 1 ", "1 CONNECT 3 ",
+            ])
     }
 }

@@ -74,7 +74,7 @@ struct DeadlineTests {
             connection.write("HTTP/1.1 200 OK\r\n\r\n")
             while connection.write([UInt8](repeating: 0x78, count: 1000)) {}
         }
-        let record = try await withUpstream({ $0.resourceTimeout = .milliseconds(100) }) {
+        let record = try await withUpstream({ $0.resourceTimeout = .seconds(1) }) {
             await $0.answer(to: origin.request())
         }
         #expect(record.head?.status == .ok)

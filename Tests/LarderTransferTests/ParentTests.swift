@@ -72,7 +72,9 @@ struct ParentTests {
             #expect(await upstream.answer(to: origin.request()).text == "direct")
             #expect(await upstream.answer(to: .example()).text == "parent")
             #expect(upstream.dial(host: "127.0.0.1", port: 22) { _ in } == nil)
+            #expect(upstream.dialer != nil)
         }
+        try await withUpstream { #expect($0.dialer == nil) }
         #expect(rules.parent(host: "other", port: 80) == nil)
     }
 
@@ -164,6 +166,7 @@ struct ParentTests {
         let text = String(repeating: "x", count: RequestContent.keptLimit + 1)
         let record = try await withUpstream({
             $0.parents = .all(parent.parent(.http, .any, as: .alice))
+            $0.continueTimeout = .milliseconds(1)  // The parent asks for the login too late.
         }) {
             await $0.answer(
                 to: .example(.put, length: .known(UInt64(text.utf8.count))),
@@ -171,6 +174,41 @@ struct ParentTests {
         }
         #expect(record.failure?.kind == .proxyConfigurationError)
         #expect(parent.connectionCount == 1)
+    }
+
+    @Test(
+        "content that could not be sent twice waits for the parent's leave",
+        arguments: [true, false])
+    func withheldContent(_ isKnown: Bool) async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(field("Expect", in: head) ?? "none")
+                guard field("Proxy-Authorization", in: head) != nil else {
+                    connection.respond(
+                        "407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n", "page")
+                    continue
+                }
+                connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                let length = Int(field("Content-Length", in: head) ?? "")
+                let content = length.map { connection.read($0) } ?? connection.readChunked()
+                notes.add("\(content?.utf8.filter { $0 == 0x78 }.count ?? 0)")
+                connection.respond("200 OK", "", "in")
+            }
+        }
+        let count = RequestContent.keptLimit + 1
+        let record = try await withUpstream({
+            $0.parents = .all(parent.parent(.http, .any, as: .alice))
+            $0.continueTimeout = .seconds(30)
+        }) {
+            await $0.answer(
+                to: .example(.put, length: isKnown ? .known(UInt64(count)) : .unknown),
+                body: ScriptedContent(text: String(repeating: "x", count: count)))
+        }
+        #expect(record.failure == nil)
+        #expect(record.text == "in")
+        #expect(record.violations == [])
+        #expect(notes.all == ["100-continue", "100-continue", "\(count)"])
     }
 
     @Test("different logins at one parent do not share connections, equal ones do")
@@ -215,5 +253,30 @@ struct ParentTests {
         }
         #expect(unknown.failure?.kind == .dnsError)
         #expect(unknown.failure?.detail.contains("parent.invalid:3128") == true)
+    }
+
+    @Test(
+        "a parent's host is a host and nothing that libcurl reads more out of",
+        arguments: ["", "socks5://127.0.0.1", "alice:sesame@127.0.0.1", "a b", "[::1"])
+    func hosts(_ host: String) async throws {
+        let parent = Parent(kind: .http, host: host, port: 3128)
+        let record = try await withUpstream({ $0.parents = .all(parent) }) {
+            await $0.answer(to: .example())
+        }
+        #expect(record.failure?.kind == .proxyConfigurationError)
+    }
+
+    @Test("no description of a login shows it")
+    func descriptions() {
+        let login = ParentLogin.alice
+        let credential = ParentCredential(name: "n") { login }
+        let parent = Parent(
+            kind: .http, host: "p", port: 1, authentication: .basic, credential: credential)
+        var dumped = ""
+        dump(parent, to: &dumped)
+        dump(login, to: &dumped)
+        for text in ["\(parent)", "\(login)", String(reflecting: login), dumped] {
+            #expect(!text.contains("sesame") && !text.contains("alice"))
+        }
     }
 }

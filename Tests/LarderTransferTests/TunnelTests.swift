@@ -116,12 +116,13 @@ struct TunnelTests {
             connection.close()
         }
         let silent = try ScriptedOrigin { connection in _ = connection.waitForEnd() }
-        for (parent, kind) in [
-            (closing, UpstreamFailure.Kind.connectionTerminated), (silent, .connectionTimeout),
+        for (parent, kind, limit) in [
+            (closing, UpstreamFailure.Kind.connectionTerminated, Duration.seconds(30)),
+            (silent, .connectionTimeout, .milliseconds(100)),
         ] {
             try await withUpstream({
                 $0.parents = .all(parent.parent())
-                $0.tunnelTimeout = .milliseconds(300)
+                $0.tunnelTimeout = limit
             }) { upstream in
                 let result = try #require(await upstream.dialled())
                 guard case .failure(let failure) = result else {

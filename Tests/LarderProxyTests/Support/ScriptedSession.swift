@@ -69,9 +69,14 @@ final class ScriptedExchange: Exchange {
 final class ScriptedSession: ExchangeSession {
     private let script: @Sendable (ScriptedExchange) -> Void
     let exchanges = Event<[ScriptedExchange]>([])
+    let dialer: (any TunnelDialer)?
 
     /// - Parameter script: run inside `perform`. As it comes, a text is answered at once.
-    init(_ script: @escaping @Sendable (ScriptedExchange) -> Void = { $0.answer() }) {
+    init(
+        dialer: (any TunnelDialer)? = nil,
+        _ script: @escaping @Sendable (ScriptedExchange) -> Void = { $0.answer() }
+    ) {
+        self.dialer = dialer
         self.script = script
     }
 

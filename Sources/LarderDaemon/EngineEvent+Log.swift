@@ -1,0 +1,141 @@
+import LarderCookies
+import LarderCredentials
+import LarderDisk
+import LarderEngine
+import LarderPolicy
+import LarderSession
+import LarderState
+import Logging
+
+extension EngineEvent {
+    /// Writes what a person should know of a session to the log.
+    func record(session: String, to log: Logger) {
+        switch self {
+        case .withoutDisk(let error):
+            log.warning(
+                "caching in memory only",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
+        case .disk(.setAside(let name, let reason)):
+            log.warning(
+                "cache file set aside, a new one made",
+                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
+        case .disk(.asideRemoved(let name, let bytes)):
+            log.notice(
+                "older cache file that was set aside removed",
+                metadata: ["session": "\(session)", "name": "\(name)", "bytes": "\(bytes)"])
+        case .disk(.lost(let reason)):
+            log.warning(
+                "cache file lost, a new one made",
+                metadata: ["session": "\(session)", "reason": "\(reason)"])
+        case .disk(.shrunk(let report)):
+            log.notice(
+                "cache file made smaller, as its capacity was",
+                metadata: [
+                    "session": "\(session)", "before": "\(report.before)",
+                    "after": "\(report.after)",
+                ])
+        case .disk(.notShrunk(let error)):
+            log.warning(
+                "cache file stays larger than its capacity for now",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
+        case .disk(.damaged(let key, let reason)):
+            log.warning(
+                "damaged entry dropped",
+                metadata: [
+                    "session": "\(session)", "uri": "\(key?.parts.uri ?? "")",
+                    "reason": "\(reason)",
+                ])
+        case .disk(.failed(let error)):
+            log.warning(
+                "nothing is stored on disk for now",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
+        case .disk(.recovered):
+            log.notice("storing on disk again", metadata: ["session": "\(session)"])
+        case .state(let event): event.record(session: session, to: log)
+        case .withoutState(let error):
+            log.warning(
+                "cookies and credentials are kept in memory only",
+                metadata: [
+                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
+                    "remedy": "\(error.remedy)",
+                ])
+        case .cookies(let principal, let event):
+            event.record(session: session, principal: principal, to: log)
+        case .credentialsNotKept(let principal, let error):
+            log.warning(
+                "credentials are not kept for now",
+                metadata: [
+                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                ])
+        case .withoutPublicSuffixes:
+            log.warning(
+                "no list of public suffixes: cookies are kept for single hosts; install publicsuffix",
+                metadata: ["session": "\(session)"])
+        }
+    }
+}
+
+extension StateEvent {
+    fileprivate func record(session: String, to log: Logger) {
+        switch self {
+        case .keyMade(let path):
+            log.notice(
+                "key made for cookies and credentials; back it up apart from them",
+                metadata: ["session": "\(session)", "path": "\(path)"])
+        case .setAside(let name, let reason):
+            log.warning(
+                "file of cookies and credentials set aside, a new one made",
+                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
+        case .rotationFinished:
+            log.notice(
+                "change of the key finished that was broken off", metadata: ["session": "\(session)"])
+        case .rotationUndone:
+            log.notice(
+                "change of the key given up that was broken off", metadata: ["session": "\(session)"])
+        case .unreadable(let records):
+            log.warning(
+                "some cookies or credentials do not open, and are left out",
+                metadata: ["session": "\(session)", "records": "\(records)"])
+        }
+    }
+}
+
+extension CookieEvent {
+    /// Hosts and principals are written as they are told; no event holds a cookie.
+    fileprivate func record(session: String, principal: String, to log: Logger) {
+        switch self {
+        case .refused(let refusal, let count, let host):
+            log.debug(
+                "cookies refused",
+                metadata: [
+                    "session": "\(session)", "host": "\(host)", "rule": "\(refusal)",
+                    "count": "\(count)",
+                ])
+        case .notRestored(let error):
+            log.warning(
+                "cookies could not be read, and are kept in memory only",
+                metadata: [
+                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                ])
+        case .notKept(let error):
+            log.warning(
+                "cookies are not kept for now",
+                metadata: [
+                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                ])
+        case .keptAgain:
+            log.notice(
+                "cookies are kept again",
+                metadata: ["session": "\(session)", "principal": "\(principal)"])
+        }
+    }
+}

@@ -1,0 +1,264 @@
+import LarderCredentials
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import NIOCore
+import Testing
+
+@Suite("A session follows redirections where it is told to (RFC 9110 §15.4)")
+struct FollowingTests {
+    @Test("the answer of the target is stored under the URL that was asked for")
+    func stored() {
+        let bench = ChainBench(follows: true)
+        let client = bench.perform("https://origin.example/stable").client
+        bench.upstream.fetches[0].answer(
+            302, ["Location": "https://cdn.example/x?signature=1", "Cache-Control": "no-cache"],
+            "moved")
+        #expect(
+            bench.upstream.fetches[1].request.uri.description
+                == "https://cdn.example/x?signature=1")
+        bench.upstream.fetches[1].answer(
+            200, ["Cache-Control": "max-age=1", "ETag": "\"e\""], "content")
+        #expect(client.status == 200)
+        #expect(client.wholeBody == "content")
+        #expect(bench.perform("https://origin.example/stable").client.wholeBody == "content")
+        #expect(bench.upstream.fetches.count == 2)
+        #expect(bench.session.counters().acts == [.redirectFollowed: 1])
+        // Its validator is the target's, and asks the target.
+        bench.clock.advance(.seconds(9))
+        let again = bench.perform("https://origin.example/stable").client
+        #expect(bench.sent(2, "If-None-Match") == "\"e\"")
+        bench.upstream.fetches[2].answer(302, ["Location": "https://cdn.example/x?signature=2"])
+        #expect(bench.sent(3, "If-None-Match") == "\"e\"")
+        bench.upstream.fetches[3].answer(304, ["ETag": "\"e\""])
+        #expect(again.wholeBody == "content")
+    }
+
+    @Test("what a redirection forbids of itself holds for what it led to")
+    func forbidden() {
+        for directive in ["no-store", "private"] {
+            let bench = ChainBench(follows: true)
+            let client = bench.perform().client
+            bench.upstream.fetches[0].answer(
+                302, ["Location": "/x", "Cache-Control": directive])
+            bench.upstream.fetches[1].answer(200, ["Cache-Control": "max-age=60"], "x")
+            #expect(client.field("Cache-Control") == "max-age=60, \(directive)")
+            #expect(client.cacheStatus?.contains("stored") == false)
+        }
+    }
+
+    @Test("an answer that a credential led to stays one, wherever it came from (RFC 9111 §3.5)")
+    func authorized() {
+        let bench = ChainBench(follows: true, store: ChainBench.holding(.basic))
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
+        bench.upstream.fetches[1].answer(302, ["Location": "https://cdn.example/signed"])
+        #expect(bench.sent(2, "Authorization") == nil)
+        bench.upstream.fetches[2].answer(200, ["Cache-Control": "max-age=60"], "x")
+        #expect(client.cacheStatus?.contains("detail=request-authorization") == true)
+    }
+
+    @Test("another origin gets none of the client's secrets, nor do the next ones")
+    func stripped() {
+        let bench = ChainBench(follows: true)
+        let own: Fields = [
+            "Authorization": "Basic own", "Cookie": "own=1", "Accept": "x/y",
+            "Referer": "https://a/",
+        ]
+        bench.perform("https://origin.example/", own)
+        bench.upstream.fetches[0].answer(302, ["Location": "/same"])
+        #expect(bench.sent(1, "Authorization") == "Basic own")
+        #expect(bench.sent(1, "Cookie") == "own=1")
+        for (index, next) in [
+            (1, "https://origin.example:8443/"), (2, "https://origin.example/back"),
+            (3, "http://origin.example/"),
+        ] {
+            bench.upstream.fetches[index].answer(307, ["Location": next])
+            #expect(bench.sent(index + 1, "Authorization") == nil, "\(next)")
+            #expect(bench.sent(index + 1, "Cookie") == nil, "\(next)")
+            #expect(bench.sent(index + 1, "Accept") == "x/y")
+        }
+        #expect(bench.sent(3, "Referer") == "https://a/")
+        #expect(bench.sent(4, "Referer") == nil)
+    }
+
+    @Test("from https to http no credential goes, though the space be known")
+    func downgraded() {
+        let store = ChainBench.holding(.basic, scheme: .http, host: "plain.example")
+        let bench = ChainBench(follows: true, store: store)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "http://plain.example/"])
+        bench.upstream.fetches[1].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""], "no")
+        #expect(client.status == 401)
+        #expect(bench.upstream.fetches.count == 2)
+        // Its challenge is not the client's: the client would answer it as the first origin's.
+        #expect(client.field("WWW-Authenticate") == nil)
+    }
+
+    @Test("a challenge of the target is answered with what the session keeps for it")
+    func challenged() {
+        let store = ChainBench.holding(.basic, host: "b.example")
+        let bench = ChainBench(follows: true, store: store)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "https://b.example/"])
+        bench.upstream.fetches[1].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
+        #expect(bench.sent(2, "Authorization")?.hasPrefix("Basic ") == true)
+        bench.upstream.fetches[2].answer(200, [:], "yes")
+        #expect(client.wholeBody == "yes")
+    }
+
+    @Test("content goes again where the method stays, and is dropped with its fields where not")
+    func content() {
+        for (status, method, text) in [(307, Method.post, "content"), (303, .get, nil)]
+            as [(UInt16, Method, String?)]
+        {
+            let bench = ChainBench(follows: true)
+            bench.perform(
+                "https://origin.example/", method: .post,
+                ["Content-Type": "text/plain", "Accept": "x/y"], body: ScriptedBody("content"))
+            bench.upstream.fetches[0].body?.attach {}
+            _ = bench.upstream.fetches[0].body?.text()
+            bench.upstream.fetches[0].answer(status, ["Location": "/next"])
+            let next = bench.upstream.fetches[1]
+            next.body?.attach {}
+            #expect(next.request.method == method)
+            #expect(next.body?.text().text == text)
+            #expect(next.request.fields.contains("Content-Type") == (text != nil))
+            #expect((next.request.bodyLength == .none) == (text == nil))
+            #expect(next.request.fields.contains("Accept"))
+        }
+    }
+
+    @Test("a target that the client may not have, or nobody asked for it: the 3xx is passed on")
+    func permitted() {
+        let bench = ChainBench(follows: true)
+        let judges: [(@Sendable (TargetURI) -> Bool)?] = [nil, { $0.host != "169.254.169.254" }]
+        for permits in judges {
+            let client = bench.perform(permits: permits).client
+            bench.upstream.fetches.last?.answer(
+                302, ["Location": "http://169.254.169.254/latest"], "moved")
+            #expect(client.status == 302)
+            #expect(client.field("Location") == "http://169.254.169.254/latest")
+            #expect(client.wholeBody == "moved")
+        }
+        #expect(bench.upstream.fetches.count == 2)
+        #expect(bench.session.counters().acts[.redirectNotPermitted] == 2)
+    }
+
+    @Test("a session that is not told to leaves them to the client")
+    func off() {
+        let bench = ChainBench(jar: OneCookieJar())
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "/x"])
+        #expect(client.status == 302)
+        #expect(bench.upstream.fetches.count == 1)
+    }
+
+    @Test("more than twenty in a row are a loop: 502 and proxy_loop_detected (RFC 9209 §2.3.30)")
+    func loop() {
+        let bench = ChainBench(follows: true)
+        let client = bench.perform().client
+        for _ in 0..<30 where client.calls == 0 {
+            bench.upstream.fetches.last?.answer(302, ["Location": "/"])
+        }
+        #expect(bench.upstream.fetches.count == 21)
+        #expect(client.failure?.status == .badGateway)
+        #expect(client.failure?.error == "proxy_loop_detected")
+        #expect(bench.session.counters().openFetches == 0)
+    }
+
+    @Test("what another origin says of itself is not told as the first one's")
+    func adapted() {
+        let bench = ChainBench(follows: true)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "https://b.example/d/x"])
+        bench.upstream.fetches[1].answer(
+            201,
+            [
+                "Set-Cookie": "b=1", "Strict-Transport-Security": "max-age=1", "Location": "y",
+                "Content-Location": "../z", "No-Vary-Search": "params", "Alt-Svc": "clear",
+                "X-Other": "stays",
+            ])
+        #expect(client.field("Set-Cookie") == nil)
+        #expect(client.field("Strict-Transport-Security") == nil)
+        #expect(client.field("No-Vary-Search") == nil)
+        #expect(client.field("Alt-Svc") == nil)
+        #expect(client.field("Location") == "https://b.example/d/y")
+        #expect(client.field("Content-Location") == "https://b.example/z")
+        #expect(client.field("X-Other") == "stays")
+    }
+
+    @Test("what varies by a cookie of the target is not used again for the first one's sake")
+    func varying() {
+        let bench = ChainBench(jar: OneCookieJar(), follows: true)
+        for index in [0, 2] {
+            bench.perform()
+            bench.upstream.fetches[index].answer(302, ["Location": "https://b.example/"])
+            bench.upstream.fetches[index + 1].answer(
+                200, ["Cache-Control": "max-age=60", "Vary": "Cookie"], "x")
+        }
+        #expect(bench.upstream.fetches.count == 4)
+    }
+}
+
+@Suite("Credentials that outlive the process")
+struct CredentialSavingTests {
+    private static let space = ProtectionSpace(
+        party: .server(.https), host: "h", port: 443, realm: "r", method: .basic)
+
+    private static func credential(_ user: String) -> Credential {
+        Credential(user: user, password: Secret("p"), persistence: .permanent)
+    }
+
+    @Test("changes reach the storage in their order, and come back from it")
+    func order() async {
+        let storage = ScriptedStorage()
+        let credentials = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher())
+        for user in ["a", "b", "c"] {
+            await credentials.update { $0.set(Self.credential(user), for: Self.space) }
+        }
+        await credentials.update { $0.remove(user: "b", for: Self.space) }
+        let next = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher())
+        await next.load()
+        #expect(Set(next.store.credentials(for: Self.space).keys) == ["a", "c"])
+        #expect(next.store.defaultCredential(for: Self.space)?.user == "a")
+    }
+
+    @Test("many at once lose none, and the storage sees one batch at a time")
+    func concurrent() async {
+        let storage = ScriptedStorage()
+        let credentials = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher())
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<50 {
+                group.addTask {
+                    await credentials.update {
+                        $0.set(Self.credential("u\(index)"), for: Self.space)
+                    }
+                }
+            }
+        }
+        #expect(storage.stored == 50)
+        #expect(!storage.overlapped)
+    }
+
+    @Test("a storage that fails is reported once; the session goes on, and catches up")
+    func failing() async {
+        let storage = ScriptedStorage()
+        storage.fails(true)
+        let reports = ScriptedStorage()
+        let credentials = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher(),
+            report: { _ in reports.count() })
+        for user in ["a", "b"] {
+            await credentials.update { $0.set(Self.credential(user), for: Self.space) }
+        }
+        #expect(reports.counted == 1)
+        #expect(credentials.store.credentials(for: Self.space).count == 2)
+        storage.fails(false)
+        await credentials.update { $0.set(Self.credential("c"), for: Self.space) }
+        #expect(storage.stored == 3)
+    }
+}

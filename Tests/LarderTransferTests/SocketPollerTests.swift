@@ -1,0 +1,30 @@
+import Glibc
+import Testing
+
+@testable import LarderTransfer
+
+@Suite("The watching of sockets")
+struct SocketPollerTests {
+    @Test("ends with a socket that is handed over, though its connection lives on (epoll(7))")
+    func handOver() throws {
+        let mailbox = try TransferMailbox()
+        let poller = try SocketPoller(waking: mailbox.descriptor, counters: TransferCounters())
+        var pair: [Int32] = [-1, -1]
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let (socket, far) = (pair[0], pair[1])
+        defer { _ = close(far) }
+        let forInput: Int32 = 1  // CURL_POLL_IN
+        #expect(poller.watch(socket, forInput, isHeld: false))
+        var byte: UInt8 = 0x78
+        #expect(unsafe write(far, &byte, 1) == 1)
+        #expect(poller.wait(milliseconds: 0).map(\.descriptor) == [socket])
+        let own = try #require(poller.handOver(socket))
+        defer { _ = close(own) }
+        #expect(poller.close(socket) == 0)
+        // The byte still lies there, and would be reported again and again.
+        #expect(poller.wait(milliseconds: 0).isEmpty)
+        byte = 0
+        #expect(unsafe read(own, &byte, 1) == 1)
+        #expect(byte == 0x78)
+    }
+}
