@@ -74,7 +74,8 @@ extension RunningProxy: ControlResponder {
             }
         case .explain(let question):
             for member in try self.members(named: question.session) {
-                try await reply(.explanation(await Self.explain(question, by: member)))
+                let session = try await member.part(of: question.principal, hasCommon: true).session
+                try await reply(.explanation(await Self.explain(question, by: session)))
             }
         case .cookies(let name, let principal, let command):
             try await self.answer(command, session: name, principal: principal, reply)
@@ -98,11 +99,10 @@ extension RunningProxy: ControlResponder {
     private static let historyLimit = 16
 
     private static func explain(
-        _ question: ExplainQuestion, by member: Member
+        _ question: ExplainQuestion, by session: Session
     ) async throws -> ExplanationRecord {
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
-        let session = member.session
         let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
         return await withCheckedContinuation { continuation in
             session.explain(request, cachePolicy: cachePolicy) { explanation, bodyLengths in

@@ -1,28 +1,48 @@
+import LarderConfig
 import LarderControl
 import LarderCookies
 import LarderEngine
 import LarderHTTP
-
-/// A jar in use, as commands see it.
-protocol CookieKeeping: Sendable {
-    /// Does what a command asks; returns when what is persistent would outlive the process.
-    func obey(_ command: CookieCommand, at now: Timestamp) async throws -> CookieAnswer
-}
+import LarderSession
 
 extension RunningProxy {
-    /// Answers a command about a session's own cookies.
+    /// Answers a command about the cookies that a session keeps itself.
+    ///
+    /// When it returns, what is persistent would outlive the process.
     func answer(
         _ command: CookieCommand, session name: String, principal: String?,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         for member in try self.members(named: name) {
-            guard let cookies = try await member.cookies(of: principal) else {
-                throw ControlRefusal.noJar(name)
+            let part = try await member.part(of: principal, hasCommon: false)
+            guard let cookies = part.cookies else { throw ControlRefusal.noJar(name) }
+            let now = SystemClock().now()
+            let answer: CookieAnswer
+            do throws(CookieStorageError) {
+                answer = try await cookies.change { $0.obey(command, at: now) }
+            } catch {
+                throw ControlRefusal(
+                    failure: ControlFailure(
+                        .failed, "done until the proxy ends, but not kept: \(error.detail)"))
             }
-            for line in try await cookies.obey(command, at: SystemClock().now()).replies {
-                try await reply(line)
-            }
+            for line in answer.replies { try await reply(line) }
         }
+    }
+}
+
+extension RunningProxy.Member {
+    /// The part of the session that a command means, once it has read what it kept.
+    ///
+    /// - Parameter hasCommon: without a principal what belongs to all is meant.
+    func part(of principal: String?, hasCommon: Bool) async throws -> PrincipalSession {
+        let known = self.open.residentPrincipals.map(\.principal)
+        let name = try self.settings.principal(principal, hasCommon: hasCommon, known: known)
+        guard let part = self.open.part(of: name) else {
+            throw ControlRefusal(
+                failure: ControlFailure(.failed, "the session is being closed"))
+        }
+        await part.opened()
+        return part
     }
 }
 
