@@ -1,4 +1,7 @@
 /// What a command asks of a running proxy: one line of JSON.
+///
+/// Some of it holds secrets. The socket may be opened by its owner alone (0600), nothing that goes
+/// over it is logged, and what is a secret is a `ControlSecret`, which no description shows.
 package enum ControlRequest: Codable, Sendable, Equatable {
     /// Who is there: `.status`.
     case status
@@ -8,9 +11,11 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// only by name in `.copies`, unless they are wanted in full.
     case listMemory(session: String, copiesInFull: Bool? = nil)
     /// One `.resident` for each response to GET for a URL that the memory tier holds.
-    case showMemory(session: String, url: String)
+    ///
+    /// - Parameter principal: whose, in a session that is split; nil where it is not.
+    case showMemory(session: String, url: String, principal: String? = nil)
     /// The body of one of them, in `.piece`s.
-    case readMemory(session: String, url: String, id: UInt64)
+    case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
     /// One `.exchange` for each exchange under way.
     case listExchanges
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
@@ -30,6 +35,12 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case importArchive(session: String, path: String)
     /// Why a request would be answered as it would, and how the last ones were: `.explanation`.
     case explain(ExplainQuestion)
+    /// Looks at or changes the cookies that a session keeps itself.
+    ///
+    /// - Parameter principal: whose; nil where the session is not split.
+    case cookies(session: String, principal: String?, CookieCommand)
+    /// Looks at or changes the credentials of a session, or tries one.
+    case credentials(session: String, principal: String?, CredentialCommand)
 }
 
 /// Which stored responses to remove.
@@ -66,6 +77,13 @@ package enum ControlReply: Codable, Sendable, Equatable {
     /// Something in an archive that could not be read, in a line for people.
     case importProblem(String)
     case imported(ImportOutcome)
+    case cookies([CookieRecord])
+    case cookieVerdicts([CookieVerdict])
+    case credentials([CredentialRecord])
+    case credentialTrial(CredentialTrial)
+    case keyRotated(KeyRotation)
+    /// How many cookies or credentials were.
+    case removed(UInt64)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
     case failed(ControlFailure)
@@ -76,7 +94,8 @@ package enum ControlReply: Codable, Sendable, Equatable {
         case .end, .failed: true
         case .status, .statistics, .objects, .copies, .resident, .piece, .exchange, .missing,
             .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended,
-            .importProblem, .imported, .progress:
+            .importProblem, .imported, .cookies, .cookieVerdicts, .credentials, .credentialTrial,
+            .keyRotated, .removed, .progress:
             false
         }
     }

@@ -4,11 +4,15 @@ package struct ExplainQuestion: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
     package var fields: [ControlField]
+    /// Who asks, in a session that is split; nil where it is not.
+    package var principal: String?
 
     package init(
-        session: String, method: String = "GET", url: String, fields: [ControlField] = []
+        session: String, method: String = "GET", url: String, fields: [ControlField] = [],
+        principal: String? = nil
     ) {
         self.session = session
+        self.principal = principal
         self.method = method
         self.url = url
         self.fields = fields

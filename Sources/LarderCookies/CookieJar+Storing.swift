@@ -38,11 +38,19 @@ extension CookieJar {
                 outcomes.append(.refused(refusal))
             }
         }
+        return self.shrunk(after: outcomes, at: now)
+    }
+
+    /// Removes what is too much in the whole jar, and says so in the last outcome that stored.
+    private mutating func shrunk(
+        after outcomes: [CookieOutcome], at now: Timestamp
+    ) -> [CookieOutcome] {
         let evicted = self.shrink(at: now)
-        if !evicted.isEmpty, let last = outcomes.lastIndex(where: \.isStored) {
-            outcomes[last] = CookieOutcome(
-                refusal: nil, changes: outcomes[last].changes + evicted)
+        guard !evicted.isEmpty, let last = outcomes.lastIndex(where: \.isStored) else {
+            return outcomes
         }
+        var outcomes = outcomes
+        outcomes[last] = CookieOutcome(refusal: nil, changes: outcomes[last].changes + evicted)
         return outcomes
     }
 
@@ -77,16 +85,29 @@ extension CookieJar {
         }
     }
 
-    /// Puts a cookie in as it is, for a person or from a file, checking only what holds for any
-    /// cookie whatever its source.
+    /// Puts a cookie in as it is, for a person, checking only what holds for any cookie whatever its
+    /// source.
     package mutating func set(_ cookie: Cookie, at now: Timestamp) -> CookieOutcome {
-        if let refusal = CookieRules.broken(by: cookie, self.suffixes) {
-            return .refused(refusal)
+        self.set([cookie], at: now).first ?? CookieOutcome(refusal: nil, changes: [])
+    }
+
+    /// The same for all cookies of a file, with one look at the whole jar.
+    ///
+    /// - Returns: one outcome a cookie; evictions from the whole jar stand in the last one that
+    ///   stored.
+    package mutating func set(_ cookies: [Cookie], at now: Timestamp) -> [CookieOutcome] {
+        var outcomes: [CookieOutcome] = []
+        outcomes.reserveCapacity(cookies.count)
+        for cookie in cookies {
+            if let refusal = CookieRules.broken(by: cookie, self.suffixes) {
+                outcomes.append(.refused(refusal))
+                continue
+            }
+            var cookie = cookie
+            cookie.expiry = cookie.expiry.map { min($0, now + self.limits.lifetime) }
+            outcomes.append(self.put(cookie, replacing: self[cookie.identity], at: now))
         }
-        var cookie = cookie
-        cookie.expiry = cookie.expiry.map { min($0, now + self.limits.lifetime) }
-        let outcome = self.put(cookie, replacing: self[cookie.identity], at: now)
-        return CookieOutcome(refusal: nil, changes: outcome.changes + self.shrink(at: now))
+        return self.shrunk(after: outcomes, at: now)
     }
 
     /// Why no cookie is taken from such a response.

@@ -74,7 +74,8 @@ extension EngineEvent {
             log.warning(
                 "credentials are not kept for now",
                 metadata: [
-                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                    "session": "\(session)", "principal": "\(principal)",
+                    "cause": "\(error.detail)",
                 ])
         case .withoutPublicSuffixes:
             log.warning(
@@ -97,10 +98,12 @@ extension StateEvent {
                 metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
         case .rotationFinished:
             log.notice(
-                "change of the key finished that was broken off", metadata: ["session": "\(session)"])
+                "change of the key finished that was broken off",
+                metadata: ["session": "\(session)"])
         case .rotationUndone:
             log.notice(
-                "change of the key given up that was broken off", metadata: ["session": "\(session)"])
+                "change of the key given up that was broken off",
+                metadata: ["session": "\(session)"])
         case .unreadable(let records):
             log.warning(
                 "some cookies or credentials do not open, and are left out",
@@ -124,13 +127,15 @@ extension CookieEvent {
             log.warning(
                 "cookies could not be read, and are kept in memory only",
                 metadata: [
-                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                    "session": "\(session)", "principal": "\(principal)",
+                    "cause": "\(error.detail)",
                 ])
         case .notKept(let error):
             log.warning(
                 "cookies are not kept for now",
                 metadata: [
-                    "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+                    "session": "\(session)", "principal": "\(principal)",
+                    "cause": "\(error.detail)",
                 ])
         case .keptAgain:
             log.notice(

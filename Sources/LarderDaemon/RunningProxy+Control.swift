@@ -25,13 +25,15 @@ extension RunningProxy: ControlResponder {
                 try await Self.listMemory(
                     of: member.session, copiesInFull: copiesInFull == true, reply)
             }
-        case .showMemory(let name, let url):
+        case .showMemory(let name, let url, let principal):
             for member in try self.members(named: name) {
-                try await Self.showMemory(of: member.session, url: url, reply)
+                try await Self.showMemory(
+                    of: member.session, url: url, partition: principal ?? "", reply)
             }
-        case .readMemory(let name, let url, let id):
+        case .readMemory(let name, let url, let id, let principal):
             for member in try self.members(named: name) {
-                try await Self.readMemory(of: member.session, url: url, id: id, reply)
+                try await Self.readMemory(
+                    of: member.session, url: url, partition: principal ?? "", id: id, reply)
             }
         case .listExchanges:
             for member in self.members {
@@ -72,8 +74,13 @@ extension RunningProxy: ControlResponder {
             }
         case .explain(let question):
             for member in try self.members(named: question.session) {
-                try await reply(.explanation(await Self.explain(question, by: member)))
+                let session = try await member.part(of: question.principal, hasCommon: true).session
+                try await reply(.explanation(await Self.explain(question, by: session)))
             }
+        case .cookies(let name, let principal, let command):
+            try await self.answer(command, session: name, principal: principal, reply)
+        case .credentials(let name, let principal, let command):
+            try await self.answer(command, session: name, principal: principal, reply)
         }
     }
 
@@ -92,11 +99,10 @@ extension RunningProxy: ControlResponder {
     private static let historyLimit = 16
 
     private static func explain(
-        _ question: ExplainQuestion, by member: Member
+        _ question: ExplainQuestion, by session: Session
     ) async throws -> ExplanationRecord {
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
-        let session = member.session
         let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
         return await withCheckedContinuation { continuation in
             session.explain(request, cachePolicy: cachePolicy) { explanation, bodyLengths in

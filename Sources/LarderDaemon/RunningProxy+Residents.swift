@@ -45,11 +45,11 @@ extension RunningProxy {
 
     /// What memory holds of the responses to GET for a URL.
     static func showMemory(
-        of session: Session, url: String,
+        of session: Session, url: String, partition: String,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         let now = SystemClock().now()
-        for resident in try Self.residents(of: session, url: url) {
+        for resident in try Self.residents(of: session, url: url, partition: partition) {
             let configuration = session.configuration.policy
             try await reply(
                 .resident(
@@ -60,10 +60,10 @@ extension RunningProxy {
 
     /// Sends the body of a response that lies in memory, in pieces of bounded size.
     static func readMemory(
-        of session: Session, url: String, id: UInt64,
+        of session: Session, url: String, partition: String, id: UInt64,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
-        let found = try Self.residents(of: session, url: url).first {
+        let found = try Self.residents(of: session, url: url, partition: partition).first {
             $0.object.id.rawValue == id || $0.lowerID?.rawValue == id
         }
         guard let body = found?.object.body.resident else {
@@ -78,14 +78,16 @@ extension RunningProxy {
         }
     }
 
-    private static func residents(of session: Session, url: String) throws -> [ResidentObject] {
+    private static func residents(
+        of session: Session, url: String, partition: String
+    ) throws -> [ResidentObject] {
         guard let uri = TargetURI(text: url) else {
             throw ControlRefusal(
                 failure: ControlFailure(
                     .invalid,
                     "\"\(url)\" is no URL; one begins with http://, https:// or ftp://"))
         }
-        let key = CacheKey(method: .get, uri: uri)
+        let key = CacheKey(method: .get, uri: uri, partition: partition)
         // What answers several queries lies where the query does not count.
         return session.store.residentObjects(of: key)
             + session.store.residentObjects(of: key.withoutSearch).filter {

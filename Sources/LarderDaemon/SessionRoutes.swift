@@ -111,7 +111,8 @@ extension OwnAnswer {
             case .address: "an address, and this one comes through a Unix socket"
             }
         return OwnAnswer(
-            403, error: "http_request_denied", detail: "the session tells its clients apart by \(lack)")
+            403, error: "http_request_denied",
+            detail: "the session tells its clients apart by \(lack)")
     }
 
     /// 503, for a request that comes while the proxy ends.

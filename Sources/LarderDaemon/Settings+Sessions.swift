@@ -12,7 +12,8 @@ package import LarderTransfer
 extension CookieHandling {
     package init(_ cookies: CookieSettings) {
         self.init(
-            accept: CookieAcceptPolicy(cookies.accept), merging: CookieField.Merging(cookies.merging),
+            accept: CookieAcceptPolicy(cookies.accept),
+            merging: CookieField.Merging(cookies.merging),
             showsSetCookie: cookies.showsSetCookie)
     }
 }

@@ -22,7 +22,8 @@ package final class OpenSession: Sendable {
     private let store: any ObjectStore
     /// The lower tier of the store; nil where there is none.
     private let disk: DiskStore?
-    private let upstream: CurlUpstream
+    /// Its way to origins, for trials beside it.
+    package let upstream: CurlUpstream
 
     package var session: Session { self.common.session }
 

@@ -71,6 +71,22 @@ package final class PrincipalSession: ExchangeSession {
         for exchange in waiting { exchange.begin() }
     }
 
+    /// Returns once what was kept has been read.
+    package func opened() async {
+        await withCheckedContinuation { continuation in
+            let waits = self.waiting.withLock { waiting in
+                guard !self.isOpen.load(ordering: .acquiring) else { return false }
+                waiting.append(
+                    WaitingExchange {
+                        continuation.resume()
+                        return NoExchange()
+                    })
+                return true
+            }
+            if !waits { continuation.resume() }
+        }
+    }
+
     /// Drops what does not outlive the process, and returns when the rest is kept.
     func endSession() async {
         // What could not be kept was reported when that began.
@@ -119,4 +135,9 @@ private final class WaitingExchange: Exchange {
         }
         begun?.cancel()
     }
+}
+
+/// Stands for an exchange where somebody only waits.
+private final class NoExchange: Exchange {
+    func cancel() {}
 }

@@ -39,8 +39,10 @@ final class PrincipalTable: Sendable {
         /// The part of all stays: rules look for its credentials.
         mutating func makeRoom(_ limit: Int) {
             guard self.entries.count >= limit else { return }
-            let byUse = self.entries.filter { !$0.key.isEmpty }.sorted { $0.value.lastUse < $1.value.lastUse }
-                .map(\.key)
+            let byUse = self.entries.filter { !$0.key.isEmpty }.sorted {
+                $0.value.lastUse < $1.value.lastUse
+            }
+            .map(\.key)
             for principal in byUse {
                 guard var entry = self.entries.removeValue(forKey: principal) else { continue }
                 if isKnownUniquelyReferenced(&entry.session) {
@@ -68,7 +70,7 @@ final class PrincipalTable: Sendable {
         self.open = open
     }
 
-    /// The part of a principal; made where there is none. nil once the table is closed.
+    /// The part of a principal, which is made where there is none; nil once the table is closed.
     func session(of principal: String) -> PrincipalSession? {
         if let known = self.state.withLock({ $0.touch(principal) }) { return known }
         // Not under the lock: it takes others.
@@ -98,7 +100,9 @@ final class PrincipalTable: Sendable {
 
     /// What all did, also those that were let go.
     var counters: SessionCounters {
-        let (sessions, retired) = self.state.withLock { ($0.entries.values.map(\.session), $0.retired) }
+        let (sessions, retired) = self.state.withLock {
+            ($0.entries.values.map(\.session), $0.retired)
+        }
         return sessions.reduce(retired) { $0 + $1.session.counters() }
     }
 

@@ -13,7 +13,11 @@ package final class SealedFields: Sendable {
         var value: [UInt8]
     }
 
+    /// More notes than this are left out.
+    private static let noteLimit = 64
+
     private let lines: Mutex<[Line]>
+    private let notes = Mutex<[String]>([])
     /// The names that are sealed, in the request once each as a digest.
     package let names: [FieldName]
     /// The client's own fields, as it sent them.
@@ -49,6 +53,16 @@ package final class SealedFields: Sendable {
         }
         return fields
     }
+
+    /// Notes for people what the session did on the way to an answer: a token, no secret.
+    package func note(_ act: String) {
+        self.notes.withLock { notes in
+            if notes.count < Self.noteLimit { notes.append(act) }
+        }
+    }
+
+    /// What was noted so far, in order.
+    package var noted: [String] { self.notes.withLock { $0 } }
 
     deinit {
         self.lines.withLock { lines in

@@ -1,3 +1,4 @@
+import LarderCredentials
 import LarderHTTP
 import LarderSession
 import NIOCore
@@ -15,8 +16,11 @@ extension ClientConnection {
         self.loop.counters.requestBegan()
         let number = self.state.headEnded(
             hasContent: head.hasContent, persists: Self.persists(head))
+        let credentials = head.fields.values(FieldName(.proxyAuthorization))
+        // Neither the session nor the log gets to see them.
+        let head = credentials.isEmpty ? head : head.withoutProxyAuthorization
         self.open(number, head: head)
-        self.act(on: self.admission(of: head, number: number), head)
+        self.act(on: self.admission(with: credentials, number: number), head)
     }
 
     /// HTTP/1.0 connections end with their answer: a proxy must not keep one open, whatever
@@ -31,33 +35,18 @@ extension ClientConnection {
         case .admitted(let user):
             self.standing.become(user, listener: self.listener)
             self.exchange?.user = user
-            self.proceed(self.withoutCredentials(head))
+            self.proceed(head)
         case .refused(let answer):
-            self.refuse(self.withoutCredentials(head), with: answer)
+            self.refuse(head, with: answer)
         case .pending:
             self.state.contentHeld()
         }
     }
 
-    /// Lets go of the credentials: neither the session nor the log gets to see them.
-    private func withoutCredentials(_ head: RequestHead) -> RequestHead {
-        guard head.fields.contains(FieldName(.proxyAuthorization)) else { return head }
-        var head = head
-        // Line by line: a line that is removed leaves its bytes.
-        var kept = Fields()
-        for line in head.fields.lines where line.known != .proxyAuthorization {
-            kept.append(line, of: head.fields)
-        }
-        head.fields = kept
-        self.exchange?.head = head
-        return head
-    }
-
-    private func admission(of head: RequestHead, number: UInt64) -> Admission {
+    private func admission(with credentials: [FieldValue], number: UInt64) -> Admission {
         guard let authenticator = self.listener.authentication else { return .admitted(user: nil) }
-        let values = head.fields.values(FieldName(.proxyAuthorization))
-        guard values.count < 2 else { return .refused(.repeatedCredentials) }
-        let value = values.first
+        guard credentials.count < 2 else { return .refused(.repeatedCredentials) }
+        let value = credentials.first
         if value == nil, self.client.isUnix, !self.listener.authenticatesUnixPeers {
             return .admitted(user: nil)
         }
@@ -67,20 +56,24 @@ extension ClientConnection {
             return .admitted(user: user)
         }
         guard let bound = self.bound else { return .refused(.verificationBusy) }
+        self.exchange?.credentials = value.map { Secret(Array($0)) }
         let client = ClientExchange(connection: bound, number: number)
         let verdict = authenticator.check(value, client: self.client) { verdict in
             client.judged(verdict, generation: generation)
         }
-        return self.admission(by: verdict, of: head, generation: generation)
+        return self.admission(by: verdict, generation: generation)
     }
 
     private func admission(
-        by verdict: AuthenticationVerdict, of head: RequestHead, generation: UInt64
+        by verdict: AuthenticationVerdict, generation: UInt64
     ) -> Admission {
+        if verdict == .pending { return .pending }
+        let credentials = self.exchange?.credentials
+        self.exchange?.credentials = nil
         switch verdict {
         case .known(let user):
-            if let value = head.fields.first(FieldName(.proxyAuthorization)) {
-                self.standing.verified(value, generation: generation, user: user)
+            if let credentials {
+                self.standing.verified(credentials, generation: generation, user: user)
             }
             return .admitted(user: user)
         case .missing:
@@ -89,10 +82,8 @@ extension ClientConnection {
             return .refused(self.authenticationRequired("the credentials are not accepted"))
         case .throttled(let time):
             return .refused(.throttled(time))
-        case .busy:
+        case .busy, .pending:
             return .refused(.verificationBusy)
-        case .pending:
-            return .pending
         }
     }
 
@@ -112,7 +103,7 @@ extension ClientConnection {
         self.act(
             on: verdict == .pending
                 ? .refused(.verificationBusy)
-                : self.admission(by: verdict, of: head, generation: generation),
+                : self.admission(by: verdict, generation: generation),
             head)
         self.isAdvancing = false
         self.advance()
@@ -136,4 +127,15 @@ extension ClientConnection {
 extension RequestHead {
     /// Whether any byte of content follows.
     var hasContent: Bool { self.bodyLength != .none && self.bodyLength != .known(0) }
+
+    /// The head in a buffer in which no credentials for the proxy are left: a line that is removed
+    /// leaves its bytes.
+    fileprivate var withoutProxyAuthorization: RequestHead {
+        var head = self
+        head.fields = Fields()
+        for line in self.fields.lines where line.known != .proxyAuthorization {
+            head.fields.append(line, of: self.fields)
+        }
+        return head
+    }
 }

@@ -48,9 +48,8 @@ struct ClientStanding {
     /// Notes that credentials were verified.
     ///
     /// - Parameter generation: the authenticator's, as of before it was asked.
-    mutating func verified(_ value: FieldValue, generation: UInt64, user: String) {
-        self.verified = Verified(
-            value: Secret(Array(value)), generation: generation, user: user)
+    mutating func verified(_ value: Secret, generation: UInt64, user: String) {
+        self.verified = Verified(value: value, generation: generation, user: user)
     }
 
     /// The next request is this user's, or nobody's.

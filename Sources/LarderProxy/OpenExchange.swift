@@ -1,3 +1,4 @@
+import LarderCredentials
 import LarderHTTP
 import LarderSession
 import NIOCore
@@ -8,8 +9,10 @@ struct OpenExchange {
     let number: UInt64
     /// For the log; unique in the process.
     let id: UInt64
-    /// Without credentials for the proxy, once they are judged.
-    var head: RequestHead?
+    /// Without credentials for the proxy.
+    let head: RequestHead?
+    /// Those credentials, while they are judged.
+    var credentials: Secret?
     let began: NIODeadline
     let beganAt: Timestamp
     var requestBodyBytes: UInt64 = 0

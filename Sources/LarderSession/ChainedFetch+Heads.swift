@@ -12,10 +12,7 @@ extension ChainedFetch {
         let course = self.state.withLock { $0.course }
         var head = head
         self.chain.conduct.cookies?.takeCookies(
-            from: &head,
-            for: Hop(
-                method: course.method, uri: course.uri, client: self.sealed.client,
-                number: course.number),
+            from: &head, for: self.chain.hop(self.request, self.sealed, course),
             at: self.chain.clock.now())
         let next = self.next(after: head, course)
         if case .tooMany = next { return self.failTooMany(number) }
@@ -59,13 +56,13 @@ extension ChainedFetch {
                 state.answer = answer
                 return state.sent.last?.scheme == .digest && answer.scheme == .digest
             }
-            self.chain.conduct.acts.add(isRenewal ? .nonceRenewed : .challengeAnswered)
+            self.note(isRenewal ? .nonceRenewed : .challengeAnswered)
         case .redirection(let target):
             self.state.withLock { state in
                 state.course.follow(target, of: head)
                 state.sent = []
             }
-            self.chain.conduct.acts.add(.redirectFollowed)
+            self.note(.redirectFollowed)
         }
     }
 
@@ -82,7 +79,7 @@ extension ChainedFetch {
         switch verdict {
         case .none: return .nothing
         case .passedOn(let why):
-            self.chain.conduct.acts.add(why)
+            self.note(why)
             return .nothing
         case .tooMany: return .tooMany
         case .follows(let target):
@@ -102,7 +99,7 @@ extension ChainedFetch {
         else { return }
         let asked = ChallengedRequest(method: course.method, uri: course.uri)
         if !credentials.accepted(sent, by: head, for: asked) {
-            self.chain.conduct.acts.add(.originUnproven)
+            self.note(.originUnproven)
         }
     }
 
@@ -121,13 +118,13 @@ extension ChainedFetch {
         switch plan {
         case .clients, .none, .refuses: return .nothing
         case .injects:
-            self.chain.conduct.acts.add(.credentialRefused)
+            self.note(.credentialRefused)
             return .nothing
         case .answers, .answersFromStore: break
         }
         guard let credentials = self.chain.conduct.rules.credentials else { return .nothing }
         let challenges = Challenges(head.fields)
-        if !challenges.faults.isEmpty { self.chain.conduct.acts.add(.challengeMalformed) }
+        if !challenges.faults.isEmpty { self.note(.challengeMalformed) }
         let sent = self.state.withLock { state in state.machine.mayAnswer ? state.sent : nil }
         let content = course.hasContent ? self.body?.whole : []
         let answer = sent.flatMap {
@@ -136,7 +133,7 @@ extension ChainedFetch {
         }
         if let last = self.sentNow, !Self.renews(answer, last) {
             credentials.refused(last, at: course.uri)
-            self.chain.conduct.acts.add(.credentialRefused)
+            self.note(.credentialRefused)
         }
         guard let answer else { return .nothing }
         if course.hasContent, !self.rewindsBody() { return .nothing }
@@ -152,7 +149,7 @@ extension ChainedFetch {
 
     private func rewindsBody() -> Bool {
         guard let body = self.body, !body.rewind() else { return true }
-        self.chain.conduct.acts.add(.contentNotRepeatable)
+        self.note(.contentNotRepeatable)
         return false
     }
 
@@ -175,12 +172,13 @@ extension ChainedFetch {
             // What the redirection said of itself holds for what it led to.
             if course.forbidsStoring { head.fields.append("Cache-Control", "no-store") }
             if course.isPrivate { head.fields.append("Cache-Control", "private") }
+            for value in course.vary { head.fields.append("Vary", value) }
         }
         return self.receiver.upstream(head: head, bodyLength: bodyLength, connection: connection)
     }
 
     private func failTooMany(_ number: Int) -> UpstreamDemand {
-        self.chain.conduct.acts.add(.redirectLimit)
+        self.note(.redirectLimit)
         let upstream = self.state.withLock { $0.upstream.take() }
         self.failed(
             number,

@@ -48,12 +48,18 @@ final class ChainedFetch: UpstreamFetch {
         self.sendNext()
     }
 
+    /// Counts an act, and notes it for those who ask about this exchange.
+    func note(_ act: SessionAct) {
+        self.chain.conduct.acts.add(act)
+        self.sealed.note(act.rawValue)
+    }
+
     /// Sends what is next; the one before has ended, or is of no use.
     func sendNext() {
         let (course, answer) = self.state.withLock { ($0.course, $0.answer.take()) }
         let step = self.chain.step(
             self.request, self.sealed, course, answer: answer, at: self.chain.clock.now())
-        for act in step.acts { self.chain.conduct.acts.add(act) }
+        for act in step.acts { self.note(act) }
         let number = self.state.withLock { state -> Int? in
             guard let number = state.machine.sends() else { return nil }
             state.course.sends += 1
@@ -68,7 +74,7 @@ final class ChainedFetch: UpstreamFetch {
         }
         guard let number else { return }
         if let refusal = step.refusal {
-            self.chain.conduct.acts.add(.credentialMissing)
+            self.note(.credentialMissing)
             return self.failed(number, refusal)
         }
         var request = step.request

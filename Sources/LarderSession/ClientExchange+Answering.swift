@@ -35,7 +35,10 @@ extension ClientExchange {
             source?.cancel()
             return
         }
-        self.client.exchange(answered: answer)
+        guard self.request.sealed != nil else { return self.client.exchange(answered: answer) }
+        var told = answer
+        told.acts = self.acts
+        self.client.exchange(answered: told)
     }
 
     func fail(_ failure: ExchangeFailure) {

@@ -36,10 +36,17 @@ extension ClientExchange {
         _ status: StatusCode, _ cacheStatus: CacheStatus, at now: Timestamp,
         because reason: PolicyReason?, storage: PolicyReason?
     ) -> RecentExchange {
-        RecentExchange(
+        var exchange = RecentExchange(
             time: now, method: self.request.method,
             key: RecentExchange.key(self.key, of: self.request, self.session.partition),
             status: status, cacheStatus: cacheStatus, reason: reason, storage: storage)
+        exchange.acts = self.acts
+        return exchange
+    }
+
+    /// What the session did for this exchange so far.
+    var acts: [SessionAct] {
+        self.request.sealed?.noted.compactMap { SessionAct(rawValue: $0) } ?? []
     }
 }
 

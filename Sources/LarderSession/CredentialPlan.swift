@@ -9,7 +9,7 @@ enum CredentialPlan: Sendable {
     /// The request must not go out.
     case refuses(UpstreamFailure)
     /// This line is added, in place of the client's own.
-    case injects(name: String, value: [UInt8])
+    case injects(name: String, value: Secret)
     /// This credential answers challenges; what the client sent is a placeholder.
     case answers(NamedCredential)
     /// What is kept for a space answers its challenges.
@@ -82,7 +82,7 @@ struct CredentialRules: Sendable {
         guard name.utf8.allSatisfy(ASCII.isToken), !name.isEmpty, !value.isEmpty,
             value.allSatisfy(ASCII.isFieldValue), ASCII.trimmed(value[...]).count == value.count
         else { return self.refusal(rule, "which cannot stand in a field") }
-        return .injects(name: name, value: value)
+        return .injects(name: name, value: Secret(value))
     }
 
     private static func mayInject(_ name: FieldName) -> Bool {

@@ -90,6 +90,8 @@ package struct Answer: Sendable {
     package var cacheStatus: CacheStatus
     /// Address of the origin that was asked, for the log; empty where none was.
     package var origin: String
+    /// What the session did by itself on the way to it, in order; for the log.
+    package var acts: [SessionAct] = []
 
     package init(
         head: ResponseHead, bodyLength: BodyLength, body: Body, cacheStatus: CacheStatus,

@@ -47,6 +47,8 @@ struct ChainCourse: Sendable {
     /// A redirection said that it must not be stored, or not in a shared cache.
     var forbidsStoring = false
     var isPrivate = false
+    /// What redirections say that they vary by.
+    var vary: [[UInt8]] = []
 
     init(_ request: Request) {
         self.uri = request.uri
@@ -58,6 +60,9 @@ struct ChainCourse: Sendable {
         let control = CacheControl(head.fields)
         self.forbidsStoring = self.forbidsStoring || control.noStore
         self.isPrivate = self.isPrivate || control.isPrivate
+        for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
+            self.vary.append(Array(value))
+        }
         if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
         if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
         self.uri = target.uri
@@ -121,12 +126,15 @@ extension RequestChain {
             ] { fields.remove(name) }
         }
         self.conduct.cookies?.addCookies(
-            to: &fields,
-            for: Hop(
-                method: course.method, uri: course.uri, client: sealed.client,
-                number: course.number),
-            at: now)
+            to: &fields, for: self.hop(handed, sealed, course), at: now)
         return fields
+    }
+
+    /// The present request, as cookies look at it.
+    func hop(_ handed: Request, _ sealed: SealedFields, _ course: ChainCourse) -> Hop {
+        Hop(
+            method: course.method, uri: course.uri, client: sealed.client, number: course.number,
+            first: handed.uri)
     }
 
     /// The plan for the present target.
@@ -151,7 +159,7 @@ extension RequestChain {
             step.refusal = failure
         case .injects(let name, let value):
             step.request.fields.remove(FieldName(name))
-            step.request.fields.append(name, value)
+            step.request.fields.append(name, value.revealed)
             step.acts.append(.credentialInjected)
         case .answers, .answersFromStore:
             step.request.fields.remove(FieldName(.authorization))
@@ -162,7 +170,8 @@ extension RequestChain {
             if answer == nil { step.acts.append(.credentialPreempted) }
             step.sent = sent
             switch sent.form {
-            case .field(let value): step.request.fields.append("Authorization", value)
+            case .field(let value):
+                step.request.fields.append("Authorization", value.revealed)
             case .connection(let handshake): step.request.connectionAuthentication = handshake
             }
         }

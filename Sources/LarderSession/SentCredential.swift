@@ -5,7 +5,7 @@ import LarderHTTP
 struct SentCredential: Sendable {
     enum Form: Sendable {
         /// The value of `Authorization`.
-        case field([UInt8])
+        case field(Secret)
         /// The upstream does it.
         case connection(ConnectionAuthentication)
     }

@@ -39,12 +39,13 @@ package final class Session: ExchangeSession {
     let live = LiveCounters()
     let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
-    let partition: String
+    package let partition: String
 
     /// - Parameters:
     ///   - store: the session's alone; whoever made it closes it, after the last exchange.
     ///   - upstream: may be shared with other sessions.
-    ///   - partition: whose entries in the store these are; must not hold a space.
+    ///   - partition: the principal whose entries in the store these are, where it holds those of
+    ///     several: then the rules of a private cache hold. Empty where a session is not split.
     ///   - cookies: nil: cookies are the clients' business.
     ///   - credentials: nil: it holds none.
     ///   - digest: a keyed hash that stands for secrets where requests are compared and kept, the
@@ -55,6 +56,7 @@ package final class Session: ExchangeSession {
         cookies: (any HopCookies)? = nil, credentials: SessionCredentials? = nil,
         digest: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) {
+        let partition = CacheKey.partition(of: partition)
         self.store = store
         self.partition = partition
         let acts = self.live.acts
@@ -69,13 +71,22 @@ package final class Session: ExchangeSession {
         self.current = Mutex(current)
         self.clock = clock
         self.timers = timers
-        self.recent = RecentExchanges(capacity: configuration.remembersExchanges)
+        self.recent = RecentExchanges(
+            capacity: configuration.remembersExchanges / (partition.isEmpty ? 1 : Self.share))
     }
+
+    /// Principals remember so many times fewer exchanges than a session that is not split.
+    private static let share = 32
 
     /// The configuration of this moment.
     ///
     /// An exchange reads it once, so that all of it follows the same rules.
-    package var configuration: SessionConfiguration { self.current.withLock { $0.configuration } }
+    package var configuration: SessionConfiguration {
+        var configuration = self.current.withLock { $0.configuration }
+        // What belongs to one principal is shared with nobody (RFC 9111 §1.1).
+        if !self.partition.isEmpty { configuration.policy.kind = .private }
+        return configuration
+    }
 
     package var cachePolicy: RequestCachePolicy {
         self.current.withLock { $0.configuration.cachePolicy }
@@ -187,5 +198,11 @@ package final class Session: ExchangeSession {
             self.fillings.forget(where: matches)
             completion(removed)
         }
+    }
+
+    /// Lets no later request join a fetch for a key that `matches`: what another session over the same
+    /// store has removed must not come from here.
+    package func forgetFetches(where matches: (CacheKey) -> Bool) {
+        self.fillings.forget(where: matches)
     }
 }

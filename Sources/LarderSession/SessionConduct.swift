@@ -123,9 +123,9 @@ struct SessionConduct: Sendable {
         case .injects(let name, let value):
             let field = FieldName(name)
             request.fields.remove(field)
-            request.fields.append(name, self.sealedValue(field.lowercased, value))
+            request.fields.append(name, self.sealedValue(field.lowercased, value.revealed))
             request.isAuthorized = true
-            sealing.lines.append((name, value))
+            sealing.lines.append((name, value.revealed))
         case .answers, .answersFromStore:
             request.fields.remove(authorization)
             sealing.computed.append(authorization)

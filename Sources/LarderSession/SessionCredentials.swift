@@ -217,12 +217,12 @@ package final class SessionCredentials: Sendable {
     ) -> SentCredential.Form? {
         let password = credential.password
         switch scheme {
-        case .basic: return (try? Basic.fieldValue(for: credential)).map { .field($0) }
+        case .basic: return (try? Basic.fieldValue(for: credential)).map { .field(Secret($0)) }
         case .digest:
             guard var session = digest else { return nil }
             let value = try? session.fieldValue(for: request.target, hasher: self.hasher)
             digest = session
-            return value.map { .field($0) }
+            return value.map { .field(Secret($0)) }
         case .ntlm, .negotiate:
             return .connection(
                 ConnectionAuthentication(

@@ -83,60 +83,15 @@ final class Transfer {
         let request = order.request
         self.way = Way(
             to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
-        let isOneByOne = request.connectionAuthentication != nil
-        var challenges: Set<UInt16> = isOneByOne ? [401] : []
+        let isHandshake = request.connectionAuthentication != nil
+        var challenges: Set<UInt16> = isHandshake ? [401] : []
         if self.way.isRelay, self.way.parent?.authentication != Parent.Authentication.none {
             challenges.insert(407)
         }
         self.assembler = ResponseAssembler(
             method: request.method,
-            mayBeHTTP2: request.uri.scheme == .https && loop.configuration.http2 && !isOneByOne,
+            mayBeHTTP2: request.uri.scheme == .https && loop.configuration.http2 && !isHandshake,
             challenges: challenges, configuration: loop.configuration)
-    }
-
-    /// Whether what the origin sends stands on the connection as it is: no TLS around it, and it
-    /// speaks only when asked.
-    var isPlain: Bool {
-        guard self.dial == nil else { return false }
-        return self.way.isRelay
-            ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
-    }
-
-    /// Whether libcurl speaks FTP for it.
-    var isFTP: Bool { self.request.uri.scheme == .ftp && !self.way.isRelay }
-
-    /// Whether the request may go out a second time, over a new connection, when a reused one died
-    /// without a byte of answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-    var mayBeResent: Bool {
-        self.request.method.isIdempotent && self.content == nil
-    }
-
-    /// Whether its content is one that trailers can follow.
-    ///
-    /// Not where the content may be sent twice: libcurl 7.88 would begin the second time where the
-    /// trailers of the first ended.
-    var mayHaveTrailers: Bool {
-        guard let content = self.content, content.length == nil else { return false }
-        return !content.isKept
-    }
-
-    /// What the transfer waits for now, if for anything that has a limit.
-    var wantedWait: Wait? {
-        switch self.phase {
-        case .queued: .connection
-        case .resolving: .name
-        case .connecting: self.way.isTunnel ? .tunnel : .handshake
-        case .awaitingHead:
-            if let content = self.content, content.isWithheld {
-                .leave
-            } else if let content = self.content, !content.isOver {
-                content.isPending ? nil : .sending
-            } else {
-                self.isFTP ? .receiving : .head
-            }
-        case .receiving: self.isPaused || self.isHeld ? nil : .receiving
-        case .over: nil
-        }
     }
 
     // MARK: Noted by libcurl's callbacks

@@ -25,14 +25,23 @@ struct CacheView {
     /// nil: nothing is on disk, because the session keeps nothing there or has not yet.
     var disk: (any CacheReading)?
 
-    init(_ options: ConfigurationOptions, _ session: SessionOption) throws {
+    /// Whose responses are looked up by URL; nil where the session is not split.
+    var principal: String?
+
+    init(
+        _ options: ConfigurationOptions, _ session: SessionOption,
+        principal: PrincipalOption? = nil
+    ) throws {
         let loaded = try options.load()
         let settings = try session.find(in: loaded)
         self.loaded = loaded
         self.session = settings
+        let name = principal?.principal
+        self.principal = name
         self.disk = try loaded.cacheDirectory(of: settings).flatMap {
             try DiskCache(
-                directory: $0, session: settings, policy: loaded.policy(of: settings))
+                directory: $0, session: settings, policy: loaded.policy(of: settings),
+                partition: name ?? "")
         }
     }
 

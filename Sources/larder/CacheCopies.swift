@@ -48,7 +48,10 @@ struct CacheCopies {
             return try disk.readBody(of: object, piece)
         }
         let name = self.view.session.name.text
-        let isAsked = try self.view.ask(.readMemory(session: name, url: self.url, id: object.id)) {
+        let isAsked = try self.view.ask(
+            .readMemory(
+                session: name, url: self.url, id: object.id, principal: self.view.principal)
+        ) {
             if case .piece(let bytes) = $0 { try piece(bytes.bytes) }
             return true
         }
@@ -62,7 +65,9 @@ struct CacheCopies {
         // A running proxy that has no listener for this session knows nothing of it.
         do {
             let name = self.view.session.name.text
-            _ = try self.view.ask(.showMemory(session: name, url: self.url)) {
+            _ = try self.view.ask(
+                .showMemory(session: name, url: self.url, principal: self.view.principal)
+            ) {
                 if case .resident(let response) = $0 { found.append(response) }
                 return true
             }

@@ -16,6 +16,7 @@ struct CacheList: AsyncParsableCommand {
     @OptionGroup(title: "In what order") var order: ListOrderArguments
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
+    @OptionGroup var principal: PrincipalOption
 
     @Flag(help: "One JSON object a line.")
     var json = false
@@ -39,7 +40,9 @@ struct CacheList: AsyncParsableCommand {
         let form: RowWriter.Form = self.json ? .json : self.null ? .urls : .columns
         var writer = RowWriter(form, width: Output.width)
         var progress = ListProgress(total: try view.disk?.figures().objects ?? 0)
-        let listing = CacheListing(view: view, filter: self.which.filter)
+        var filter = self.which.filter
+        filter.principal = self.principal.principal
+        let listing = CacheListing(view: view, filter: filter)
         if let order = self.order.sort {
             try self.sorted(by: order, listing, &writer, &progress)
         } else {

@@ -11,6 +11,7 @@ struct CacheShow: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
+    @OptionGroup var principal: PrincipalOption
 
     @Flag(help: "Write the body of the most recent variant, as it is stored, and nothing else.")
     var body = false
@@ -19,7 +20,7 @@ struct CacheShow: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, principal: self.principal)
         let copies = try CacheCopies(of: self.url, in: view)
         let objects = try copies.all()
         guard let latest = objects.first else {

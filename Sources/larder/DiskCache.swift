@@ -16,13 +16,16 @@ final class DiskCache: CacheReading {
     private let directory: String
     private let session: SessionSettings
     private let policy: PolicyConfiguration
+    /// Whose responses are looked up by URL; a listing is of all.
+    private let partition: String
 
     /// Opens the cache for looking; nil where there is none yet.
     ///
     /// - Parameter policy: what freshness is reckoned by; that of the session without cache rules
     ///   where nil.
     init?(
-        directory: String, session: SessionSettings, policy: PolicyConfiguration? = nil
+        directory: String, session: SessionSettings, policy: PolicyConfiguration? = nil,
+        partition: String = ""
     ) throws(CommandFailure) {
         do throws(StoreError) {
             _ = try DiskInspector(directory: directory)
@@ -33,6 +36,7 @@ final class DiskCache: CacheReading {
         self.directory = directory
         self.session = session
         self.policy = policy ?? session.policy
+        self.partition = partition
     }
 
     func forEach(
@@ -158,7 +162,7 @@ extension DiskCache {
     /// What may answer a URI, marked as invalid where one of its groups has been invalidated.
     private func found(_ uri: TargetURI) throws -> [InspectedObject] {
         try self.translating {
-            let key = CacheKey(method: .get, uri: uri)
+            let key = CacheKey(method: .get, uri: uri, partition: self.partition)
             let inspector = try self.inspector
             let exact = try inspector.objects(for: key)
             // What answers several queries lies where the query does not count.

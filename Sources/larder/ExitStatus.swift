@@ -1,6 +1,9 @@
 import LarderConfig
 import LarderControl
+import LarderCookies
+import LarderCredentials
 import LarderDaemon
+import LarderState
 
 /// How a command ended, by the numbers of sysexits.h(3head).
 enum ExitStatus: Int32 {
@@ -54,6 +57,11 @@ struct CommandFailure: Error, Equatable {
                 status, error.description,
                 remedy: isOther ? "restart the proxy with the release that is installed" : nil)
         case let error as DaemonError: self = Self.of(error)
+        case let error as StateError: self = Self.of(error)
+        case let error as CookieStorageError:
+            self.init(.inputOutput, "the cookies: \(error.detail)")
+        case let error as CredentialStorageError:
+            self.init(.inputOutput, "the credentials: \(error.detail)")
         default: return nil
         }
     }
@@ -86,6 +94,18 @@ struct CommandFailure: Error, Equatable {
             case .software: .software
             }
         return CommandFailure(status, error.description)
+    }
+
+    private static func of(_ error: StateError) -> CommandFailure {
+        let status: ExitStatus =
+            switch error.code {
+            case .inUse: .unavailable
+            case .wrongKey, .badKeyFile: .configuration
+            case .damaged: .data
+            case .full: .cannotCreate
+            case .unavailable: .inputOutput
+            }
+        return CommandFailure(status, "\(error.path): \(error.cause)", remedy: error.remedy)
     }
 
     /// The lines for standard error.

@@ -42,6 +42,7 @@ struct Explain: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
+    @OptionGroup var principal: PrincipalOption
 
     @Flag(help: "One JSON object.")
     var json = false
@@ -55,7 +56,7 @@ struct Explain: AsyncParsableCommand {
         let question = try self.question(about: url)
         // What is wrong with it is said before anybody is asked.
         _ = try (question.request(), question.cachePolicy())
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, principal: self.principal)
         var record: ExplanationRecord?
         // A running proxy that has no listener for this session knows nothing of it.
         do {
@@ -81,7 +82,8 @@ struct Explain: AsyncParsableCommand {
                 ControlField(name: String(header[..<colon]), value: String(value)))
         }
         return ExplainQuestion(
-            session: self.session.session, method: self.method, url: url, fields: fields)
+            session: self.session.session, method: self.method, url: url, fields: fields,
+            principal: self.principal.principal)
     }
 
     /// Judges a response head from a file.

@@ -111,16 +111,19 @@ struct ListFilter {
     var tier: CacheTier?
     var method: String?
     var status: StatusPattern?
+    /// Whose, in a session that is split; nil: anybody's.
+    var principal: String?
 
     /// Whether what is known of a record so far leaves it a chance.
     func mayMatch(_ facts: ListingFacts) -> Bool {
         guard self.fits(size: facts.bodyLength), self.status?.matches(Int(facts.status)) ?? true
         else { return false }
-        guard self.host != nil || self.pattern != nil else { return true }
+        guard self.host != nil || self.pattern != nil || self.principal != nil else { return true }
         // `partition SP method SP URI`; a key that leaves the query out does not say all of it.
         let parts = facts.key.bytes.split(
             separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return true }
+        if let principal = self.principal, !parts[0].elementsEqual(principal.utf8) { return false }
         if let host = self.host, !host.matches(URLHost.of(parts[2])) { return false }
         if let pattern = self.pattern, !facts.key.leavesOutSearch,
             !parts[2].contains(UInt8(ascii: "@"))
@@ -133,6 +136,7 @@ struct ListFilter {
     func matches(_ row: CacheRow) -> Bool {
         guard self.fits(size: row.bytes), self.status?.matches(row.status) ?? true,
             self.isFresh.map({ $0 == row.isFresh }) ?? true,
+            self.principal.map({ $0 == row.partition }) ?? true,
             !self.isPartial || row.partial != nil, self.method.map({ $0 == row.method }) ?? true,
             self.tier.map({ row.tier == $0 || row.tier == .both }) ?? true
         else { return false }

@@ -15,7 +15,30 @@ struct ControlCodecTests {
                 session: "default", method: "HEAD", url: "http://h/\"",
                 fields: [ControlField(name: "A", value: "b\n"), ControlField(name: "A", value: "")])
         ),
+        .cookies(
+            session: "a", principal: "user:b",
+            .list(CookieFilter(name: [0xFF], domain: ".h", path: "/"), reveals: true)),
+        .cookies(session: "a", principal: nil, .put([Self.cookie])),
+        .cookies(session: "a", principal: nil, .remove(CookieFilter())),
+        .credentials(session: "a", principal: nil, .list),
+        .credentials(
+            session: "a", principal: "uid:0",
+            .put(Self.credential, secret: ControlSecret([0, 10, 255]))),
+        .credentials(session: "a", principal: nil, .remove(.named("x"))),
+        .credentials(
+            session: "a", principal: nil, .test(.named("x"), url: "http://h/", isInsecure: true)),
+        .credentials(session: "a", principal: nil, .rotateKey),
     ]
+
+    static let cookie = CookieRecord(
+        name: [0xFF, 10], value: ControlSecret([0, 0xFE]), valueBytes: 2, domain: "h",
+        isHostOnly: true, path: "/é", isSecure: true, isHTTPOnly: false, sameSite: "lax",
+        createdMicroseconds: .min, lastUsedMicroseconds: .max, expiryMicroseconds: nil)
+
+    static let credential = CredentialRecord(
+        name: .space(
+            SpaceRecord(host: "h", port: .max, scheme: "https", realm: "r\n", method: "digest"),
+            user: "é"), kind: "password", user: "é", persistence: "permanent", isDefault: true)
 
     static let replies: [ControlReply] = [
         .status(
@@ -53,7 +76,10 @@ struct ControlCodecTests {
                 firstMicroseconds: .min, lastMicroseconds: 0)), .unlistedMissing(.max),
         .purged(PurgeOutcome(session: "a", removed: 3)),
         .reloaded(ReloadOutcome(needingRestart: ["workers"])), .progress(9),
-        .explanation(Self.explanation),
+        .explanation(Self.explanation), .cookies([Self.cookie]),
+        .cookieVerdicts([CookieVerdict(), .expired]), .credentials([Self.credential]),
+        .credentialTrial(CredentialTrial(verdict: .refused, status: 401, scheme: "basic")),
+        .keyRotated(KeyRotation(records: .max, keyFile: "/k")), .removed(.max),
         .failed(ControlFailure(.invalid, "line\nline")), .end,
     ]
 
@@ -147,5 +173,21 @@ struct ControlCodecTests {
         var splitter = LineSplitter(longest: 8)
         _ = try splitter.push(Array("12345678".utf8))
         #expect(throws: ControlError.self) { try splitter.push([0x39]) }
+    }
+
+    @Test("No description of a message shows a secret")
+    func secrets() {
+        let secret = ControlSecret(Array("hunter2".utf8))
+        var cookie = Self.cookie
+        cookie.value = secret
+        let requests: [ControlRequest] = [
+            .cookies(session: "a", principal: nil, .put([cookie])),
+            .credentials(session: "a", principal: nil, .put(Self.credential, secret: secret)),
+        ]
+        for request in requests {
+            var shown = "\(request) \(String(reflecting: request))"
+            dump(request, to: &shown)
+            #expect(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg"))
+        }
     }
 }

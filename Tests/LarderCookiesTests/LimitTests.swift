@@ -105,6 +105,26 @@ struct LimitTests {
         #expect(jar.sends(here) == "n8=1; n9=1")
     }
 
+    @Test("a file's thousands are set with one look at the whole jar")
+    func imported() {
+        var jar = jar(limits: CookieLimits(perDomain: 50, total: 100))
+        let cookies = (0..<3000).map {
+            Cookie(
+                name: bytes("n\($0)"), value: [], domain: $0 % 10 == 9 ? "" : "h\($0 % 70).test",
+                isHostOnly: true, creation: t0 + .microseconds(Int64($0)))
+        }
+        let outcomes = jar.set(cookies, at: t0)
+        #expect(outcomes.count == 3000 && jar.count == 100)
+        #expect(outcomes.count { $0.refusal == .malformedDomain } == 300)
+        let removed = outcomes.flatMap(\.changes).count {
+            if case .removed = $0 { true } else { false }
+        }
+        #expect(removed == 2600)
+        // The last line was refused; evictions stand with the one before.
+        #expect((outcomes.dropLast().last?.changes.count ?? 0) > 2000)
+        #expect(outcomes.last?.changes.isEmpty == true)
+    }
+
     @Test("a storage's thousands for one domain are brought down to the limit")
     func restored() {
         var jar = jar()

@@ -19,7 +19,7 @@ private struct ScriptedResponder: ControlResponder {
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
         case .status, .statistics, .showMemory, .readMemory, .listExchanges, .listMissing,
-            .compact, .mend, .importArchive, .explain:
+            .compact, .mend, .importArchive, .explain, .cookies, .credentials:
             return
         }
     }

@@ -214,6 +214,7 @@ struct AuthenticationTests {
             try await client.reset()
             let entry = try await proxy.log.entry()
             #expect(entry.wasCut)
+            #expect(entry.request?.fields.contains(FieldName(.proxyAuthorization)) == false)
             #expect(entry.user == nil)
             check.complete(.known(user: "alice"))
             await proxy.server.drain(within: .seconds(5))

@@ -9,11 +9,11 @@ import Synchronization
 /// A jar of one cookie a host, which a response sets and the next request bears.
 final class OneCookieJar: HopCookies {
     private let jar = Mutex<[String: String]>([:])
-    private let taken = Mutex<[(host: String, number: Int, status: UInt16)]>([])
+    private let taken = Mutex<[String]>([])
 
     /// The responses it was shown.
     var responses: [String] {
-        self.taken.withLock { $0.map { "\($0.number) \($0.host) \($0.status)" } }
+        self.taken.withLock { $0 }
     }
 
     func put(_ cookie: String, for host: String) { self.jar.withLock { $0[host] = cookie } }
@@ -25,7 +25,10 @@ final class OneCookieJar: HopCookies {
     }
 
     func takeCookies(from head: inout ResponseHead, for hop: Hop, at now: Timestamp) {
-        self.taken.withLock { $0.append((hop.uri.host, hop.number, head.status.rawValue)) }
+        let first = hop.first?.host ?? "?"
+        self.taken.withLock {
+            $0.append("\(hop.number) \(first) \(hop.uri.host) \(head.status)")
+        }
         guard let cookie = head.fields.string(FieldName(.setCookie)) else { return }
         self.put(cookie, for: hop.uri.host)
         head.fields.remove(FieldName(.setCookie))
@@ -127,7 +130,7 @@ struct ChainBench {
         jar: OneCookieJar? = nil, policy: PolicyConfiguration = PolicyConfiguration(),
         injections: [InjectionRule] = [], follows: Bool = false, partition: String = "",
         store: CredentialStore = CredentialStore(keepsPermanent: false),
-        isDigesting: Bool = true
+        isDigesting: Bool = true, answers: Bool = true, fields: Fields = Fields()
     ) {
         self.jar = jar
         let nonces = Mutex(0)
@@ -142,6 +145,8 @@ struct ChainBench {
         var configuration = SessionConfiguration(policy: policy, window: .kibibytes(16))
         configuration.injections = InjectionRules(injections)
         configuration.followsRedirects = follows
+        configuration.answersChallenges = answers
+        configuration.additionalFields = fields
         self.session = Session(
             configuration: configuration,
             store: MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))),

@@ -34,7 +34,10 @@ struct ChainCookieTests {
         #expect(client.status == 200)
         #expect(client.field("Set-Cookie") == nil)
         #expect(
-            jar.responses == ["0 origin.example 401", "0 origin.example 302", "1 b.example 200"])
+            jar.responses == [
+                "0 origin.example origin.example 401", "0 origin.example origin.example 302",
+                "1 origin.example b.example 200",
+            ])
         bench.perform("https://origin.example/2")
         #expect(bench.sent(3, "Cookie") == "a=2")
     }
@@ -66,6 +69,22 @@ struct ChainCookieTests {
                 200, ["Cache-Control": "max-age=60", "Vary": "Cookie"], "one")
         }
         #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test(
+        "additional fields are added where the request has none of them, and never forbidden ones")
+    func additional() {
+        let bench = ChainBench(
+            fields: [
+                "X-Build": "1", "User-Agent": "session", "Authorization": "Basic x",
+                "Connection": "X-Build", "Host": "evil.example", "Proxy-Authorization": "Basic x",
+                "WWW-Authenticate": "Basic", "Content-Length": "9", "Transfer-Encoding": "x",
+            ])
+        bench.perform("https://origin.example/", ["user-agent": "client"])
+        #expect(
+            bench.upstream.fetches[0].request.fields
+                == ["User-Agent": "client", "X-Build": "1"])
+        #expect(bench.upstream.fetches[0].request.uri.host == "origin.example")
     }
 
     @Test("a session that adds nothing hands the request on as it is")

@@ -21,6 +21,7 @@ struct ChallengeTests {
         #expect(client.status == 200)
         #expect(client.wholeBody == "yes")
         #expect(bench.session.counters().acts == [.challengeAnswered: 1])
+        #expect(client.answer?.acts == [.challengeAnswered])
         // Shared, and nothing allows to store it (RFC 9111 §3.5).
         #expect(client.cacheStatus?.contains("detail=request-authorization") == true)
         bench.perform()
@@ -242,6 +243,15 @@ struct ChallengeTests {
         bench.perform()
         bench.upstream.fetches[5].answer(401, challenge)
         #expect(bench.upstream.fetches.count == 6)
+    }
+
+    @Test("a session that is told not to answer does not")
+    func off() {
+        let bench = ChainBench(store: ChainBench.holding(.basic, .digest), answers: false)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
+        #expect(client.status == 401)
+        #expect(bench.upstream.fetches.count == 1)
     }
 
     @Test("a client with credentials of its own is never answered for")

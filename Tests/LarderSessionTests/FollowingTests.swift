@@ -188,6 +188,18 @@ struct FollowingTests {
         #expect(client.field("X-Other") == "stays")
     }
 
+    @Test("what a redirection varies by, its target's answer varies by too (RFC 9111 §4.1)")
+    func redirectionVaries() {
+        let bench = ChainBench(follows: true)
+        bench.perform("https://origin.example/", ["Accept": "text/plain"])
+        bench.upstream.fetches[0].answer(302, ["Location": "/text", "Vary": "Accept"])
+        bench.upstream.fetches[1].answer(200, ["Cache-Control": "max-age=60"], "text")
+        let same = bench.perform("https://origin.example/", ["Accept": "text/plain"]).client
+        #expect(same.wholeBody == "text")
+        bench.perform("https://origin.example/", ["Accept": "image/png"])
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
     @Test("what varies by a cookie of the target is not used again for the first one's sake")
     func varying() {
         let bench = ChainBench(jar: OneCookieJar(), follows: true)

@@ -103,6 +103,9 @@ struct InjectionTests {
         #expect(client.failure?.detail.contains("5ecret") == false)
         #expect(body.isCancelled)
         #expect(bench.session.counters().acts == [.credentialMissing: 1])
+        let uri = TargetURI(scheme: .https, host: "origin.example", pathAndQuery: "/")
+        #expect(
+            bench.session.recentExchanges(for: uri, limit: 9).map(\.acts) == [[.credentialMissing]])
     }
 
     @Test("a login answers challenges, and goes ahead of them only where the rule says basic")

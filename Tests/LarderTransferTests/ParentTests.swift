@@ -279,4 +279,23 @@ struct ParentTests {
             #expect(!text.contains("sesame") && !text.contains("alice"))
         }
     }
+
+    @Test("the bound on connections is the parent's where it relays, for all origins together")
+    func bound() async throws {
+        let parent = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.respond("200 OK", "", "in") }
+        }
+        try await withUpstream({
+            $0.connectionsPerHost = 1
+            $0.parents = .all(parent.parent())
+        }) { upstream in
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for i in 0..<8 {
+                    group.addTask { await upstream.answer(to: .example(host: "o\(i).example")) }
+                }
+                for await record in group { #expect(record.text == "in") }
+            }
+        }
+        #expect(parent.connectionCount == 1)
+    }
 }

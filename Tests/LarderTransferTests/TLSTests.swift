@@ -67,7 +67,7 @@ private final class TLSOrigin {
         """
     }
 
-    private static func run(_ path: String, _ arguments: [String]) throws {
+    static func run(_ path: String, _ arguments: [String]) throws {
         let process = Process()
         process.executableURL = URL(filePath: path)
         process.arguments = arguments
@@ -88,7 +88,7 @@ private final class TLSOrigin {
         Issue.record("nginx does not listen")
     }
 
-    private static func accepts(_ port: UInt16) -> Bool {
+    static func accepts(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in()
@@ -109,6 +109,57 @@ private final class TLSOrigin {
         Request(
             method: method,
             uri: TargetURI(scheme: .https, host: host, port: self.port, pathAndQuery: target))
+    }
+}
+
+/// A haproxy that takes TLS off what comes and passes it on to a port of this machine.
+private final class TLSFront {
+    private let process = Process()
+    private let directory: URL
+    let port: UInt16
+
+    static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/sbin/haproxy")
+
+    /// - Parameter origin: whose certificate it shows.
+    init(of origin: TLSOrigin, to target: UInt16) throws {
+        self.directory = FileManager.default.temporaryDirectory.appending(
+            path: "larder-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: self.directory, withIntermediateDirectories: true)
+        let certificate = URL(filePath: origin.certificate)
+        let key = certificate.deletingLastPathComponent().appending(path: "key.pem")
+        let both = self.directory.appending(path: "both.pem")
+        try (Data(contentsOf: certificate) + Data(contentsOf: key)).write(to: both)
+        let (socket, port) = try ScriptedOrigin.listen()
+        close(socket)
+        self.port = port
+        let conf = self.directory.appending(path: "haproxy.cfg")
+        try """
+        defaults
+          mode tcp
+          timeout connect 10s
+          timeout client 10s
+          timeout server 10s
+        listen front
+          bind 127.0.0.1:\(port) ssl crt \(both.path)
+          server back 127.0.0.1:\(target)
+
+        """.write(to: conf, atomically: true, encoding: .utf8)
+        self.process.executableURL = URL(filePath: "/usr/sbin/haproxy")
+        self.process.arguments = ["-db", "-q", "-f", conf.path]
+        self.process.standardError = FileHandle.nullDevice
+        try self.process.run()
+        let limit = ContinuousClock.now + .seconds(10)
+        while !TLSOrigin.accepts(port) {
+            try #require(self.process.isRunning && ContinuousClock.now < limit)
+            sched_yield()
+        }
+    }
+
+    deinit {
+        kill(self.process.processIdentifier, SIGKILL)
+        self.process.waitUntilExit()
+        try? FileManager.default.removeItem(at: self.directory)
     }
 }
 
@@ -249,5 +300,35 @@ struct TLSTests {
         }
         #expect(distrusted.failure?.kind == .tlsCertificateError)
         #expect(distrusted.failure?.nextHop == "localhost:\(proxy.port)")
+    }
+
+    @Test(
+        "are reached through a tunnel inside the TLS of an https parent",
+        .enabled(if: TLSFront.isAvailable, "haproxy is needed as the parent's front"))
+    func tunnelInTLS() async throws {
+        let origin = try TLSOrigin()
+        let port = origin.port
+        let inner = try ScriptedOrigin { connection in
+            guard let head = connection.readHead(), head.hasPrefix("CONNECT ") else { return }
+            connection.write("HTTP/1.1 200 OK\r\n\r\n")
+            connection.relay(to: port)
+        }
+        let front = try TLSFront(of: origin, to: inner.port)
+        let named = Parent(kind: .https, host: "localhost", port: front.port)
+        let misnamed = Parent(kind: .https, host: "127.0.0.1", port: front.port)
+        for (parent, host, isParents) in [
+            (named, "localhost", nil), (misnamed, "localhost", true), (named, "127.0.0.1", false),
+        ] {
+            let record = try await withUpstream({
+                $0.certificateFile = origin.certificate
+                $0.parents = .all(parent)
+            }) { await $0.answer(to: origin.request(host: host)) }
+            guard let isParents else {
+                #expect(record.text == "HTTP/2.0 GET /x localhost:\(origin.port)")
+                continue
+            }
+            #expect(record.failure?.kind == .tlsCertificateError)
+            #expect(record.failure?.detail.contains("the parent itself") == isParents)
+        }
     }
 }

@@ -279,4 +279,32 @@ struct TunnelTests {
             #expect(record.failure?.detail.contains("swordfish") == false)
         }
     }
+
+    @Test("count among the connections of their own origin alone")
+    func bound() async throws {
+        let all = Gate()
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            guard let name = Self.negotiate(connection, wants: false) else { return }
+            connection.write(Self.granted)
+            notes.add(name)
+            if notes.count == 3 { all.open() }
+            // Nobody is answered until every origin has its connection.
+            guard all.block() else { return }
+            while connection.readHead() != nil { connection.respond("200 OK", "", "in") }
+        }
+        try await withUpstream({
+            $0.connectionsPerHost = 1
+            $0.parents = .all(parent.parent(.socks5))
+        }) { upstream in
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for i in 0..<6 {
+                    let host = "o\(i % 3).example"
+                    group.addTask { await upstream.answer(to: .example(host: host)) }
+                }
+                for await record in group { #expect(record.text == "in") }
+            }
+        }
+        #expect(notes.all.sorted() == (0..<3).map { "o\($0).example:8080" })
+    }
 }

@@ -1,0 +1,66 @@
+import LarderConfig
+import LarderControl
+import LarderCookies
+import LarderEngine
+import LarderHTTP
+import LarderSession
+
+extension RunningProxy {
+    /// Answers a command about the cookies that a session keeps itself.
+    ///
+    /// When it returns, what is persistent would outlive the process.
+    func answer(
+        _ command: CookieCommand, session name: String, principal: String?,
+        _ reply: @Sendable (ControlReply) async throws -> Void
+    ) async throws {
+        for member in try self.members(named: name) {
+            let part = try await member.part(of: principal, hasCommon: false)
+            guard let cookies = part.cookies else { throw ControlRefusal.noJar(name) }
+            let now = SystemClock().now()
+            let answer: CookieAnswer
+            do throws(CookieStorageError) {
+                answer = try await cookies.change { $0.obey(command, at: now) }
+            } catch {
+                throw ControlRefusal(
+                    failure: ControlFailure(
+                        .failed, "done until the proxy ends, but not kept: \(error.detail)"))
+            }
+            for line in answer.replies { try await reply(line) }
+        }
+    }
+}
+
+extension RunningProxy.Member {
+    /// The part of the session that a command means, once it has read what it kept.
+    ///
+    /// - Parameter hasCommon: without a principal what belongs to all is meant.
+    func part(of principal: String?, hasCommon: Bool) async throws -> PrincipalSession {
+        let known = self.open.residentPrincipals.map(\.principal)
+        let name = try self.settings.principal(principal, hasCommon: hasCommon, known: known)
+        guard let part = self.open.part(of: name) else {
+            throw ControlRefusal(
+                failure: ControlFailure(.failed, "the session is being closed"))
+        }
+        await part.opened()
+        return part
+    }
+}
+
+extension CookieAnswer {
+    /// The lines that tell of it, none longer than the socket allows.
+    var replies: [ControlReply] {
+        switch self {
+        case .cookies(let records): CookieBatch.cut(records).map { .cookies($0) }
+        case .verdicts(let verdicts): [.cookieVerdicts(verdicts)]
+        case .removed(let count): [.removed(UInt64(clamping: count))]
+        }
+    }
+}
+
+extension ControlRefusal {
+    static func noJar(_ session: String) -> ControlRefusal {
+        ControlRefusal(
+            invalid: "the session \(session) keeps no cookies, it passes them on; give it "
+                + "cookies: {mode: jar}")
+    }
+}

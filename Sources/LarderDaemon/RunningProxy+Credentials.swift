@@ -1,0 +1,101 @@
+import LarderConfig
+import LarderControl
+import LarderCredentials
+import LarderEngine
+import LarderSession
+import LarderState
+
+extension RunningProxy {
+    /// Answers a command about a session's credentials.
+    ///
+    /// When it returns, what is permanent would outlive the process.
+    func answer(
+        _ command: CredentialCommand, session name: String, principal: String?,
+        _ reply: @Sendable (ControlReply) async throws -> Void
+    ) async throws {
+        for member in try self.members(named: name) {
+            if case .rotateKey = command {
+                try await reply(.keyRotated(try await self.rotateKey(of: member)))
+                continue
+            }
+            let part = try await member.part(of: principal, hasCommon: true)
+            if case .test(let reference, let url, let isInsecure) = command {
+                let order = try CredentialTrialOrder(
+                    reference, url, in: part.credentials.store, isInsecure: isInsecure)
+                try await reply(.credentialTrial(await order.run(member.open)))
+                continue
+            }
+            for line in try await Self.obey(command, part, of: member).replies {
+                try await reply(line)
+            }
+        }
+    }
+
+    /// Does it on a copy first, which tells whether it can be done.
+    private static func obey(
+        _ command: CredentialCommand, _ part: PrincipalSession, of member: Member
+    ) async throws -> CredentialAnswer {
+        let isLasting = member.open.state != nil
+        var copy = part.credentials.store
+        guard let (answer, changes) = try copy.obey(command, isLasting: isLasting) else {
+            throw ControlRefusal(invalid: "that is no matter of what is kept")
+        }
+        if case .list = command { return answer }
+        await part.credentials.update { store in
+            (try? store.obey(command, isLasting: isLasting))?.changes ?? []
+        }
+        if !changes.isEmpty, let state = member.open.state {
+            try await Self.check(changes, state.credentials(of: part.principal))
+        }
+        return answer
+    }
+
+    /// A session whose storage fails goes on in memory: who keeps a credential must know.
+    private static func check(
+        _ changes: [CredentialChange], _ storage: some CredentialStorage
+    ) async throws {
+        do throws(CredentialStorageError) {
+            let kept = try await storage.load()
+            let wanted = changes.filter { change in
+                switch change {
+                case .stored, .named: true
+                case .removed, .defaultChanged, .namedRemoved: false
+                }
+            }
+            guard wanted.allSatisfy(kept.contains) else {
+                throw CredentialStorageError(.unavailable, "the state file could not be written")
+            }
+        } catch {
+            throw ControlRefusal(
+                failure: ControlFailure(
+                    .failed, "in force until the proxy ends, but not kept: \(error.detail)"))
+        }
+    }
+
+    private func rotateKey(of member: Member) async throws -> KeyRotation {
+        guard let state = member.open.state, let file = self.loaded.keyFile(of: member.settings)
+        else {
+            throw ControlRefusal(
+                invalid: "the session \(member.settings.name.text) has no state on disk, and no key")
+        }
+        do throws(StateError) {
+            let rotation = try await state.rotate()
+            return KeyRotation(records: UInt64(clamping: rotation.records), keyFile: file)
+        } catch {
+            throw ControlRefusal(failure: ControlFailure(.failed, "\(error)"))
+        }
+    }
+}
+
+extension CredentialAnswer {
+    /// The lines that tell of it.
+    var replies: [ControlReply] {
+        switch self {
+        case .credentials(let records):
+            stride(from: 0, to: records.count, by: 64).map { start in
+                .credentials(Array(records[start..<min(start + 64, records.count)]))
+            }
+        case .removed(let count): [.removed(UInt64(clamping: count))]
+        }
+    }
+}

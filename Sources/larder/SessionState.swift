@@ -1,0 +1,115 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+import LarderDaemon
+import LarderState
+
+/// `--session` and `--principal`: whose cookies and credentials.
+struct StateOptions: ParsableArguments {
+    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var session: SessionOption
+    @OptionGroup var principal: PrincipalOption
+
+    func open() throws -> SessionState {
+        let loaded = try self.options.load()
+        return SessionState(
+            loaded: loaded, settings: try self.session.find(in: loaded),
+            principal: self.principal.principal)
+    }
+}
+
+/// A client's part of a session that is split.
+struct PrincipalOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Whose, in a session that is split: user:alice, uid:1000, address:192.0.2.1.",
+            valueName: "principal"))
+    var principal: String?
+
+    func validate() throws {
+        guard let text = self.principal else { return }
+        let kinds = ["user:", "uid:", "address:"]
+        guard let kind = kinds.first(where: { text.hasPrefix($0) }), text.count > kind.count else {
+            throw ValidationError(
+                "--principal \(text): write user:NAME, uid:NUMBER or address:ADDRESS")
+        }
+    }
+}
+
+/// The cookies and credentials of a session, as a command has them: asked of the running proxy, or
+/// read from the session's state file where none runs.
+struct SessionState {
+    var loaded: LoadedSettings
+    var settings: SessionSettings
+    var principal: String?
+
+    var name: String { self.settings.name.text }
+
+    /// Hears each line of the answer to a command about cookies.
+    func ask(
+        _ command: CookieCommand, _ body: @escaping @Sendable (ControlReply) throws -> Void
+    ) async throws {
+        try await self.ask(
+            .cookies(session: self.name, principal: self.principal, command), body)
+    }
+
+    /// Likewise about credentials.
+    func ask(
+        _ command: CredentialCommand, patience: Duration = .seconds(30),
+        _ body: @escaping @Sendable (ControlReply) throws -> Void
+    ) async throws {
+        try await self.ask(
+            .credentials(session: self.name, principal: self.principal, command),
+            patience: patience, body)
+    }
+
+    private func ask(
+        _ request: ControlRequest, patience: Duration = .seconds(30),
+        _ body: @escaping @Sendable (ControlReply) throws -> Void
+    ) async throws {
+        if try self.isAnswered(request, patience, body) { return }
+        try await StateAnswers(
+            self.loaded, self.settings, environment: ProcessEnvironment.variables
+        ) { event in
+            if let text = StateText.line(event) { Output.note("larder: \(Printable.text(text))") }
+        }.answer(request) { try body($0) }
+    }
+
+    /// Asks the running proxy; false where none runs, or none for this session.
+    private func isAnswered(
+        _ request: ControlRequest, _ patience: Duration, _ body: (ControlReply) throws -> Void
+    ) throws -> Bool {
+        var client: ControlClient
+        do throws(ControlError) {
+            client = try ControlClient(paths: self.loaded.controlSockets, patience: patience)
+        } catch {
+            if error.code == .notRunning { return false }
+            throw error
+        }
+        do {
+            try client.send(request) {
+                try body($0)
+                return true
+            }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {
+            return false
+        }
+        return true
+    }
+}
+
+/// What a person should know of a state file.
+enum StateText {
+    /// nil for what went as it should.
+    static func line(_ event: StateEvent) -> String? {
+        switch event {
+        case .keyMade(let path): "a key was made: \(path); without it nothing can be read again"
+        case .setAside(let name, let reason):
+            "the state could not be used (\(reason)) and lies under \(name) now; a new one was made"
+        case .rotationFinished, .rotationUndone: nil
+        case .unreadable(let records):
+            "\(Human.count(UInt64(clamping: records), "record")) cannot be opened, as they were "
+                + "changed on the disk, and are left out"
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import LarderProcess
+
+@Suite("A session's own cookies", .timeLimit(.minutes(2)))
+struct SessionCookieTests {
+    private static let jar = "sessions: {default: {cookies: {mode: jar}}}"
+    private static let secrets = Secrets("persist-8Qd2xT", "session-5Lw9zR")
+
+    /// Sets a persistent cookie and one of the session at `/login`.
+    private static func answer(_ request: Message) -> String {
+        switch request.target {
+        case "/login":
+            response(
+                "200 OK", "Set-Cookie: keep=persist-8Qd2xT; Max-Age=86400",
+                "Set-Cookie: sid=session-5Lw9zR", body: "welcome", cache: "no-store")
+        default: response("200 OK", body: "ok", cache: "no-store")
+        }
+    }
+
+    /// The cookies of the last request that came.
+    private func cookies(_ origin: ScriptedOrigin) -> [String] {
+        origin.requests.value.last?.cookies ?? []
+    }
+
+    @Test(
+        "Persistent ones outlive the proxy, also its death; the others, and plain values, do not",
+        arguments: [false, true])
+    func restart(_ crashes: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(Self.jar)
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let proxy = try await home.serve()
+            let login = try await proxy.get(origin.url("/login"))
+            #expect(login.status == 200 && !login.has("Set-Cookie"))
+            _ = try await proxy.get(origin.url("/a"))
+            #expect(self.cookies(origin) == ["keep=persist-8Qd2xT", "sid=session-5Lw9zR"])
+            // A change that a person makes is kept when the command ends, and with it those before.
+            let deleted = try await home.larder("cookies", "clear", "--domain", "none.example")
+            #expect(deleted.outText == "0\n", "\(deleted.errText)")
+            var said = ""
+            if crashes {
+                try await proxy.crash()
+            } else {
+                let end = try await proxy.stop()
+                #expect(end.status == 0)
+                said = end.errText
+            }
+            #expect(Self.secrets.found(in: said).isEmpty)
+            #expect(try Self.secrets.found(below: home.path).isEmpty)
+            let again = try await home.serve()
+            _ = try await again.get(origin.url("/b"))
+            #expect(self.cookies(origin) == ["keep=persist-8Qd2xT"])
+            #expect(try await again.stop().status == 0)
+            await origin.stop()
+        }
+    }
+
+    @Test("The commands say the same of a running proxy's jar and of the file it leaves")
+    func commands() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(Self.jar)
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let proxy = try await home.serve()
+            _ = try await proxy.get(origin.url("/login"))
+            let running = try await home.larder("cookies", "list")
+            #expect(running.lines.count == 3, "\(running.outText)\(running.errText)")
+            #expect(Self.secrets.found(in: running.outText).isEmpty)
+            let shown = try await home.larder("cookies", "show", "keep", "--reveal")
+            #expect(shown.outText.contains("persist-8Qd2xT"))
+            let value = try home.secretFile("by-hand-3Xc7\n", named: "value")
+            let set = try await home.larder(
+                "cookies", "set", "own", "--domain", "127.0.0.1", "--expires", "2 d",
+                "--value-from",
+                value)
+            #expect(set.status == 0, "\(set.errText)")
+            _ = try await proxy.get(origin.url("/a"))
+            #expect(self.cookies(origin).contains("own=by-hand-3Xc7"))
+            let refused = try await home.larder(
+                "cookies", "set", "__Host-x", "--domain", "127.0.0.1", "--value-from", value)
+            #expect(refused.status == 65 && refused.errText.contains("host-prefix"))
+            #expect(try await proxy.stop().status == 0)
+
+            let offline = try await home.larder("cookies", "list", "--json")
+            #expect(offline.lines.count == 2, "\(offline.outText)\(offline.errText)")
+            #expect(Secrets("persist-8Qd2xT", "by-hand-3Xc7").found(in: offline.outText).isEmpty)
+            let gone = try await home.larder("cookies", "delete", "own")
+            #expect(gone.outText == "1\n")
+            let none = try await home.larder("cookies", "delete", "own")
+            #expect(none.status == 1)
+            let brief = try await home.larder(
+                "cookies", "set", "brief", "--domain", "127.0.0.1", "--value-from", value)
+            #expect(brief.status == 69, "\(brief.errText)")
+            let cleared = try await home.larder("cookies", "clear")
+            #expect(cleared.outText == "1\n")
+            await origin.stop()
+        }
+    }
+
+    @Test("curl reads what is exported, and what curl saved is imported")
+    func curl() async throws {
+        try await self.exchange { home, origin, file in
+            // Not by the proxy.
+            try Program(
+                "/usr/bin/curl", ["-s", "--noproxy", "*", "-b", file, origin.url("/from")],
+                environment: home.environment)
+        } saves: { home, origin, file in
+            try Program(
+                "/usr/bin/curl", ["-s", "--noproxy", "*", "-c", file, origin.url("/login")],
+                environment: home.environment)
+        }
+    }
+
+    @Test("wget likewise")
+    func wget() async throws {
+        try await self.exchange { home, origin, file in
+            try Program(
+                "/usr/bin/wget",
+                [
+                    "-q", "--no-proxy", "-O", "/dev/null", "--load-cookies", file,
+                    origin.url("/from"),
+                ],
+                environment: home.environment)
+        } saves: { home, origin, file in
+            try Program(
+                "/usr/bin/wget",
+                [
+                    "-q", "--no-proxy", "-O", "/dev/null", "--keep-session-cookies",
+                    "--save-cookies", file, origin.url("/login"),
+                ], environment: home.environment)
+        }
+    }
+
+    private func exchange(
+        loads: (Home, ScriptedOrigin, String) throws -> Program,
+        saves: (Home, ScriptedOrigin, String) throws -> Program
+    ) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(Self.jar)
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let (out, back) = ("\(home.path)/out.txt", "\(home.path)/back.txt")
+            let proxy = try await home.serve()
+            _ = try await proxy.get(origin.url("/login"))
+            let exported = try await home.larder("cookies", "export", out)
+            #expect(exported.status == 0, "\(exported.errText)")
+            let mode = try FileManager.default.attributesOfItem(atPath: out)[.posixPermissions]
+            #expect(mode as? Int == 0o600)
+            #expect(try await home.larder("cookies", "export", out).status == 73)
+            #expect(try await home.larder("cookies", "export", out, "--force").status == 0)
+            #expect(try await loads(home, origin, out).ended().status == 0)
+            #expect(
+                Set(self.cookies(origin)) == ["keep=persist-8Qd2xT", "sid=session-5Lw9zR"])
+
+            #expect(try await home.larder("cookies", "clear").outText == "2\n")
+            #expect(try await saves(home, origin, back).ended().status == 0)
+            let imported = try await home.larder("cookies", "import", back)
+            #expect(imported.outText == "taken: 2\n", "\(imported.errText)")
+            _ = try await proxy.get(origin.url("/after"))
+            #expect(
+                Set(self.cookies(origin)) == ["keep=persist-8Qd2xT", "sid=session-5Lw9zR"])
+            #expect(try await proxy.stop().status == 0)
+            await origin.stop()
+        }
+    }
+}
