@@ -4,8 +4,10 @@ import Synchronization
 /// Looks at the pages that LMDB will look at in a write transaction, before it does.
 ///
 /// A page is looked at whole, once: LMDB reads nodes that no search comes to when it splits and
-/// balances. What later commits of this process write is LMDB's own and needs no look. What another
-/// process wrote does: after a commit of anyone else's all is looked at anew, as at the beginning.
+/// balances. What later commits of this process write is LMDB's own and needs no look. What anyone
+/// else wrote does: after a commit of another process all is looked at anew, as at the beginning, and
+/// so it is where the file was written to past LMDB, which is asked before each step and the commit.
+/// What is written between that look and LMDB's own, some microseconds later, is not seen.
 ///
 /// Of the working tree only the pages that are not dirty can be damaged. They are those of the last
 /// commit, so this walks the committed tree: a key whose committed leaf is untouched is still
@@ -28,6 +30,10 @@ import Synchronization
     private var meta: MetaRecord?
     private var kind = TreeKind.plain
     private let hasFailed = Atomic<Bool>(false)
+    /// When the last commit of this process was written.
+    private let committed = Mutex<FileStamp?>(nil)
+    /// When the file was last written to, as far as the transaction knows.
+    private var known: FileStamp?
     /// The transaction has changed something.
     private var isDirty = false
     /// What is known of each database in this transaction, by its handle.
@@ -48,7 +54,8 @@ import Synchronization
         self.begin(nil)
         // The number of a write transaction is that of the commit which it may become.
         let transaction = UInt64(unsafe mdb_txn_id(handle)) &- 1
-        self.map.askFileSize()
+        self.known = self.map.askStamp()
+        if self.known != self.committed.withLock({ $0 }) { self.knownTransaction = nil }
         // The number of a commit that failed can be another process's now.
         if self.hasFailed.exchange(false, ordering: .acquiringAndReleasing) {
             self.knownTransaction = nil
@@ -77,9 +84,40 @@ import Synchronization
 
     /// To be called before the transaction `number` is committed, while nobody else can write.
     ///
-    /// One that changed nothing does not become a commit, and its number will be another's.
-    func willCommit(_ number: UInt64) {
-        if self.isDirty { self.knownTransaction = number }
+    /// One that changed nothing does not become a commit, and its number will be another's. Any
+    /// other has LMDB write to the tree of names and to that of free pages.
+    func willCommit(_ number: UInt64) throws(LMDBError) {
+        guard self.isDirty else { return }
+        try self.vet { () throws(TreeFailure) in
+            guard try self.hasForgotten(), let meta = self.meta else { return }
+            self.kind = .names
+            var cursor = TreeCursor(self.pages(), meta.names)
+            var isThere = try cursor.first()
+            while isThere { isThere = try cursor.next() }
+        }
+        self.knownTransaction = number
+    }
+
+    /// To be called after a commit, by which time others may write.
+    func commitSucceeded() {
+        let stamp = self.map.askStamp()
+        self.committed.withLock { $0 = stamp }
+    }
+
+    /// Forgets which pages are sound where somebody has written to the file since the last look, and
+    /// looks at what LMDB may read at any step.
+    ///
+    /// LMDB itself may have written, to pages that were free (`mdb_page_spill`): then it is in vain.
+    ///
+    /// - Returns: whether it did.
+    private func hasForgotten() throws(TreeFailure) -> Bool {
+        let stamp = self.map.askStamp()
+        guard stamp != self.known, let meta = self.meta else { return false }
+        self.known = stamp
+        self.vetted = PageBits(lastPage: meta.lastPage)
+        try self.vetFreeTree(meta, meta.transaction)
+        self.freeTransaction = meta.transaction
+        return true
     }
 
     /// To be called when a commit failed, by which time others may write.
@@ -121,7 +159,7 @@ import Synchronization
     /// To be called before LMDB looks for `key`.
     func willGet(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
         let record = try self.record(of: database)
-        try self.vet { () throws(TreeFailure) in
+        try self.vetStep { () throws(TreeFailure) in
             _ = try self.path(to: key, in: record)
         }
     }
@@ -129,7 +167,7 @@ import Synchronization
     /// To be called before LMDB puts `key`; the node that it replaces may be the larger.
     func willPut(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
         let record = try self.record(of: database)
-        try self.vet { () throws(TreeFailure) in
+        try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
             guard let leaf = cursor.way.last else { return }
             self.trees[database.handle]?.account.willReplace(
@@ -140,7 +178,7 @@ import Synchronization
     /// To be called before LMDB deletes `key`, which may move nodes between pages.
     func willDelete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
         let record = try self.record(of: database)
-        try self.vet { () throws(TreeFailure) in
+        try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
             guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
                 return
@@ -160,7 +198,7 @@ import Synchronization
         _ database: Database, past key: Span<UInt8>
     ) throws(LMDBError) {
         let record = try self.record(of: database)
-        try self.vet { () throws(TreeFailure) in
+        try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
             guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
                 return
@@ -174,7 +212,7 @@ import Synchronization
     /// To be called before LMDB's cursor moves to the first entry, or the last.
     func willMoveToEdge(_ database: Database, isFirst: Bool) throws(LMDBError) {
         let record = try self.record(of: database)
-        try self.vet { () throws(TreeFailure) in
+        try self.vetStep { () throws(TreeFailure) in
             self.kind = .plain
             var cursor = TreeCursor(self.pages(), record)
             guard try isFirst ? cursor.first() : cursor.last() else { return }
@@ -265,6 +303,14 @@ import Synchronization
                 throw LMDBError(.other, operation: "vet")
             }
             throw self.soundness.lose(LMDBError(damage, page: page))
+        }
+    }
+
+    /// Runs a look at pages before a step of LMDB's.
+    private func vetStep<R>(_ body: () throws(TreeFailure) -> R) throws(LMDBError) -> R {
+        try self.vet { () throws(TreeFailure) in
+            _ = try self.hasForgotten()
+            return try body()
         }
     }
 
