@@ -16,28 +16,28 @@ import Synchronization
 /// ``BalanceAccount``.
 @safe final class WriteVetting: PageVisitor, @unchecked Sendable {
     // Invariant: used by the thread that has LMDB's write transaction, which is one at a time.
-    private let map: PageMap
+    let map: PageMap
     private let soundness: Soundness
     /// Pages that were found sound, or written since.
     private var vetted = PageBits(lastPage: 0)
     /// The commit after which ``vetted`` holds.
     private var knownTransaction: UInt64?
     /// Free pages of the commit ``freeTransaction``, as long as that is the last: none may be used.
-    private var free: PageBits?
+    private(set) var free: PageBits?
     private var freeTransaction: UInt64?
     /// Pages that a walk through a whole tree has come to.
     private var seen: PageBits?
-    private var meta: MetaRecord?
-    private var kind = TreeKind.plain
+    private(set) var meta: MetaRecord?
+    var kind = TreeKind.plain
     private let hasFailed = Atomic<Bool>(false)
     /// When the last commit of this process was written.
     private let committed = Mutex<FileStamp?>(nil)
     /// When the file was last written to, as far as the transaction knows.
     private var known: FileStamp?
     /// The transaction has changed something.
-    private var isDirty = false
+    var isDirty = false
     /// What is known of each database in this transaction, by its handle.
-    private var trees: [UInt32: (record: TreeRecord, account: BalanceAccount)] = [:]
+    var trees: [UInt32: (record: TreeRecord, account: BalanceAccount)] = [:]
 
     init(_ map: PageMap, _ soundness: Soundness) {
         self.map = map
@@ -154,121 +154,6 @@ import Synchronization
         self.free = free
     }
 
-    // MARK: Keys
-
-    /// To be called before LMDB looks for `key`.
-    func willGet(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
-        try self.vetStep { () throws(TreeFailure) in
-            _ = try self.path(to: key, in: record)
-        }
-    }
-
-    /// To be called before LMDB puts `key`; the node that it replaces may be the larger.
-    func willPut(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
-        try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last else { return }
-            self.trees[database.handle]?.account.willReplace(
-                in: leaf.page, bytes: try self.weight(of: leaf).node)
-        }
-    }
-
-    /// To be called before LMDB deletes `key`, which may move nodes between pages.
-    func willDelete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
-        try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
-                return
-            }
-            let (removed, used) = try self.weight(of: leaf)
-            var account = known.account
-            let reach = account.willDelete(
-                from: leaf.page, bytes: removed, used: used, nodes: leaf.count)
-            self.trees[database.handle] = (record, account)
-            try self.vetNeighbours(of: cursor, reach, account)
-        }
-    }
-
-    /// To be called before LMDB's cursor moves from `key` to the entry after it, or to the first
-    /// that is not below `key`.
-    func willMove(
-        _ database: Database, past key: Span<UInt8>
-    ) throws(LMDBError) {
-        let record = try self.record(of: database)
-        try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
-                return
-            }
-            let staysInside = leaf.index + 1 < leaf.count
-            if staysInside, !known.account.isTouched(leaf.page) { return }
-            try self.vetLeaves(beside: cursor, by: 1, known.account.reach)
-        }
-    }
-
-    /// To be called before LMDB's cursor moves to the first entry, or the last.
-    func willMoveToEdge(_ database: Database, isFirst: Bool) throws(LMDBError) {
-        let record = try self.record(of: database)
-        try self.vetStep { () throws(TreeFailure) in
-            self.kind = .plain
-            var cursor = TreeCursor(self.pages(), record)
-            guard try isFirst ? cursor.first() : cursor.last() else { return }
-            guard let known = self.trees[database.handle] else { return }
-            try self.vetLeaves(beside: cursor, by: isFirst ? 1 : -1, known.account.reach)
-        }
-    }
-
-    /// To be called after LMDB changed a database, with what it says of its size.
-    func changed(_ database: Database, _ statistics: MDB_stat, key: Span<UInt8>) {
-        self.isDirty = true
-        guard let known = self.trees[database.handle] else { return }
-        var account = known.account
-        let isSplit = account.changed(
-            leafPages: UInt64(statistics.ms_leaf_pages),
-            branchPages: UInt64(statistics.ms_branch_pages))
-        if isSplit, let leaf = try? self.pages().find(key, in: known.record)?.leaf {
-            account.wasSplit(leaf)
-        }
-        self.trees[database.handle] = (known.record, account)
-    }
-
-    /// The record of the database's committed tree, the way to it vetted.
-    ///
-    /// LMDB reads it on the first use in a transaction, and writes over it at the commit.
-    func record(of database: Database) throws(LMDBError) -> TreeRecord {
-        if let known = self.trees[database.handle] { return known.record }
-        return try self.vet { () throws(TreeFailure) in
-            guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
-            self.kind = .names
-            let record =
-                switch database {
-                case .freePages: meta.free
-                case .names: meta.names
-                // One that was made in this very transaction has no committed pages.
-                default:
-                    try self.pages().namedTree(database.name.span, in: meta.names) ?? .empty
-                }
-            self.trees[database.handle] = (record, BalanceAccount(record, self.map.pageSize))
-            return record
-        }
-    }
-
-    /// To be called before LMDB looks up a database's name; false where there is none yet.
-    func willOpen(_ name: String) throws(LMDBError) -> Bool {
-        try self.vet { () throws(TreeFailure) -> Bool in
-            guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
-            self.kind = .names
-            let key = Array(name.utf8)
-            let record = try self.pages().namedTree(key.span, in: meta.names)
-            // LMDB will make it, or refuse.
-            if record == nil { self.isDirty = true }
-            return record != nil
-        }
-    }
-
     /// Throws the error for a return code of LMDB's other than success; one that speaks of damage
     /// makes the environment unsound.
     func check(_ returnCode: Int32, _ operation: StaticString) throws(LMDBError) {
@@ -292,10 +177,10 @@ import Synchronization
         return try unsafe LarderLMDB.lend(value, body)
     }
 
-    // MARK: Walks
+    // MARK: Looks
 
     /// Runs a look at pages; damage makes the environment unsound.
-    private func vet<R>(_ body: () throws(TreeFailure) -> R) throws(LMDBError) -> R {
+    func vet<R>(_ body: () throws(TreeFailure) -> R) throws(LMDBError) -> R {
         do throws(TreeFailure) {
             return try body()
         } catch {
@@ -307,100 +192,17 @@ import Synchronization
     }
 
     /// Runs a look at pages before a step of LMDB's.
-    private func vetStep<R>(_ body: () throws(TreeFailure) -> R) throws(LMDBError) -> R {
+    func vetStep<R>(_ body: () throws(TreeFailure) -> R) throws(LMDBError) -> R {
         try self.vet { () throws(TreeFailure) in
             _ = try self.hasForgotten()
             return try body()
         }
     }
 
-    private func pages(_ meta: MetaRecord? = nil) -> TreePages {
+    func pages(_ meta: MetaRecord? = nil) -> TreePages {
         TreePages(
             map: self.map, lastPage: (meta ?? self.meta)?.lastPage ?? 0, waiting: .allowed,
             visitor: self)
-    }
-
-    /// The way to `key` in the committed tree, and the overflow pages of its value.
-    private func path(
-        to key: borrowing Span<UInt8>, in record: TreeRecord
-    ) throws(TreeFailure) -> TreeCursor {
-        self.kind = .plain
-        var cursor = TreeCursor(self.pages(), record)
-        guard try cursor.search(key), let leaf = cursor.way.last else { return cursor }
-        try self.vetValue(of: leaf)
-        return cursor
-    }
-
-    /// LMDB frees as many pages as the first one's header says, and lends what the node says.
-    private func vetValue(of leaf: TreeCursor.Step) throws(TreeFailure) {
-        let pages = self.pages()
-        let page = try unsafe pages.page(leaf.page, isLeaf: true)
-        let bytes = unsafe page.span
-        let header = try pages.header(bytes, leaf.page, isLeaf: true)
-        let node = try pages.node(bytes, header, leaf.index, isLeaf: true)
-        guard node.isBig else { return }
-        _ = try unsafe pages.overflow(node, bytes, inLeaf: leaf.page)
-        let first = node.firstOverflowPage(bytes)
-        if self.free?.contains(first) == true { throw .damaged(page: first, .freeAndUsed) }
-    }
-
-    /// Bytes of the node that the way ends at, if there is one, and of all nodes of its page.
-    private func weight(of leaf: TreeCursor.Step) throws(TreeFailure) -> (node: Int, page: Int) {
-        let pages = self.pages()
-        let page = try unsafe pages.page(leaf.page, isLeaf: true)
-        let bytes = unsafe page.span
-        let header = try pages.header(bytes, leaf.page, isLeaf: true)
-        let used = header.used(pageSize: self.map.pageSize)
-        guard leaf.index < leaf.count else { return (0, used) }
-        let node = try pages.node(bytes, header, leaf.index, isLeaf: true)
-        return (node.size(isLeaf: true) + 2, used)
-    }
-
-    /// The pages that LMDB may look at when it balances the tree around a leaf.
-    private func vetNeighbours(
-        of cursor: borrowing TreeCursor, _ reach: Int, _ account: BalanceAccount
-    ) throws(TreeFailure) {
-        guard reach > 0 else { return }
-        try self.vetLeaves(beside: cursor, by: -1, reach)
-        try self.vetLeaves(beside: cursor, by: 1, reach)
-        var level = cursor.way.count - 2
-        while level > 0 {
-            guard account.mayBalanceBranch(nodes: cursor.way[level].count) else { return }
-            // To give a branch page another first child LMDB looks for the lowest key below it
-            // (mdb_page_search_lowest): all the way down.
-            var own = cursor.copy()
-            own.end(atLevel: level)
-            try own.descendToFirst()
-            for step in [-1, 1] {
-                var beside = cursor.copy()
-                for _ in 0..<account.branchReach {
-                    guard try beside.step(atLevel: level, by: step) else { break }
-                    var below = beside.copy()
-                    try below.descendToFirst()
-                }
-            }
-            level -= 1
-        }
-    }
-
-    /// More leaves than this are not looked at on either side.
-    private static let farthest = 256
-
-    private func vetLeaves(
-        beside cursor: borrowing TreeCursor, by step: Int, _ reach: Int
-    ) throws(TreeFailure) {
-        var beside = cursor.copy()
-        let level = cursor.way.count - 1
-        var left = reach
-        var total = 0
-        while left > 0, total < Self.farthest, try beside.step(atLevel: level, by: step),
-            let leaf = beside.way.last
-        {
-            total += 1
-            // A leaf that is nearly empty as it is may vanish at once, and does not count.
-            let used = try self.weight(of: leaf).page
-            if used * 4 >= self.map.pageSize { left -= 1 }
-        }
     }
 
     // MARK: Pages
