@@ -25,14 +25,25 @@ struct CacheView {
     /// nil: nothing is on disk, because the session keeps nothing there or has not yet.
     var disk: (any CacheReading)?
 
-    init(_ options: ConfigurationOptions, _ session: SessionOption) throws {
+    /// Why what is on disk cannot be read, where that need not be.
+    var unreadable: (any Error)?
+
+    /// - Parameter needsDisk: false where a running proxy may know enough.
+    init(
+        _ options: ConfigurationOptions, _ session: SessionOption, needsDisk: Bool = true
+    ) throws {
         let loaded = try options.load()
         let settings = try session.find(in: loaded)
         self.loaded = loaded
         self.session = settings
-        self.disk = try loaded.cacheDirectory(of: settings).flatMap {
-            try DiskCache(
-                directory: $0, session: settings, policy: loaded.policy(of: settings))
+        do {
+            self.disk = try loaded.cacheDirectory(of: settings).flatMap {
+                try DiskCache(
+                    directory: $0, session: settings, policy: loaded.policy(of: settings))
+            }
+        } catch {
+            if needsDisk { throw error }
+            self.unreadable = error
         }
     }
 
