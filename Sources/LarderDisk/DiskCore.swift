@@ -67,7 +67,7 @@ final class DiskCore: Sendable {
     private let lastID: Atomic<UInt64>
     private let current: Mutex<CacheFile>
     private let tables = Mutex(Tables())
-    private let health: Mutex<DiskHealth>
+    let health: Mutex<DiskHealth>
     private let published: Mutex<StoreStatistics>
 
     init(
@@ -289,67 +289,6 @@ final class DiskCore: Sendable {
             }
             return !tables.hidden.isEmpty && tables.hidden.contains(id)
         }
-    }
-
-    // MARK: Health
-
-    /// Whether it is worth while to store something now.
-    func isHealthy(at now: Timestamp) -> Bool {
-        self.health.withLock { $0.isHealthy(at: now) }
-    }
-
-    /// How long nothing is stored from now on.
-    var pauseLeft: Duration {
-        let now = self.clock()
-        return self.health.withLock { $0.left(at: now) }
-    }
-
-    /// The writer failed with the file that is in use.
-    ///
-    /// Where the file itself is to blame, the writer sees to it; else nothing is stored for a while.
-    func failed(_ error: LMDBError) {
-        self.failures.add(1, ordering: .relaxed)
-        if let trouble = FileTrouble(error) {
-            _ = self.file.note(trouble)
-        } else {
-            self.pause(self.storeError(error))
-        }
-    }
-
-    func storeError(_ error: LMDBError) -> StoreError {
-        StoreError(error, path: self.files.data)
-    }
-
-    /// A reader failed with `environment`; the writer is called where the file itself is to blame.
-    func readFailed(_ error: LMDBError, with environment: Environment) {
-        self.failures.add(1, ordering: .relaxed)
-        let file = self.file
-        guard let trouble = FileTrouble(error), file.environment === environment,
-            file.note(trouble)
-        else { return }
-        self.mailbox.nudge()
-    }
-
-    /// Nothing is stored for a while, which is said once.
-    ///
-    /// - Returns: until when.
-    @discardableResult
-    func pause(_ error: StoreError) -> Timestamp {
-        let now = self.clock()
-        let (isFirst, until) = self.health.withLock { $0.failed(at: now) }
-        if isFirst { self.report(.failed(error)) }
-        return until
-    }
-
-    /// Something was stored: the disk works again, if that was asked after the pause.
-    func worked() {
-        let now = self.clock()
-        if self.health.withLock({ $0.worked(at: now) }) { self.report(.recovered) }
-    }
-
-    /// The cause of a failure was removed.
-    func mended() {
-        if self.health.withLock({ $0.mended() }) { self.report(.recovered) }
     }
 
     /// Drops an entry that is not what was written, counts it and says it.

@@ -100,22 +100,11 @@ struct DiskWriter {
     /// When the file is taken for one that does not end the process.
     private var steadyDue: ContinuousClock.Instant?
     /// When uses of responses whose uses were written are written again.
-    private var useRoundEnd = ContinuousClock.now + Self.useRound
+    var useRoundEnd = ContinuousClock.now + Self.useRound
 
     private static let steadyTime = Duration.seconds(10)
-    /// So long a batch takes commands: then readers see them, and room can be made.
-    private static let batchTime = Duration.milliseconds(5)
-    /// How often room is made for a batch that finds none.
-    private static let roomRounds = 4
-    /// Uses that one transaction writes: a few milliseconds' worth.
-    private static let flushSize = 512
-    /// Each record lies in a leaf of its own, more or less, and often below a branch page of its own.
-    private static let pagesPerUse = 2
     /// How often the uses of one response are written.
-    private static let useRound = Duration.seconds(60)
-    /// The time between two flushes, in times of the first: uses are not worth more than a quarter
-    /// of the writer.
-    private static let pausePerFlush = 3
+    static let useRound = Duration.seconds(60)
     /// Steps of reclaiming that go before a batch where room is short.
     private static let criticalSteps = 8
 
@@ -137,9 +126,6 @@ struct DiskWriter {
         marks.learned = self.fragmentation.pages
         return marks
     }
-
-    /// Pages of the trees that a commit touches apart from those of its commands.
-    private static let pathsOfCommit = 16
 
     /// Runs until the mailbox is closed and empty; then says the end to all sinks.
     mutating func run() {
@@ -201,7 +187,7 @@ struct DiskWriter {
     }
 
     /// The file has been open for a while, or taken something, and nothing happened to the process.
-    private mutating func noteSteady(hasStored: Bool = false) {
+    mutating func noteSteady(hasStored: Bool = false) {
         guard let due = self.steadyDue, hasStored || due <= ContinuousClock.now else { return }
         self.steadyDue = nil
         self.setAlarm()
@@ -215,111 +201,12 @@ struct DiskWriter {
 
     /// Whether there is room to take back; and if there was none last time, whether a reader has gone
     /// since.
-    private var mayReclaim: Bool {
+    var mayReclaim: Bool {
         (self.isEvicting || self.hasGarbage)
             && (!self.isStuck || !self.core.hasReclaimed.load(ordering: .sequentiallyConsistent))
     }
 
-    // MARK: Batches
-
-    private mutating func runBatch() {
-        var batch: [WriteCommand] = []
-        var result = self.attempt(&batch, takesMore: true)
-        var rounds = 0
-        while case .failure(let error) = result, rounds < Self.roomRounds,
-            error.code == .mapFull || error.code == .noSpace
-        {
-            // Room can be made inside the file, whether its bound or the disk's is reached.
-            if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
-            self.makeRoom(round: rounds)
-            result = self.attempt(&batch, takesMore: false)
-            rounds += 1
-        }
-        switch result {
-        case .success(let attempt):
-            self.takeOver(attempt)
-            self.fragmentation.wrote(UInt64(clamping: attempt.cost) / 4096)
-            // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
-            self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
-            self.paySync()
-            if attempt.hasStored {
-                self.noteSteady(hasStored: true)
-                self.core.worked()
-            }
-            self.paid(attempt.paid)
-            self.run(attempt.effects)
-        case .failure(let error):
-            // A transaction that could not even begin has taken nothing: it would be tried again
-            // and again, and whoever waits would wait for as long as the disk fails.
-            if batch.isEmpty {
-                while let command = self.core.mailbox.take() { batch.append(command) }
-            }
-            self.owesSync = true
-            self.core.failed(error)
-            self.fail(batch, error)
-            self.putOffDebts()
-        }
-        self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
-        self.isStuck = false
-    }
-
-    private mutating func paySync() {
-        guard self.owesSync else { return }
-        do throws(LMDBError) {
-            try self.core.environment.synchronize()
-            self.owesSync = false
-        } catch {
-            self.core.failed(error)
-        }
-    }
-
-    private func attempt(
-        _ batch: inout [WriteCommand], takesMore: Bool
-    ) -> Result<Attempt, LMDBError> {
-        let started = ContinuousClock.now
-        let limit = self.core.configuration.batchLimit
-        do throws(LMDBError) {
-            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
-                for command in batch { try self.apply(command, &attempt, transaction) }
-                // At least one, however long it took to begin.
-                while takesMore, attempt.cost < limit,
-                    batch.isEmpty || ContinuousClock.now - started < Self.batchTime,
-                    let command = self.core.mailbox.take()
-                {
-                    batch.append(command)
-                    try self.apply(command, &attempt, transaction)
-                }
-                if takesMore, self.mayReclaim {
-                    // In the same transaction: one wait for the disk instead of two.
-                    _ = try self.reclaim(
-                        &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
-                }
-                try self.payOwed(&attempt, transaction)
-                try self.finish(&attempt, transaction)
-                return attempt
-            }
-            return .success(attempt)
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func payOwed(
-        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
-    ) throws(LMDBError) {
-        let part = self.debts.part
-        for key in part.entries { try self.remove(key, &attempt, transaction) }
-        for (key, bound) in part.keys {
-            for entry in try self.objectKeys(of: key, nil, transaction) where entry.id < bound {
-                try self.remove(entry, &attempt, transaction)
-            }
-        }
-        for id in part.garbage { try self.discardPending(id, &attempt, transaction) }
-        attempt.paid = part
-        attempt.groups = self.core.groups.unwritten
-        try self.core.schema.writeGroups(attempt.groups, transaction)
-    }
+    // MARK: Transactions
 
     /// The last steps of every transaction of the writer's.
     func finish(
@@ -383,64 +270,5 @@ struct DiskWriter {
             statistics.disk?.evictions = meta.evictions
         }
         self.isOversized = self.core.isOversized
-    }
-
-    private mutating func run(_ effects: [Effect]) {
-        for effect in effects {
-            switch effect {
-            case .written(let sink, let offset): sink.wrote(upTo: offset)
-            case .ended(let sink, let outcome): sink.end(outcome)
-            case .damaged(let sink, let reason):
-                self.core.dropDamaged(sink.id, key: sink.key, reason: reason)
-            case .removed(let count, let completion): completion(count)
-            case .reached(let completion): completion()
-            case .givenUp(let completion):
-                self.giveUp()
-                completion()
-            }
-        }
-    }
-
-    // MARK: Uses
-
-    /// Writes a step's worth of uses, and sees to it that the rest is not forgotten.
-    private mutating func flushSomeUses() {
-        // Before: whoever notes one from now on says so.
-        self.core.mailbox.usesTaken()
-        let started = ContinuousClock.now
-        if started >= self.useRoundEnd {
-            self.core.uses.beginRound()
-            self.useRoundEnd = started + Self.useRound
-        }
-        if self.core.uses.hasDue { _ = self.flushUses() }
-        if self.core.uses.hasDue {
-            let ended = ContinuousClock.now
-            self.core.mailbox.usesAreDue(at: ended + (ended - started) * Self.pausePerFlush)
-        } else if !self.core.uses.isEmpty {
-            self.core.mailbox.usesAreDue(at: self.useRoundEnd)
-        }
-    }
-
-    /// Writes a part of the noted uses; false when that failed, and they are forgotten.
-    private mutating func flushUses() -> Bool {
-        // Each may copy a page of its own: fewer where little is free.
-        let free = self.core.marks.capacityPages - min(self.pages, self.core.marks.capacityPages)
-        let uses = self.core.uses.take(min(Self.flushSize, max(2, Int(clamping: free / 8))))
-        do throws(LMDBError) {
-            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
-                for use in uses {
-                    try self.apply(use, &attempt, transaction)
-                    self.core.residency.touched(values: Self.pagesPerUse, bytes: 0)
-                }
-                try self.finish(&attempt, transaction)
-                return attempt
-            }
-            self.takeOver(attempt)
-            return true
-        } catch {
-            self.core.failed(error)
-            return false
-        }
     }
 }

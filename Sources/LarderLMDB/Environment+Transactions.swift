@@ -102,12 +102,21 @@ extension Environment {
 
     @unsafe private func commit(_ handle: OpaquePointer) throws(LMDBError) {
         // Once it is committed the next writer may be at work.
-        self.vetting.willCommit(UInt64(unsafe mdb_txn_id(handle)))
+        do throws(LMDBError) {
+            try self.vetting.willCommit(UInt64(unsafe mdb_txn_id(handle)))
+        } catch {
+            unsafe mdb_txn_abort(handle)
+            throw error
+        }
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
         if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
-        if code != MDB_SUCCESS { self.vetting.commitFailed() }
+        if code == MDB_SUCCESS {
+            self.vetting.commitSucceeded()
+        } else {
+            self.vetting.commitFailed()
+        }
         try self.vetting.check(code, "mdb_txn_commit")
     }
 

@@ -142,11 +142,17 @@ enum Waiting {
     /// The size of the file now; 0 where that cannot be told.
     @discardableResult
     func askFileSize() -> UInt64 {
+        self.askFile().map { UInt64(clamping: $0.st_size) } ?? 0
+    }
+
+    /// When the file was last written to; nil where that cannot be told.
+    func askStamp() -> FileStamp? { self.askFile().map { FileStamp($0) } }
+
+    private func askFile() -> stat? {
         var status = stat()
-        guard unsafe fstat(self.descriptor, &status) == 0 else { return 0 }
-        let size = UInt64(clamping: status.st_size)
-        self.fileSize.store(size, ordering: .relaxed)
-        return size
+        guard unsafe fstat(self.descriptor, &status) == 0 else { return nil }
+        self.fileSize.store(UInt64(clamping: status.st_size), ordering: .relaxed)
+        return status
     }
 
     // MARK: Residency

@@ -4,7 +4,10 @@ import Synchronization
 /// A line on the terminal that tells how far a long work is, written over and over; nothing where
 /// standard error is no terminal.
 ///
-/// May be told from any thread.
+/// May be told from any thread, and writes by itself; of a work of its own words, as an archive that is
+/// read by one thread and answered for by another. ``ProgressLine`` is the other kind: a value for one
+/// loop that writes rows to the same terminal, so that it must be taken away before each of them, and
+/// shows nothing of what is done at once.
 final class ActivityLine: Sendable {
     private struct State {
         var last: Int64 = 0

@@ -25,12 +25,15 @@ struct CacheView {
     /// nil: nothing is on disk, because the session keeps nothing there or has not yet.
     var disk: (any CacheReading)?
 
+    /// Why what is on disk cannot be read, where that need not be.
+    var unreadable: (any Error)?
     /// Whose responses are looked up by URL; nil where the session is not split.
     var principal: String?
 
+    /// - Parameter needsDisk: false where a running proxy may know enough.
     init(
         _ options: ConfigurationOptions, _ session: SessionOption,
-        principal: PrincipalOption? = nil
+        principal: PrincipalOption? = nil, needsDisk: Bool = true
     ) throws {
         let loaded = try options.load()
         let settings = try session.find(in: loaded)
@@ -38,10 +41,15 @@ struct CacheView {
         self.session = settings
         let name = principal?.principal
         self.principal = name
-        self.disk = try loaded.cacheDirectory(of: settings).flatMap {
-            try DiskCache(
-                directory: $0, session: settings, policy: loaded.policy(of: settings),
-                partition: name ?? "")
+        do {
+            self.disk = try loaded.cacheDirectory(of: settings).flatMap {
+                try DiskCache(
+                    directory: $0, session: settings, policy: loaded.policy(of: settings),
+                    partition: name ?? "")
+            }
+        } catch {
+            if needsDisk { throw error }
+            self.unreadable = error
         }
     }
 

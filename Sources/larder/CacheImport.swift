@@ -148,15 +148,13 @@ final class ArchiveInput {
         if unsafe fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
             return -1
         }
-        let directory = ProcessEnvironment.variables["TMPDIR"] ?? "/tmp"
-        var template = Array("\(directory)/larder-import-XXXXXX".utf8CString)
-        let file = unsafe mkstemp(&template)
+        let directory = UnnamedFile.usualDirectory
+        let file = UnnamedFile.make(in: directory)
         guard file >= 0 else {
             throw CommandFailure(
                 .cannotCreate, "cannot make a file in \(directory): \(Output.reason(errno))",
                 remedy: "name another place by TMPDIR")
         }
-        _ = unsafe unlink(template)
         var piece = [UInt8](repeating: 0, count: 262_144)
         while true {
             let count = unsafe piece.withUnsafeMutableBytes {

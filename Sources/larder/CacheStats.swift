@@ -15,11 +15,14 @@ struct CacheStats: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, needsDisk: false)
         var report = CacheStatsReport(
             session: view.session.name.text, kind: view.session.kind.rawValue,
             directory: view.loaded.cacheDirectory(of: view.session), running: nil,
-            disk: try view.disk?.figures())
+            disk: nil)
+        // A running proxy knows its own figures, whatever became of the file.
+        var unreadable = view.unreadable
+        do { report.disk = try view.disk?.figures() } catch { unreadable = error }
         if let directory = report.directory {
             report.setAside = SetAsideFile.all(in: directory)
             report.durability = CacheStatsReport.diskDurability
@@ -31,6 +34,10 @@ struct CacheStats: AsyncParsableCommand {
                 return true
             }
         } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        if let unreadable {
+            if report.running == nil { throw unreadable }
+            for cause in CommandFailure(unreadable)?.causes ?? [] { Output.note(cause) }
+        }
         if self.json { return try Output.line(try JSONLine.of(report)) }
         let now = wallClockMicroseconds()
         for line in CacheStatsText.lines(report, nowMicroseconds: now) { try Output.line(line) }

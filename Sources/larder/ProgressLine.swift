@@ -3,6 +3,8 @@ import Glibc
 /// A line on a terminal that says how far something has come: shown when it takes long, and taken
 /// away before anything else is written.
 ///
+/// Where a work has several threads, or words of its own and no count, ``ActivityLine`` serves.
+///
 /// A value: time comes in, what is to be written to the terminal comes out. Nothing is written
 /// between two updates; no thread and no timer is needed.
 struct ProgressLine {

@@ -1,7 +1,6 @@
 import Glibc
 
-/// A temporary file without a name: it is gone when it is closed, or when the process ends in
-/// whatever way.
+/// What is put down in an ``UnnamedFile`` on its way, in large pieces.
 ///
 /// One thread uses it.
 final class TemporaryFile {
@@ -14,17 +13,11 @@ final class TemporaryFile {
     private static let pieceSize = 256 << 10
 
     /// Makes one in `directory`, which $TMPDIR names, or in /tmp.
-    init(
-        directory: String = ProcessEnvironment.variables["TMPDIR"] ?? "/tmp"
-    ) throws(CommandFailure) {
-        let directory = directory.isEmpty ? "/tmp" : directory
-        var name = Array("\(directory)/larder-XXXXXX\0".utf8CString)
-        let descriptor = unsafe mkstemp(&name)
+    init(directory: String = UnnamedFile.usualDirectory) throws(CommandFailure) {
+        let descriptor = UnnamedFile.make(in: directory)
         guard descriptor >= 0 else {
             throw Self.failure(errno, directory, "cannot make a temporary file")
         }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        _ = unsafe unlink(name)
         self.descriptor = descriptor
         self.directory = directory
     }

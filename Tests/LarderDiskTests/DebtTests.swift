@@ -213,25 +213,11 @@ struct DebtTests {
         await store.put(cacheKey("a"), pattern(10_000))
         await store.put(cacheKey("b"), pattern(10_000))
         let environment = try #require(Environment.shared(path: self.directory.data))
-        let holds = AsyncStream<Void>.makeStream()
-        let release = DispatchSemaphore(value: 0)
-        let ended = AsyncStream<Void>.makeStream()
-        let reader = Thread {
-            _ = try? environment.read { (_) throws(LMDBError) in
-                holds.continuation.yield()
-                release.wait()
-            }
-            ended.continuation.yield()
-        }
-        reader.start()
-        var begun = holds.stream.makeAsyncIterator()
-        _ = await begun.next()
+        let reader = await HeldReader.begin(on: environment)
         store.core.readFailed(LMDBError(.panic, operation: "test"), with: environment)
         await store.flushed()
         _ = await store.removed(cacheKey("a"))
-        release.signal()
-        var done = ended.stream.makeAsyncIterator()
-        _ = await done.next()
+        await reader.end()
         self.world.now.withLock { $0 = $0 + .seconds(11) }
         guard case .visible = await store.put(cacheKey("c"), [1]) else {
             Issue.record("the file is not in use again")

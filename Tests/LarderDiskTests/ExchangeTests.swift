@@ -302,25 +302,11 @@ struct ExchangeTests {
         let store = try self.world.open(self.directory)
         await store.put(cacheKey("a"), pattern(100_000))
         let environment = try #require(Environment.shared(path: self.directory.data))
-        let holds = AsyncStream<Void>.makeStream()
-        let release = DispatchSemaphore(value: 0)
-        let ended = AsyncStream<Void>.makeStream()
-        let reader = Thread {
-            _ = try? environment.read { (_) throws(LMDBError) in
-                holds.continuation.yield()
-                release.wait()
-            }
-            ended.continuation.yield()
-        }
-        reader.start()
-        var begun = holds.stream.makeAsyncIterator()
-        _ = await begun.next()
+        let reader = await HeldReader.begin(on: environment)
         store.core.readFailed(LMDBError(.panic, operation: "test"), with: environment)
         await store.flushed()
         #expect(await store.put(cacheKey("b"), [1]) == nil)
-        release.signal()
-        var done = ended.stream.makeAsyncIterator()
-        _ = await done.next()
+        await reader.end()
         self.world.now.withLock { $0 = $0 + .seconds(11) }
         #expect(self.isVisible(await store.put(cacheKey("b"), [1])))
         #expect(await store.find(cacheKey("a")).count == 1)

@@ -161,4 +161,20 @@ struct CacheFileTests {
             #expect(proxy.log.contains(aside.first ?? "?"))
         }
     }
+
+    @Test("Ruined from its beginning, its figures are those that the running proxy knows")
+    func figures() async throws {
+        try await self.play { home, _, _ in
+            let handle = try FileHandle(
+                forUpdating: URL(fileURLWithPath: home.cache + "/cache.mdb"))
+            try handle.write(contentsOf: Data(repeating: 0xA5, count: 8192))
+            try handle.close()
+            let stats = try await home.start(
+                ["cache", "stats", "--config", home.configuration]
+            ).ended()
+            #expect(stats.status == 0)
+            #expect(stats.outText.contains("requests"))
+            #expect(stats.errText.contains("damaged"))
+        }
+    }
 }

@@ -148,13 +148,28 @@ final class Child {
 /// A directory below TMPDIR that goes away with its owner.
 final class Directory {
     let path: String
-    var isKept = false
+    private var isKept = false
 
     init() throws {
         let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/larder-stress-XXXXXX\0".utf8CString)
         guard let made = unsafe mkdtemp(&template) else { throw Wrong("mkdtemp: \(errno)") }
         self.path = unsafe String(cString: made)
+    }
+
+    /// Lends a directory to a run; it stays where that fails.
+    ///
+    /// - Throws: `Wrong`, with the failure, the seed of the run, and the directory.
+    static func lend<R>(
+        seed: UInt64, to run: (String) async throws -> R
+    ) async throws -> R {
+        let directory = try Directory()
+        do {
+            return try await run(directory.path)
+        } catch {
+            directory.isKept = true
+            throw Wrong("\(error); seed \(seed); see \(directory.path)")
+        }
     }
 
     deinit {

@@ -99,12 +99,8 @@ struct SoakCommand: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            let directory = try Directory()
-            do {
-                try SoakDriver(self.options(directory.path)).run { sayText($0 + "\n") }
-            } catch {
-                directory.isKept = true
-                throw Wrong("\(error); seed \(self.seed); see \(directory.path)")
+            try await Directory.lend(seed: self.seed) { directory in
+                try SoakDriver(self.options(directory)).run { sayText($0 + "\n") }
             }
         } catch {
             throw fail(error)

@@ -26,13 +26,7 @@ struct PowerLoss {
     }
 
     func run() async throws -> Report {
-        let directory = try Directory()
-        do {
-            return try await self.run(in: directory.path)
-        } catch {
-            directory.isKept = true
-            throw Wrong("\(error); seed \(self.seed); see \(directory.path)")
-        }
+        try await Directory.lend(seed: self.seed) { try await self.run(in: $0) }
     }
 
     private func run(in directory: String) async throws -> Report {

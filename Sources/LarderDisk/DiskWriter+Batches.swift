@@ -1,0 +1,126 @@
+import LarderLMDB
+
+/// Batches: the commands that wait, in one transaction.
+extension DiskWriter {
+    /// So long a batch takes commands: then readers see them, and room can be made.
+    private static let batchTime = Duration.milliseconds(5)
+    /// How often room is made for a batch that finds none.
+    private static let roomRounds = 4
+    /// Pages of the trees that a commit touches apart from those of its commands.
+    private static let pathsOfCommit = 16
+
+    mutating func runBatch() {
+        var batch: [WriteCommand] = []
+        var result = self.attempt(&batch, takesMore: true)
+        var rounds = 0
+        while case .failure(let error) = result, rounds < Self.roomRounds,
+            error.code == .mapFull || error.code == .noSpace
+        {
+            // Room can be made inside the file, whether its bound or the disk's is reached.
+            if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
+            self.makeRoom(round: rounds)
+            result = self.attempt(&batch, takesMore: false)
+            rounds += 1
+        }
+        switch result {
+        case .success(let attempt):
+            self.takeOver(attempt)
+            self.fragmentation.wrote(UInt64(clamping: attempt.cost) / 4096)
+            // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
+            self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
+            self.paySync()
+            if attempt.hasStored {
+                self.noteSteady(hasStored: true)
+                self.core.worked()
+            }
+            self.paid(attempt.paid)
+            self.run(attempt.effects)
+        case .failure(let error):
+            // A transaction that could not even begin has taken nothing: it would be tried again
+            // and again, and whoever waits would wait for as long as the disk fails.
+            if batch.isEmpty {
+                while let command = self.core.mailbox.take() { batch.append(command) }
+            }
+            self.owesSync = true
+            self.core.failed(error)
+            self.fail(batch, error)
+            self.putOffDebts()
+        }
+        self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
+        self.isStuck = false
+    }
+
+    private mutating func paySync() {
+        guard self.owesSync else { return }
+        do throws(LMDBError) {
+            try self.core.environment.synchronize()
+            self.owesSync = false
+        } catch {
+            self.core.failed(error)
+        }
+    }
+
+    private func attempt(
+        _ batch: inout [WriteCommand], takesMore: Bool
+    ) -> Result<Attempt, LMDBError> {
+        let started = ContinuousClock.now
+        let limit = self.core.configuration.batchLimit
+        do throws(LMDBError) {
+            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
+                var attempt = Attempt(meta: self.meta)
+                for command in batch { try self.apply(command, &attempt, transaction) }
+                // At least one, however long it took to begin.
+                while takesMore, attempt.cost < limit,
+                    batch.isEmpty || ContinuousClock.now - started < Self.batchTime,
+                    let command = self.core.mailbox.take()
+                {
+                    batch.append(command)
+                    try self.apply(command, &attempt, transaction)
+                }
+                if takesMore, self.mayReclaim {
+                    // In the same transaction: one wait for the disk instead of two.
+                    _ = try self.reclaim(
+                        &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
+                }
+                try self.payOwed(&attempt, transaction)
+                try self.finish(&attempt, transaction)
+                return attempt
+            }
+            return .success(attempt)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func payOwed(
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        let part = self.debts.part
+        for key in part.entries { try self.remove(key, &attempt, transaction) }
+        for (key, bound) in part.keys {
+            for entry in try self.objectKeys(of: key, nil, transaction) where entry.id < bound {
+                try self.remove(entry, &attempt, transaction)
+            }
+        }
+        for id in part.garbage { try self.discardPending(id, &attempt, transaction) }
+        attempt.paid = part
+        attempt.groups = self.core.groups.unwritten
+        try self.core.schema.writeGroups(attempt.groups, transaction)
+    }
+
+    private mutating func run(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .written(let sink, let offset): sink.wrote(upTo: offset)
+            case .ended(let sink, let outcome): sink.end(outcome)
+            case .damaged(let sink, let reason):
+                self.core.dropDamaged(sink.id, key: sink.key, reason: reason)
+            case .removed(let count, let completion): completion(count)
+            case .reached(let completion): completion()
+            case .givenUp(let completion):
+                self.giveUp()
+                completion()
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import CLMDB
+
+/// What is to be called before a step of LMDB's, and after it.
+extension WriteVetting {
+    /// To be called before LMDB looks for `key`.
+    func willGet(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
+        let record = try self.record(of: database)
+        try self.vetStep { () throws(TreeFailure) in
+            _ = try self.path(to: key, in: record)
+        }
+    }
+
+    /// To be called before LMDB puts `key`; the node that it replaces may be the larger.
+    func willPut(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
+        let record = try self.record(of: database)
+        try self.vetStep { () throws(TreeFailure) in
+            let cursor = try self.path(to: key, in: record)
+            guard let leaf = cursor.way.last else { return }
+            self.trees[database.handle]?.account.willReplace(
+                in: leaf.page, bytes: try self.weight(of: leaf).node)
+        }
+    }
+
+    /// To be called before LMDB deletes `key`, which may move nodes between pages.
+    func willDelete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
+        let record = try self.record(of: database)
+        try self.vetStep { () throws(TreeFailure) in
+            let cursor = try self.path(to: key, in: record)
+            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
+                return
+            }
+            let (removed, used) = try self.weight(of: leaf)
+            var account = known.account
+            let reach = account.willDelete(
+                from: leaf.page, bytes: removed, used: used, nodes: leaf.count)
+            self.trees[database.handle] = (record, account)
+            try self.vetNeighbours(of: cursor, reach, account)
+        }
+    }
+
+    /// To be called before LMDB's cursor moves from `key` to the entry after it, or to the first
+    /// that is not below `key`.
+    func willMove(
+        _ database: Database, past key: Span<UInt8>
+    ) throws(LMDBError) {
+        let record = try self.record(of: database)
+        try self.vetStep { () throws(TreeFailure) in
+            let cursor = try self.path(to: key, in: record)
+            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
+                return
+            }
+            let staysInside = leaf.index + 1 < leaf.count
+            if staysInside, !known.account.isTouched(leaf.page) { return }
+            try self.vetLeaves(beside: cursor, by: 1, known.account.reach)
+        }
+    }
+
+    /// To be called before LMDB's cursor moves to the first entry, or the last.
+    func willMoveToEdge(_ database: Database, isFirst: Bool) throws(LMDBError) {
+        let record = try self.record(of: database)
+        try self.vetStep { () throws(TreeFailure) in
+            self.kind = .plain
+            var cursor = TreeCursor(self.pages(), record)
+            guard try isFirst ? cursor.first() : cursor.last() else { return }
+            guard let known = self.trees[database.handle] else { return }
+            try self.vetLeaves(beside: cursor, by: isFirst ? 1 : -1, known.account.reach)
+        }
+    }
+
+    /// To be called after LMDB changed a database, with what it says of its size.
+    func changed(_ database: Database, _ statistics: MDB_stat, key: Span<UInt8>) {
+        self.isDirty = true
+        guard let known = self.trees[database.handle] else { return }
+        var account = known.account
+        let isSplit = account.changed(
+            leafPages: UInt64(statistics.ms_leaf_pages),
+            branchPages: UInt64(statistics.ms_branch_pages))
+        if isSplit, let leaf = try? self.pages().find(key, in: known.record)?.leaf {
+            account.wasSplit(leaf)
+        }
+        self.trees[database.handle] = (known.record, account)
+    }
+
+    /// The record of the database's committed tree, the way to it vetted.
+    ///
+    /// LMDB reads it on the first use in a transaction, and writes over it at the commit.
+    func record(of database: Database) throws(LMDBError) -> TreeRecord {
+        if let known = self.trees[database.handle] { return known.record }
+        return try self.vet { () throws(TreeFailure) in
+            guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
+            self.kind = .names
+            let record =
+                switch database {
+                case .freePages: meta.free
+                case .names: meta.names
+                // One that was made in this very transaction has no committed pages.
+                default:
+                    try self.pages().namedTree(database.name.span, in: meta.names) ?? .empty
+                }
+            self.trees[database.handle] = (record, BalanceAccount(record, self.map.pageSize))
+            return record
+        }
+    }
+
+    /// To be called before LMDB looks up a database's name; false where there is none yet.
+    func willOpen(_ name: String) throws(LMDBError) -> Bool {
+        try self.vet { () throws(TreeFailure) -> Bool in
+            guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
+            self.kind = .names
+            let key = Array(name.utf8)
+            let record = try self.pages().namedTree(key.span, in: meta.names)
+            // LMDB will make it, or refuse.
+            if record == nil { self.isDirty = true }
+            return record != nil
+        }
+    }
+}
