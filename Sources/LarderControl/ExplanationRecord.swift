@@ -4,10 +4,14 @@ package struct ExplainQuestion: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
     package var fields: [ControlField]
+    /// Who asks, where the session is split by principal.
+    package var principal: String?
 
     package init(
-        session: String, method: String = "GET", url: String, fields: [ControlField] = []
+        session: String, method: String = "GET", url: String, fields: [ControlField] = [],
+        principal: String? = nil
     ) {
+        self.principal = principal
         self.session = session
         self.method = method
         self.url = url

@@ -40,6 +40,11 @@ struct Explain: AsyncParsableCommand {
                 + "redirects, the last.", valueName: "file"))
     var responseFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Who asks, where the session is split by principal.", valueName: "principal"))
+    var principal: String?
+
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
 
@@ -81,7 +86,8 @@ struct Explain: AsyncParsableCommand {
                 ControlField(name: String(header[..<colon]), value: String(value)))
         }
         return ExplainQuestion(
-            session: self.session.session, method: self.method, url: url, fields: fields)
+            session: self.session.session, method: self.method, url: url, fields: fields,
+            principal: self.principal)
     }
 
     /// Judges a response head from a file.
@@ -108,7 +114,8 @@ extension CacheView {
     fileprivate func explain(_ question: ExplainQuestion) throws -> ExplanationRecord {
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
-        let stored = try self.disk?.heads(for: request.uri) ?? []
+        let stored = try self.disk?.heads(
+            for: request.uri, principal: question.principal ?? "") ?? []
         let lengths = stored.map(\.bodyLength)
         return ExplanationRecord(
             Explanation(
