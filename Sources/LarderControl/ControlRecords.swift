@@ -65,6 +65,8 @@ package struct OpenExchange: Codable, Sendable, Equatable {
     package var bytesSent: UInt64
     /// One word: `looking-up`, `fetching`, `serving`, `tunnel`.
     package var state: String
+    /// nil where the session is not split by principal.
+    package var principal: String?
 
     package init(
         id: UInt64, session: String, client: String, method: String, url: String,
@@ -90,11 +92,14 @@ package struct MissingURL: Codable, Sendable, Equatable {
     package var count: UInt64
     package var firstMicroseconds: Int64
     package var lastMicroseconds: Int64
+    /// Who asked, where the session is split by principal.
+    package var principal: String?
 
     package init(
         session: String, method: String, url: String, count: UInt64, firstMicroseconds: Int64,
-        lastMicroseconds: Int64
+        lastMicroseconds: Int64, principal: String? = nil
     ) {
+        self.principal = principal
         self.session = session
         self.method = method
         self.url = url

@@ -11,8 +11,7 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// only by name in `.copies`, unless they are wanted in full.
     case listMemory(session: String, copiesInFull: Bool? = nil)
     /// One `.resident` for each response to GET for a URL that the memory tier holds.
-    ///
-    /// - Parameter principal: whose, in a session that is split; nil where it is not.
+    /// Of one principal where that is named; else of all that are in memory.
     case showMemory(session: String, url: String, principal: String? = nil)
     /// The body of one of them, in `.piece`s.
     case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
@@ -21,8 +20,9 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
     /// them if it is to.
     case listMissing(session: String, clears: Bool)
-    /// Removes stored responses from both tiers: `.purged`.
-    case purge(session: String?, PurgeSelection)
+    /// Removes stored responses from both tiers, those of all principals where none is named:
+    /// `.purged`.
+    case purge(session: String?, PurgeSelection, principal: String? = nil)
     /// Writes a session's cache file anew without holes: `.progress` in bytes, then `.compacted`.
     case compact(session: String)
     /// Reads the configuration again: `.reloaded`.

@@ -4,15 +4,15 @@ package struct ExplainQuestion: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
     package var fields: [ControlField]
-    /// Who asks, in a session that is split; nil where it is not.
+    /// Who asks, where the session is split by principal.
     package var principal: String?
 
     package init(
         session: String, method: String = "GET", url: String, fields: [ControlField] = [],
         principal: String? = nil
     ) {
-        self.session = session
         self.principal = principal
+        self.session = session
         self.method = method
         self.url = url
         self.fields = fields

@@ -15,9 +15,15 @@ package struct PurgeFilter: Sendable {
     }
 
     private let test: Test
+    /// nil: whosever they are.
+    private let partition: String?
 
+    /// - Parameter principal: whose responses are meant; nil: those of all.
     /// - Throws: `.invalid` for a URL that is none.
-    package init(_ selection: PurgeSelection) throws(ControlRefusal) {
+    package init(
+        _ selection: PurgeSelection, principal: String? = nil
+    ) throws(ControlRefusal) {
+        self.partition = principal.map(CacheKey.partition(of:))
         switch selection {
         case .url(let text):
             guard let uri = TargetURI(text: text) else {
@@ -37,15 +43,14 @@ package struct PurgeFilter: Sendable {
 
     /// Removes what is meant from a store, all its tiers included.
     ///
-    /// One URL is found by its key; anything else takes a walk through the whole store.
+    /// One URL of one principal is found by its key; anything else takes a walk through the whole
+    /// store.
     ///
     /// - Returns: how many responses went, once no lookup can find them any more.
     package func purge(_ store: any ObjectStore) async -> Int {
         await withCheckedContinuation { continuation in
-            if case .uri(let uri) = self.test {
-                store.removeWithSearch(CacheKey(method: .get, uri: uri)) {
-                    continuation.resume(returning: $0)
-                }
+            if let key = self.key(isSplit: true) {
+                store.removeWithSearch(key) { continuation.resume(returning: $0) }
             } else {
                 store.removeAll(where: self.matches) { continuation.resume(returning: $0) }
             }
@@ -55,24 +60,36 @@ package struct PurgeFilter: Sendable {
     /// Removes what is meant from a session that runs, so that no later request can join a fetch for
     /// it that was under way.
     ///
+    /// - Parameters:
+    ///   - sessions: those of all principals in memory, over the same store.
+    ///   - isSplit: whether there may be others in the store.
     /// - Returns: how many responses went, once neither a lookup nor a fetch can bring them.
-    func purge(_ session: Session) async -> Int {
-        await withCheckedContinuation { continuation in
-            if case .uri(let uri) = self.test {
-                session.remove(CacheKey(method: .get, uri: uri)) {
-                    continuation.resume(returning: $0)
-                }
+    func purge(_ sessions: [Session], isSplit: Bool) async -> Int {
+        guard let first = sessions.first else { return 0 }
+        let removed = await withCheckedContinuation { continuation in
+            if let key = self.key(isSplit: isSplit) {
+                first.remove(key) { continuation.resume(returning: $0) }
             } else {
-                session.removeAll(where: self.matches) { continuation.resume(returning: $0) }
+                first.removeAll(where: self.matches) { continuation.resume(returning: $0) }
             }
         }
+        for session in sessions.dropFirst() { session.forgetFetches(where: self.matches) }
+        return removed
+    }
+
+    /// The one key that is meant; nil where there may be several.
+    private func key(isSplit: Bool) -> CacheKey? {
+        guard case .uri(let uri) = self.test, self.partition != nil || !isSplit else { return nil }
+        return CacheKey(method: .get, uri: uri, partition: self.partition ?? "")
     }
 
     package func matches(_ key: CacheKey) -> Bool {
-        switch self.test {
-        case .uri(let uri): key.parts.uri == CacheKey(method: .get, uri: uri).parts.uri
-        case .host(let host): Self.host(of: key.parts.uri) == host[...]
-        case .pattern(let glob): glob.matches(key.parts.uri)
+        let parts = key.parts
+        if let partition = self.partition, parts.partition != partition { return false }
+        return switch self.test {
+        case .uri(let uri): key.isAbout(uri)
+        case .host(let host): Self.host(of: parts.uri) == host[...]
+        case .pattern(let glob): glob.matches(parts.uri)
         case .all: true
         }
     }

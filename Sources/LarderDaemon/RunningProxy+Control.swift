@@ -27,30 +27,22 @@ extension RunningProxy: ControlResponder {
             }
         case .showMemory(let name, let url, let principal):
             for member in try self.members(named: name) {
-                try await Self.showMemory(
-                    of: member.session, url: url, partition: principal ?? "", reply)
+                try await Self.showMemory(of: member, url: url, principal, reply)
             }
         case .readMemory(let name, let url, let id, let principal):
             for member in try self.members(named: name) {
-                try await Self.readMemory(
-                    of: member.session, url: url, partition: principal ?? "", id: id, reply)
+                try await Self.readMemory(of: member, url: url, id: id, principal, reply)
             }
         case .listExchanges:
-            for member in self.members {
-                for fetch in member.session.openFetches() {
-                    try await reply(
-                        .exchange(OpenExchange(fetch, session: member.settings.name.text)))
-                }
-            }
+            for member in self.members { try await Self.listExchanges(of: member, reply) }
         case .listMissing(let name, let clears):
             for member in try self.members(named: name) {
-                let misses = member.session.missedOffline(clears: clears)
-                for entry in misses.all { try await reply(.missing(MissingURL(entry, in: name))) }
-                if misses.unlisted > 0 { try await reply(.unlistedMissing(misses.unlisted)) }
+                try await Self.listMissing(of: member, clears: clears, reply)
             }
-        case .purge(let name, let selection):
+        case .purge(let name, let selection, let principal):
+            let filter = try PurgeFilter(selection, principal: principal)
             for member in try self.members(named: name) {
-                let removed = try await PurgeFilter(selection).purge(member.session)
+                let removed = await filter.purge(member.sessions, isSplit: member.isSplit)
                 try await reply(
                     .purged(PurgeOutcome(session: member.settings.name.text, removed: removed)))
             }
@@ -159,7 +151,7 @@ extension RunningProxy: ControlResponder {
     }
 
     private func statistics(of member: Member) -> SessionStatistics {
-        let counters = member.session.counters()
+        let counters = member.open.counters()
         let store = member.session.store.statistics()
         var sum = SessionStatistics(
             session: member.settings.name.text, kind: member.settings.kind.rawValue,
@@ -191,7 +183,7 @@ extension RunningProxy: ControlResponder {
 
     /// What all sessions did together since the start.
     func counters() -> SessionCounters {
-        self.members.reduce(SessionCounters()) { $0 + $1.session.counters() }
+        self.members.reduce(SessionCounters()) { $0 + $1.open.counters() }
     }
 }
 
@@ -200,21 +192,5 @@ extension SessionStatistics.Tier {
         self.init(
             objects: tier.objects, bytes: tier.bytes, capacity: tier.capacity,
             evictions: tier.evictions, hits: tier.hits)
-    }
-}
-
-extension MissingURL {
-    fileprivate init(_ entry: OfflineMisses.Entry, in session: String) {
-        self.init(
-            session: session, method: entry.method, url: entry.uri, count: entry.count,
-            firstMicroseconds: entry.first.microseconds, lastMicroseconds: entry.last.microseconds)
-    }
-}
-
-extension OpenExchange {
-    fileprivate init(_ fetch: Session.OpenFetch, session: String) {
-        self.init(
-            id: 0, session: session, client: "\(fetch.clients)", method: "GET", url: fetch.uri,
-            elapsedMilliseconds: 0, bytesSent: fetch.bytesReceived, state: "fetching")
     }
 }

@@ -76,7 +76,8 @@ extension RunningProxy {
         guard let state = member.open.state, let file = self.loaded.keyFile(of: member.settings)
         else {
             throw ControlRefusal(
-                invalid: "the session \(member.settings.name.text) has no state on disk, and no key")
+                invalid: "the session \(member.settings.name.text) has no state on disk, and no key"
+            )
         }
         do throws(StateError) {
             let rotation = try await state.rotate()

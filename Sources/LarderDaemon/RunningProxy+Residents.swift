@@ -45,11 +45,12 @@ extension RunningProxy {
 
     /// What memory holds of the responses to GET for a URL.
     static func showMemory(
-        of session: Session, url: String, partition: String,
+        of member: Member, url: String, _ principal: String?,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         let now = SystemClock().now()
-        for resident in try Self.residents(of: session, url: url, partition: partition) {
+        let session = member.session
+        for resident in try Self.residents(of: member, url: url, principal) {
             let configuration = session.configuration.policy
             try await reply(
                 .resident(
@@ -60,10 +61,10 @@ extension RunningProxy {
 
     /// Sends the body of a response that lies in memory, in pieces of bounded size.
     static func readMemory(
-        of session: Session, url: String, partition: String, id: UInt64,
+        of member: Member, url: String, id: UInt64, _ principal: String?,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
-        let found = try Self.residents(of: session, url: url, partition: partition).first {
+        let found = try Self.residents(of: member, url: url, principal).first {
             $0.object.id.rawValue == id || $0.lowerID?.rawValue == id
         }
         guard let body = found?.object.body.resident else {
@@ -78,8 +79,9 @@ extension RunningProxy {
         }
     }
 
+    /// Of one principal, or of all that are in memory.
     private static func residents(
-        of session: Session, url: String, partition: String
+        of member: Member, url: String, _ principal: String?
     ) throws -> [ResidentObject] {
         guard let uri = TargetURI(text: url) else {
             throw ControlRefusal(
@@ -87,12 +89,16 @@ extension RunningProxy {
                     .invalid,
                     "\"\(url)\" is no URL; one begins with http://, https:// or ftp://"))
         }
-        let key = CacheKey(method: .get, uri: uri, partition: partition)
-        // What answers several queries lies where the query does not count.
-        return session.store.residentObjects(of: key)
-            + session.store.residentObjects(of: key.withoutSearch).filter {
-                $0.object.head.answers(uri)
-            }
+        let store = member.session.store
+        let partitions = principal.map { [CacheKey.partition(of: $0)] } ?? member.partitions
+        return partitions.flatMap { partition in
+            let key = CacheKey(method: .get, uri: uri, partition: partition)
+            // What answers several queries lies where the query does not count.
+            return store.residentObjects(of: key)
+                + store.residentObjects(of: key.withoutSearch).filter {
+                    $0.object.head.answers(uri)
+                }
+        }
     }
 }
 

@@ -45,7 +45,7 @@ struct CacheView {
             self.disk = try loaded.cacheDirectory(of: settings).flatMap {
                 try DiskCache(
                     directory: $0, session: settings, policy: loaded.policy(of: settings),
-                    partition: name ?? "")
+                    principal: name)
             }
         } catch {
             if needsDisk { throw error }

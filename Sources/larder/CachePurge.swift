@@ -8,6 +8,8 @@ struct CachePurge: AsyncParsableCommand {
         commandName: "purge", abstract: "Remove stored responses; prints how many.")
 
     @OptionGroup var selection: SelectionArguments
+
+    @OptionGroup var principal: PrincipalOption
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
 
@@ -19,14 +21,19 @@ struct CachePurge: AsyncParsableCommand {
         let name = view.session.name.text
         var isAsked = false
         do {
-            isAsked = try view.ask(.purge(session: name, selection), patience: .seconds(60)) {
+            let request = ControlRequest.purge(
+                session: name, selection, principal: self.principal.principal)
+            isAsked = try view.ask(request, patience: .seconds(60)) {
                 if case .purged(let outcome) = $0 { removed += outcome.removed }
                 return true
             }
         } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {
             // The proxy serves other sessions: this one's file is nobody's but ours.
         }
-        if !isAsked { removed = try await view.disk?.purge(selection) ?? 0 }
+        if !isAsked {
+            removed =
+                try await view.disk?.purge(selection, principal: self.principal.principal) ?? 0
+        }
         try Output.line("\(removed)")
     }
 }

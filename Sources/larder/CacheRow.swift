@@ -130,8 +130,11 @@ struct CacheFigures: Encodable, Equatable {
 
 /// A session's cache on disk, looked into from outside the proxy.
 protocol CacheReading {
-    /// What is stored for GET on a URI, for an explanation.
-    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)]
+    /// What is stored for GET on a URI, for an explanation to a principal; "" where the session is
+    /// not split.
+    func heads(
+        for uri: TargetURI, principal: String
+    ) throws -> [(head: StoredHead, bodyLength: UInt64)]
     /// Calls `body` with every stored response that fits, in no particular order, until it answers
     /// false; and `step` now and then, with how many it came by since.
     func forEach(
@@ -144,6 +147,7 @@ protocol CacheReading {
     func figures() throws -> CacheFigures
     /// Removes stored responses, where no proxy is running that could; answers how many.
     ///
+    /// - Parameter principal: whose; nil: those of all.
     /// - Throws: where another process writes to the cache.
-    func purge(_ selection: CacheSelection) async throws -> Int
+    func purge(_ selection: CacheSelection, principal: String?) async throws -> Int
 }

@@ -16,8 +16,8 @@ final class DiskCache: CacheReading {
     private let directory: String
     private let session: SessionSettings
     private let policy: PolicyConfiguration
-    /// Whose responses are looked up by URL; a listing is of all.
-    private let partition: String
+    /// Whose responses are looked up by URL; nil for those of anybody. A listing is of all.
+    private let principal: String?
 
     /// Opens the cache for looking; nil where there is none yet.
     ///
@@ -25,7 +25,7 @@ final class DiskCache: CacheReading {
     ///   where nil.
     init?(
         directory: String, session: SessionSettings, policy: PolicyConfiguration? = nil,
-        partition: String = ""
+        principal: String? = nil
     ) throws(CommandFailure) {
         do throws(StoreError) {
             _ = try DiskInspector(directory: directory)
@@ -36,7 +36,7 @@ final class DiskCache: CacheReading {
         self.directory = directory
         self.session = session
         self.policy = policy ?? session.policy
-        self.partition = partition
+        self.principal = principal
     }
 
     func forEach(
@@ -93,8 +93,10 @@ final class DiskCache: CacheReading {
         return try self.found(url).map { self.object($0, at: now) }
     }
 
-    func heads(for uri: TargetURI) throws -> [(head: StoredHead, bodyLength: UInt64)] {
-        try self.found(uri).map { ($0.head, $0.bodyLength) }
+    func heads(
+        for uri: TargetURI, principal: String = ""
+    ) throws -> [(head: StoredHead, bodyLength: UInt64)] {
+        try self.found(uri, principal: principal).map { ($0.head, $0.bodyLength) }
     }
 
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
@@ -123,8 +125,8 @@ final class DiskCache: CacheReading {
         }
     }
 
-    func purge(_ selection: CacheSelection) async throws -> Int {
-        let filter = try PurgeFilter(selection)
+    func purge(_ selection: CacheSelection, principal: String? = nil) async throws -> Int {
+        let filter = try PurgeFilter(selection, principal: principal)
         let store = try self.translating { try self.openStore() }
         let removed = await filter.purge(store)
         await withCheckedContinuation { done in store.close { done.resume() } }
@@ -156,30 +158,59 @@ extension DiskCache {
                 .data, "\"\(url)\" is no URL", remedy: "one begins with http://, https:// or ftp://"
             )
         }
-        return try self.found(uri)
+        if let principal = self.principal { return try self.found(uri, principal: principal) }
+        let found = try self.found(uri, principal: "")
+        return found.isEmpty ? try self.foundByAll(uri) : found
+    }
+
+    /// What principals have stored of a URI, where a session is split by them: takes a walk through
+    /// the whole file.
+    private func foundByAll(_ uri: TargetURI) throws -> [InspectedObject] {
+        try self.translating {
+            let inspector = try self.inspector
+            var found: [InspectedObject] = []
+            var place: ListingPlace? = .start
+            while let here = place {
+                let step = try Interruption.held { () throws(StoreError) in
+                    try inspector.list(from: here) { $0.key.isOfPrincipal }
+                }
+                found += step.objects.filter {
+                    $0.key.isAbout(uri) && (!$0.key.leavesOutSearch || $0.head.answers(uri))
+                }
+                place = step.next
+            }
+            return try self.judged(found, at: uri, inspector)
+        }
     }
 
     /// What may answer a URI, marked as invalid where one of its groups has been invalidated.
-    private func found(_ uri: TargetURI) throws -> [InspectedObject] {
+    private func found(_ uri: TargetURI, principal: String) throws -> [InspectedObject] {
         try self.translating {
-            let key = CacheKey(method: .get, uri: uri, partition: self.partition)
+            let key = CacheKey(
+                method: .get, uri: uri, partition: CacheKey.partition(of: principal))
             let inspector = try self.inspector
             let exact = try inspector.objects(for: key)
             // What answers several queries lies where the query does not count.
             let others = try inspector.objects(for: key.withoutSearch).filter {
                 $0.head.answers(uri)
             }
-            let now = Timestamp(microseconds: wallClockMicroseconds())
-            let invalidation = try inspector.groupInvalidations(now: now)
-            return (exact + others).map { object in
-                var object = object
-                let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
-                    invalidation(
-                        CacheGroups.name(of: group, at: uri, partition: object.key.parts.partition))
-                }
-                if isInvalidated { object.head.isInvalidated = true }
-                return object
+            return try self.judged(exact + others, at: uri, inspector)
+        }
+    }
+
+    private func judged(
+        _ objects: [InspectedObject], at uri: TargetURI, _ inspector: DiskInspector
+    ) throws(StoreError) -> [InspectedObject] {
+        let now = Timestamp(microseconds: wallClockMicroseconds())
+        let invalidation = try inspector.groupInvalidations(now: now)
+        return objects.map { object in
+            var object = object
+            let isInvalidated = CacheGroups.isInvalidated(object.head) { group in
+                invalidation(
+                    CacheGroups.name(of: group, at: uri, partition: object.key.parts.partition))
             }
+            if isInvalidated { object.head.isInvalidated = true }
+            return object
         }
     }
 
@@ -222,6 +253,11 @@ extension DiskCache {
             throw CommandFailure(store: error)
         }
     }
+}
+
+extension CacheKey {
+    /// Whether a principal owns it: then it does not begin with the space.
+    fileprivate var isOfPrincipal: Bool { self.bytes.first != UInt8(ascii: " ") }
 }
 
 extension CachePartial {

@@ -110,7 +110,9 @@ extension CacheView {
     fileprivate func explain(_ question: ExplainQuestion) throws -> ExplanationRecord {
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
-        let stored = try self.disk?.heads(for: request.uri) ?? []
+        let stored =
+            try self.disk?.heads(
+                for: request.uri, principal: question.principal ?? "") ?? []
         let lengths = stored.map(\.bodyLength)
         return ExplanationRecord(
             Explanation(

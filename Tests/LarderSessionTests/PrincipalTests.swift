@@ -45,7 +45,9 @@ private struct Principals {
     }
 
     func fresh(_ more: Fields = Fields()) -> Fields {
-        var fields: Fields = ["Cache-Control": "max-age=60", "Date": HTTPDate.format(self.clock.now())]
+        var fields: Fields = [
+            "Cache-Control": "max-age=60", "Date": HTTPDate.format(self.clock.now()),
+        ]
         for pair in more.pairs { fields.append(pair.name, pair.value) }
         return fields
     }
