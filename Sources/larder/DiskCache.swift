@@ -16,7 +16,9 @@ final class DiskCache: CacheReading {
     private let directory: String
     private let session: SessionSettings
     private let policy: PolicyConfiguration
-    /// Whose responses are looked up by URL; nil for those of anybody. A listing is of all.
+    /// Whose responses are looked up by URL; a listing is of all.
+    ///
+    /// nil: those of anybody.
     private let principal: String?
 
     /// Opens the cache for looking; nil where there is none yet.

@@ -7,7 +7,7 @@ import Testing
 @Suite("An ephemeral session leaves nothing", .timeLimit(.minutes(2)))
 struct EphemeralSessionTests {
     private static let secrets = Secrets("cookie-9Wf3hN", "password-1Ks7dM")
-    /// printf 'alice:password-1Ks7dM' | base64
+    /// The field for `alice:password-1Ks7dM`.
     private static let basic = "Basic YWxpY2U6cGFzc3dvcmQtMUtzN2RN"
 
     private static func answer(_ request: Message) -> String {

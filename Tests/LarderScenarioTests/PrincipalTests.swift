@@ -13,7 +13,7 @@ enum Clients {
 
         """
     static let password = "opensesame"
-    /// printf 'alice:opensesame' | base64
+    /// The field for `alice:opensesame`.
     static let alice = "Proxy-Authorization: Basic YWxpY2U6b3BlbnNlc2FtZQ=="
     static let bob = "Proxy-Authorization: Basic Ym9iOm9wZW5zZXNhbWU="
 

@@ -9,7 +9,7 @@ struct SessionCredentialTests {
     private static let password = "open-4Vn8sQ"
     private static let token = "token-6Jr2kP"
     private static let secrets = Secrets(Self.password, Self.token)
-    /// printf 'alice:open-4Vn8sQ' | base64
+    /// The field for `alice:open-4Vn8sQ`.
     private static let basic = "Basic YWxpY2U6b3Blbi00Vm44c1E="
 
     /// Behind Basic at `/account`, behind a token at `/api`; else open.
