@@ -174,6 +174,12 @@ extension SettingsReader {
                 self.read(value, key: key, as: setting, label: label, into: section)
             } else if table.contains(where: { $0.path.hasPrefix("\(path).") }) {
                 if value.isEmptyScalar { continue }
+                // A word in the place of the mapping is its mode: `cookies: jar`.
+                if value.scalar != nil, let mode = table.first(where: { $0.path == "\(path).mode" })
+                {
+                    self.read(value, key: key, as: mode, label: label, into: section)
+                    continue
+                }
                 guard let inner = self.mapping(value, label + path) else { continue }
                 self.read(inner, by: table, label: label, prefix: "\(path).", into: section)
             } else {

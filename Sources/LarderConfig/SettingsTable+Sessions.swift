@@ -54,7 +54,8 @@ extension SettingsTable {
             "cookies.mode", \.cookies.mode,
             """
             pass leaves cookies to the clients. jar keeps those that origins set in the session and \
-            sends them for it: right for clients that keep none, of one person.
+            sends them for it: right for clients that keep none, of one person. "cookies: jar" is \
+            short for it.
             """),
         .one(
             "cookies.accept", \.cookies.accept, live: true,

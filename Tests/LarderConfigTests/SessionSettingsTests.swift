@@ -10,6 +10,12 @@ private func session(_ lines: String) -> String { "sessions:\n  s:\n    \(lines)
 
 @Suite("Sessions, routes, injections and parents in the configuration")
 struct SessionSettingsTests {
+    @Test("A word in the place of cookies is their mode", arguments: ["pass", "jar"])
+    func shortCookies(_ word: String) throws {
+        let short = try parse(session("cookies: \(word)")).settings
+        #expect(short == (try parse(session("cookies: { mode: \(word) }")).settings))
+    }
+
     @Test("The shape that the documents show")
     func shape() throws {
         let loaded = try parse(
@@ -92,6 +98,10 @@ struct SessionSettingsTests {
             "3:22: sessions.s.cookies.mode: \"jra\" is unknown (did you mean \"jar\"?); expected pass "
                 + "or jar",
             "3:27: sessions.s.cookies.acept: there is no such setting; did you mean \"accept\"?"),
+        ProblemCase(
+            session("cookies: jra"),
+            "3:14: sessions.s.cookies.mode: \"jra\" is unknown (did you mean \"jar\"?); expected pass "
+                + "or jar"),
         ProblemCase(
             session("cookies: { mode: pass, merging: client-only, show-set-cookie: true }"),
             "3:37: sessions.s.cookies.merging: says what a jar does, and cookies.mode is pass (line "
