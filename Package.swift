@@ -178,7 +178,8 @@ let package = Package(
             name: "LarderFuzzTests",
             dependencies: [
                 "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
-                "LarderStore", "LarderConfig", "LarderControl", "LarderArchive", nioCore,
+                "LarderStore", "LarderState", "LarderConfig", "LarderControl", "LarderArchive",
+                nioCore,
             ],
             path: "Tests/Fuzz/Parsers", swiftSettings: house),
         // A whole larder, with a scripted origin and clients: what the last two test with.

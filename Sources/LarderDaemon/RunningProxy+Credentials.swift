@@ -73,7 +73,8 @@ extension RunningProxy {
     }
 
     private func rotateKey(of member: Member) async throws -> KeyRotation {
-        guard let state = member.open.state, let file = self.loaded.keyFile(of: member.settings)
+        guard let state = member.open.state, await state.isMade,
+            let file = self.loaded.keyFile(of: member.settings)
         else {
             throw ControlRefusal(
                 invalid: "the session \(member.settings.name.text) has no state on disk, and no key"

@@ -40,9 +40,6 @@ package final class OpenSession: Sendable {
         _ blueprint: SessionBlueprint, clock: any WallClock, timers: any Timers,
         yieldsDisk: Bool = false, report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) {
-        let state = try SessionState.open(
-            blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
-            yields: yieldsDisk, report: report)
         var disk: DiskStore?
         var directory: String?
         if blueprint.kind == .default, let configuration = blueprint.disk,
@@ -52,6 +49,10 @@ package final class OpenSession: Sendable {
                 configuration, clock: clock, yieldsDisk: yieldsDisk, report: report)
             if disk != nil { directory = configuration.directory }
         }
+        // After the cache, which more sessions have: its owner is the one to be named.
+        let state = try SessionState.open(
+            blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
+            yields: yieldsDisk, report: report)
         if blueprint.cookies != nil, PublicSuffixList.isMissing { report(.withoutPublicSuffixes) }
         let logins = ParentLogins()
         do throws(TransferError) {

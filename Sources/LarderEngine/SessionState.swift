@@ -18,7 +18,10 @@ struct SessionState: Sendable {
     ) throws(EngineError) -> SessionState {
         guard let configuration else { return SessionState(file: nil, digests: KeyedDigest()) }
         do throws(StateError) {
-            let file = try StateFile.open(configuration, now: now) { report(.state($0)) }
+            // A session that only caches leaves no key and no file behind.
+            let file = try StateFile.open(configuration, now: now, isMadeWhenNeeded: true) {
+                report(.state($0))
+            }
             return SessionState(file: file, digests: file.digests)
         } catch {
             switch error.code {

@@ -37,9 +37,10 @@ struct StateDirectory: Sendable {
     /// Refuses a key file that lies where the state does: whoever copies the directory would have
     /// both.
     func checkIsOutside(_ keyPath: String) throws(StateError) {
-        guard let state = Self.resolved(self.path),
-            let key = Self.resolved(KeyFile.directory(of: keyPath))
-        else { return }
+        // What is not there yet has no links to resolve.
+        let state = Self.resolved(self.path) ?? self.path
+        let keyDirectory = KeyFile.directory(of: keyPath)
+        let key = Self.resolved(keyDirectory) ?? keyDirectory
         guard key == state || key.hasPrefix("\(state)/") else { return }
         throw StateError(
             .badKeyFile, path: keyPath, cause: "the key file lies in the state directory",

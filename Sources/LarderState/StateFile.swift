@@ -7,8 +7,10 @@ import LarderLMDB
 /// record sealed.
 ///
 /// ```
-/// open ─▶ (load │ apply │ rotate)* ─▶ close
+/// open ─▶ [planned ─▶] made (load │ apply │ rotate)* ─▶ close
 /// ```
+///
+/// One that is planned holds nothing and leaves nothing on the disk: the first record makes it.
 ///
 /// One process has a state open at a time. Its work is done on a thread of its own, one call after
 /// the other. A call that throws has changed nothing, and the next one is tried as if it were the
@@ -23,49 +25,69 @@ package actor StateFile {
     private let directory: StateDirectory
     private let opening: StateOpening
     private let report: @Sendable (StateEvent) -> Void
-    /// nil once it is closed.
+    /// What a state is made of with its first record; nil where there is one.
+    private var plan: PlannedState?
+    /// nil while it is planned, and once it is closed.
     private var opened: OpenedState?
     private var lock: StateLock?
 
     /// Opens the state, and makes one where there is none; waits for the disk.
     ///
-    /// - Parameter report: hears what a person should know; any thread, must not block.
+    /// - Parameters:
+    ///   - isMadeWhenNeeded: make none before there is something to keep. Another process may be
+    ///     first then, and `apply` throws `.inUse`.
+    ///   - report: hears what a person should know; any thread, must not block.
     /// - Throws: `.inUse`, `.wrongKey`, `.badKeyFile`, and what the disk makes of it. Nothing was
     ///   overwritten then.
     package static func open(
-        _ configuration: StateConfiguration, now: Timestamp,
+        _ configuration: StateConfiguration, now: Timestamp, isMadeWhenNeeded: Bool = false,
         report: @escaping @Sendable (StateEvent) -> Void
     ) throws(StateError) -> StateFile {
         let directory = StateDirectory(path: configuration.directory)
-        try directory.make()
-        let lock = try StateLock.acquire(directory)
         let opening = StateOpening(
             directory: directory, source: configuration.key, now: now, report: report)
-        return StateFile(configuration, opening, try opening.open(), lock)
+        if isMadeWhenNeeded, let plan = try opening.plan() {
+            return StateFile(configuration, opening, digestKey: plan.digestKey, plan: plan)
+        }
+        let (opened, lock) = try opening.locked()
+        return StateFile(
+            configuration, opening, digestKey: opened.seal.digestKey, opened: opened, lock: lock)
     }
 
     private init(
-        _ configuration: StateConfiguration, _ opening: StateOpening, _ opened: OpenedState,
-        _ lock: StateLock
+        _ configuration: StateConfiguration, _ opening: StateOpening, digestKey: Secret,
+        plan: PlannedState? = nil, opened: OpenedState? = nil, lock: StateLock? = nil
     ) {
         self.thread = SerialThread(label: "larder.state")
         self.configuration = configuration
         self.directory = opening.directory
         self.opening = opening
+        self.plan = plan
         self.opened = opened
         self.lock = lock
         self.report = opening.report
-        self.digests = KeyedDigest(opened.seal.digestKey)
+        self.digests = KeyedDigest(digestKey)
     }
 
-    /// Digests under a key that belongs to the state: the same after a restart, others after a
-    /// rotation (which takes effect on them with the next start).
+    /// Whether there is a file; until then nothing is kept, and no key is on the disk.
+    package var isMade: Bool { self.opened != nil }
+
+    /// Makes the state that was planned, or opens the one that somebody else has made meanwhile.
+    private func make() throws(StateError) {
+        guard let plan = self.plan else { return }
+        (self.opened, self.lock) = try self.opening.locked(making: plan)
+        self.plan = nil
+    }
+
+    /// Digests under a key that belongs to the state, also to one that is planned: the same after a
+    /// restart, others after a rotation (which takes effect on them with the next start).
     package nonisolated let digests: KeyedDigest
 
     /// Ends the use of the file; harmless when repeated.
     package func close() {
         self.opened?.storage.environment.close()
         self.opened = nil
+        self.plan = nil
         self.lock = nil
     }
 
@@ -83,7 +105,8 @@ package actor StateFile {
 
     /// The principals of whom anything is kept, by name; "" where a session is not split.
     package func principals() throws(StateError) -> [String] {
-        try self.read { (opened) throws(LMDBError) in
+        if self.plan != nil { return [] }
+        return try self.read { (opened) throws(LMDBError) in
             try opened.storage.all().compactMap { sealed in
                 guard RecordSeal.kind(of: sealed.key) == .principal,
                     case .principal(let name) = opened.seal.open(sealed.value, under: sealed.key)
@@ -96,7 +119,8 @@ package actor StateFile {
     /// Removes all that is kept of a principal; returns how many records that were.
     @discardableResult
     package func removeAll(of principal: String) throws(StateError) -> Int {
-        try self.write { (transaction, opened) throws(LMDBError) in
+        if self.plan != nil { return 0 }
+        return try self.write { (transaction, opened) throws(LMDBError) in
             let prefix = opened.seal.prefix(of: principal)
             let all = try opened.storage.all(prefix, transaction.reading)
             for sealed in all { try transaction.delete(opened.storage.records, sealed.key.span) }
@@ -111,6 +135,7 @@ package actor StateFile {
     func records(_ kinds: [StateRecord.Kind], of principal: String) throws(StateError)
         -> [StateRecord]
     {
+        if self.plan != nil { return [] }
         let (found, unreadable) = try self.read { (opened) throws(LMDBError) in
             var found: [StateRecord] = []
             var unreadable = 0
@@ -135,11 +160,20 @@ package actor StateFile {
         case put(StateRecord)
         /// Removes what has the identity of this record.
         case remove(StateRecord)
+
+        var keepsSomething: Bool {
+            if case .put = self { return true }
+            return false
+        }
     }
 
     /// Makes changes last, all or none of them.
     func apply(_ changes: [Change], of principal: String) throws(StateError) {
         if changes.isEmpty { return }
+        if self.plan != nil {
+            guard changes.contains(where: \.keepsSomething) else { return }
+            try self.make()
+        }
         let seal = try self.current().seal
         let prefix = seal.prefix(of: principal)
         let owner = try seal.sealed(
@@ -173,7 +207,8 @@ package actor StateFile {
     /// Drops the records that do not open; returns how many.
     @discardableResult
     package func dropUnreadable() throws(StateError) -> Int {
-        try self.write { (transaction, opened) throws(LMDBError) in
+        if self.plan != nil { return 0 }
+        return try self.write { (transaction, opened) throws(LMDBError) in
             let damaged = try opened.storage.all([], transaction.reading).filter {
                 opened.seal.open($0.value, under: $0.key) == nil
             }
@@ -212,6 +247,7 @@ package actor StateFile {
         to key: StateKey, droppingUnreadable: Bool,
         _ reached: (RotationStep) throws(StateError) -> Void
     ) throws(StateError) -> Rotation {
+        try self.make()
         guard case .file(let path) = self.configuration.key else {
             throw StateError(
                 .badKeyFile, path: self.configuration.key.path,

@@ -1,4 +1,5 @@
 import Glibc
+import LarderCredentials
 import LarderHTTP
 import LarderLMDB
 
@@ -6,6 +7,20 @@ import LarderLMDB
 struct OpenedState {
     var storage: StateStorage
     var seal: RecordSeal
+}
+
+/// The key and the description of a state that is not made yet.
+struct PlannedState: Sendable {
+    let key: StateKey
+    let meta: StateMeta
+    let digestKey: Secret
+
+    init(key: StateKey) {
+        self.key = key
+        let (meta, seal) = StateMeta.make(for: key)
+        self.meta = meta
+        self.digestKey = seal.digestKey
+    }
 }
 
 /// How a state file is found, made or refused, and which key is its own.
@@ -24,14 +39,38 @@ struct StateOpening: Sendable {
     let now: Timestamp
     let report: @Sendable (StateEvent) -> Void
 
-    func open() throws(StateError) -> OpenedState {
+    /// What a state would be made of; nil where there is one, or something in its place.
+    ///
+    /// Changes nothing. A key that is there already is checked, as it will be used.
+    func plan() throws(StateError) -> PlannedState? {
+        var status = stat()
+        guard unsafe stat(self.directory.data, &status) != 0, errno == ENOENT else { return nil }
+        if case .file(let path) = self.source { try self.directory.checkIsOutside(path) }
+        let guarded = self.source.isCredential
+        let key = try KeyFile.read(self.source.path, isGuarded: guarded)
+        let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
+        return PlannedState(key: key ?? other ?? StateKey())
+    }
+
+    /// Opens the state as its only user, and makes it where there is none.
+    ///
+    /// - Parameter plan: what it is made of then, if nobody has made a key meanwhile.
+    func locked(
+        making plan: PlannedState? = nil
+    ) throws(StateError) -> (OpenedState, StateLock) {
+        try self.directory.make()
+        let lock = try StateLock.acquire(self.directory)
+        return (try self.open(making: plan), lock)
+    }
+
+    private func open(making plan: PlannedState?) throws(StateError) -> OpenedState {
         if case .file(let path) = self.source { try self.directory.checkIsOutside(path) }
         let isNew = try self.examine()
         let guarded = self.source.isCredential
         let key = try KeyFile.read(self.source.path, isGuarded: guarded)
         let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
         if isNew {
-            try self.make(with: key, other)
+            try self.make(key ?? other, plan)
         } else if key == nil, other == nil {
             throw StateError(
                 .badKeyFile, path: self.source.path,
@@ -97,15 +136,16 @@ struct StateOpening: Sendable {
         return try environment.information().lastTransaction == 0
     }
 
-    private func make(with key: StateKey?, _ other: StateKey?) throws(StateError) {
+    private func make(_ found: StateKey?, _ plan: PlannedState?) throws(StateError) {
         // The file before the state: a state whose key was never written could not be opened.
-        let key = key ?? other ?? StateKey()
+        let key = found ?? plan?.key ?? StateKey()
+        let meta = plan.flatMap { $0.key == key ? $0.meta : nil } ?? StateMeta.make(for: key).meta
         if case .file(let path) = self.source, try KeyFile.read(path, isGuarded: false) == nil {
             try KeyFile.write(key, to: path)
             self.report(.keyMade(path: path))
         }
         do throws(LMDBError) {
-            try StateStorage.make(self.directory.data, meta: StateMeta.make(for: key).meta)
+            try StateStorage.make(self.directory.data, meta: meta)
         } catch {
             throw StateError(error, path: self.directory.data)
         }

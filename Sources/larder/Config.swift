@@ -73,7 +73,7 @@ struct ConfigSettings: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Describe every setting.")
 
-    @Argument(help: "Only settings whose name contains this.")
+    @Argument(help: "The setting of this name; where there is none, those whose name contains it.")
     var part: String?
 
     @Flag(help: "Print the configuration file that ships with Larder.")
@@ -94,9 +94,7 @@ struct ConfigSettings: ParsableCommand {
 
     func run() throws {
         if self.yaml { return try Output.bytes(Array(SettingsTable.shippedFile.utf8)) }
-        let settings = SettingsTable.descriptions.filter { setting in
-            self.part.map { setting.path.contains($0) } ?? true
-        }
+        let settings = Self.settings(named: self.part)
         for setting in settings {
             if self.json {
                 try Output.line(
@@ -116,6 +114,14 @@ struct ConfigSettings: ParsableCommand {
                 .nothingFound, "no setting's name contains \"\(self.part ?? "")\"",
                 remedy: "\"larder config settings\" lists all")
         }
+    }
+
+    /// All settings for nil.
+    private static func settings(named part: String?) -> [SettingDescription] {
+        let all = SettingsTable.descriptions
+        guard let part else { return all }
+        let exact = all.filter { $0.path == part }
+        return exact.isEmpty ? all.filter { $0.path.contains(part) } : exact
     }
 
     private static func lines(_ setting: SettingDescription, width: Int) -> [String] {

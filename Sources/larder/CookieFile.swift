@@ -54,9 +54,7 @@ struct CookieFile {
                 self.problems.append(Problem(place: index + 1, cause: problem.fault.rawValue))
             }
             for cookie in contents.cookies {
-                var record = CookieRecord(cookie, reveals: true)
-                record.domain = CookieDomainText.canonical(record.domain[...])
-                self.add(record, at: index + 1)
+                self.add(CookieRecord(cookie, reveals: true), at: index + 1)
             }
         }
     }

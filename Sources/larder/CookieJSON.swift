@@ -56,11 +56,11 @@ struct CookieJSON: Codable, Equatable {
         guard let sameSite = Self.sameSite(self.sameSite) else {
             throw Fault(text: "its sameSite is none of lax, strict, no_restriction, unspecified")
         }
-        let hasDot = self.domain.hasPrefix(".")
+        let domain = CookieFileDomain.canonical(self.domain)
         return CookieRecord(
             name: name, value: ControlSecret(value), valueBytes: value.count,
-            domain: CookieDomainText.canonical(hasDot ? self.domain.dropFirst() : self.domain[...]),
-            isHostOnly: self.hostOnly ?? !hasDot, path: self.path ?? "/",
+            domain: domain.name, isHostOnly: self.hostOnly ?? !domain.hasDot,
+            path: self.path ?? "/",
             isSecure: self.secure ?? false, isHTTPOnly: self.httpOnly ?? false,
             sameSite: sameSite.rawValue, createdMicroseconds: now, lastUsedMicroseconds: now,
             expiryMicroseconds: try self.expiry())
@@ -90,16 +90,10 @@ struct CookieJSON: Codable, Equatable {
     }
 }
 
-/// Domains as other programs write them, as a jar has them.
-enum CookieDomainText {
-    /// In lower case; without a port, which wget writes behind it; an IPv6 address in brackets.
-    static func canonical(_ text: Substring) -> String {
-        let domain = text.lowercased()
-        let colons = domain.utf8.count { $0 == UInt8(ascii: ":") }
-        if colons > 1, !domain.hasPrefix("[") { return "[\(domain)]" }
-        guard colons == 1, let colon = domain.lastIndex(of: ":") else { return domain }
-        let port = domain[domain.index(after: colon)...]
-        let isPort = !port.isEmpty && port.utf8.allSatisfy { (0x30...0x39).contains($0) }
-        return isPort ? String(domain[..<colon]) : domain
+extension CookieFileDomain {
+    /// The domain in `text` as a jar has it; what is none stays as it is, for the jar to refuse.
+    static func canonical(_ text: String) -> (name: String, hasDot: Bool) {
+        guard let domain = CookieFileDomain(Array(text.utf8)[...]) else { return (text, false) }
+        return (domain.name, domain.hasDot)
     }
 }

@@ -84,14 +84,12 @@ struct CookiesSet: AsyncParsableCommand {
             input = .prompt("Value of \(Printable.text(self.name)): ")
         }
         let value = try input.read()
-        let hasDot = self.domain.hasPrefix(".")
+        let domain = CookieFileDomain.canonical(self.domain)
         return CookieRecord(
             name: Array(self.name.utf8), value: ControlSecret(value), valueBytes: value.count,
-            domain: CookieDomainText.canonical(
-                hasDot ? self.domain.dropFirst() : self.domain[...]),
-            isHostOnly: !hasDot, path: self.path, isSecure: self.secure,
-            isHTTPOnly: self.httpOnly, sameSite: sameSite.rawValue, createdMicroseconds: now,
-            lastUsedMicroseconds: now, expiryMicroseconds: expiry)
+            domain: domain.name, isHostOnly: !domain.hasDot, path: self.path,
+            isSecure: self.secure, isHTTPOnly: self.httpOnly, sameSite: sameSite.rawValue,
+            createdMicroseconds: now, lastUsedMicroseconds: now, expiryMicroseconds: expiry)
     }
 
     /// A moment in microseconds, as people write one.

@@ -19,6 +19,7 @@ let instrumented: [SwiftSetting] =
     house + [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing", "-parse-as-library"])]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: instrumented)
@@ -30,6 +31,7 @@ let package = Package(
         .library(name: "LarderFuzz", type: .static, targets: ["Driver"])
     ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -48,11 +50,15 @@ let package = Package(
         module(
             "LarderDisk",
             ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+        module(
+            "LarderState",
+            ["LarderCookies", "LarderCredentials", "LarderHTTP", "LarderLMDB", crypto]),
         .target(
             name: "Parsers",
             dependencies: [
                 "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
-                "LarderStore", "LarderConfig", "LarderControl", "LarderArchive", nioCore,
+                "LarderStore", "LarderState", "LarderConfig", "LarderControl", "LarderArchive",
+                nioCore,
             ],
             path: "Parsers", exclude: ["Tests"], swiftSettings: instrumented),
         .target(

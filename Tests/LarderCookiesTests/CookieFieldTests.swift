@@ -120,6 +120,20 @@ struct NetscapeCookieFileTests {
         #expect(contents.problems.isEmpty && contents.cookies.first?.domain == "[::1]")
     }
 
+    @Test(
+        "a port behind a domain, which wget writes, is passed over (RFC 6265bis §8.5)",
+        arguments: [
+            ("127.0.0.1:8080", "127.0.0.1"), ("A.test:443", "a.test"), ("a.test:", "a.test"),
+            ("[::1]:8080", "[::1]"), ("::8080", "[::8080]"), ("0:0:0:0:0:0:0:1", "[::1]"),
+            ("a.test:x", nil), ("a.test:65536", nil), ("a:b:c", nil), ("127.0.0.1:80:80", nil),
+            (":80", nil), ("[::1", nil), ("[127.0.0.1]", nil), ("[::1]x", nil),
+        ] as [(String, String?)])
+    func ports(_ text: String, _ domain: String?) {
+        let contents = Self.parse("\(text)|FALSE|/|FALSE|0|n|v")
+        #expect(contents.cookies.map(\.domain) == (domain.map { [$0] } ?? []))
+        #expect(contents.problems.map(\.fault) == (domain == nil ? [.domain] : []))
+    }
+
     @Test("a value may hold tabs; an expiry of 0 is the session's end")
     func values() {
         let cookie = Self.parse("a.test|FALSE|/|FALSE|0|n|v|w").cookies.first

@@ -47,6 +47,11 @@ struct ConfigCommandTests {
         let one = try await home.run("config", "settings", "timeouts.idle")
         #expect(one.status == 0)
         #expect(one.lines.first == "timeouts.idle: 2 min")
+        // An exact name is one setting, though others end like it.
+        #expect(one.lines.filter { !$0.isEmpty && !$0.hasPrefix(" ") }.count == 1)
+        let several = try await home.run("config", "settings", "imeouts.idle")
+        let names = several.lines.filter { $0.contains(".idle: ") }
+        #expect(names.count == 2, "\(several.outText)")
         let none = try await home.run("config", "settings", "nonsense")
         #expect(none.status == 1)
         let yaml = try await home.run("config", "settings", "--yaml")

@@ -108,7 +108,14 @@ struct PrincipalTests {
             let verdict = who == "carol" ? "fetch" : "hit"
             #expect(told.outText.contains("\"verdict\":\"\(verdict)\""), "\(told.outText)")
             let cache = try await home.larder("cache", "list", "--json", "--principal", principal)
-            #expect(cache.lines.count == (who == "carol" ? 0 : 1), "\(cache.outText)")
+            // What came with the password in the session's store is alice's, too.
+            let paths = ["alice": ["account", "cookies", "page"], "bob": ["cookies", "page"]]
+            #expect(
+                cache.outText.matches(of: /"url":"[^"]*\/([a-z]+)"/).map { String($0.1) }.sorted()
+                    == paths[who] ?? [], "\(cache.outText)")
+            #expect(
+                cache.lines.allSatisfy { $0.contains("\"partition\":\"\(principal)\"") },
+                "\(cache.outText)")
         }
     }
 }

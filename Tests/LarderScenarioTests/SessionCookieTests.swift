@@ -59,6 +59,36 @@ struct SessionCookieTests {
         }
     }
 
+    @Test("A session with nothing to keep leaves no key and no file; the first cookie makes both")
+    func nothingToKeep() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("")
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let all = "\(home.path)/state"
+            for settings in ["", Self.jar] {
+                try home.configure(settings)
+                let proxy = try await home.serve()
+                _ = try await proxy.get(origin.url("/a"))
+                let rotated = try await home.larder("credentials", "rotate-key")
+                #expect(rotated.status != 0 && rotated.errText.contains("no state on disk"))
+                #expect(try FileManager.default.subpathsOfDirectory(atPath: all).isEmpty)
+                if !settings.isEmpty {
+                    _ = try await proxy.get(origin.url("/login"))
+                    let listed = try await home.larder("cookies", "list")
+                    #expect(listed.lines.count == 3)
+                }
+                let end = try await proxy.stop()
+                #expect(end.status == 0)
+                #expect(end.errText.contains("key made") == !settings.isEmpty, "\(end.errText)")
+            }
+            let found = try FileManager.default.subpathsOfDirectory(atPath: all)
+            #expect(
+                Set(found).isSuperset(of: ["larder/default.key", "larder/default/state.mdb"]))
+            await origin.stop()
+        }
+    }
+
     @Test("The commands say the same of a running proxy's jar and of the file it leaves")
     func commands() async throws {
         try await Scene.inTurn {

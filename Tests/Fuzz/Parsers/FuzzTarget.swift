@@ -48,6 +48,7 @@ package struct FuzzTarget: Sendable {
         FuzzTarget("cookie-jar", HostileJarPromises.check),
         FuzzTarget("credentials", CredentialPromises.check),
         FuzzTarget("credential-files", CredentialFilePromises.check),
+        FuzzTarget("state-records", StateRecordPromises.check),
         FuzzTarget("disk-records", DiskRecordPromises.check),
         FuzzTarget("configuration", ConfigurationPromises.check),
         FuzzTarget("control", ControlPromises.check),
