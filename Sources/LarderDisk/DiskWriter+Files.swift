@@ -101,24 +101,12 @@ extension DiskWriter {
         meta.bodyBytes = 0
         meta.smallBytes = 0
         meta.mainBytes = 0
-        let (environment, schema) = try OpenedCache.makeNext(
-            files, core.configuration, meta: meta)
-        do throws(LMDBError) {
-            let opened = try OpenedCache.describe(
-                environment, schema, files, OpenedCache.capacity(core.configuration),
-                core.clock())
-            guard let opened else {
-                throw LMDBError(.corrupted, operation: "a new file cannot be read back")
-            }
-            let isThere = try self.takeAway(because: reason)
-            try files.installNext()
-            self.goOn(with: opened, meta: meta)
-            if !isThere { core.report(.lost(reason: "it was deleted while it was in use")) }
-        } catch {
-            environment.close()
-            files.removeNext()
-            throw error
-        }
+        var isThere = false
+        let opened = try OpenedCache.make(
+            files, core.configuration, meta: meta, now: core.clock()
+        ) { () throws(LMDBError) in isThere = try self.takeAway(because: reason) }
+        self.goOn(with: opened, meta: meta)
+        if !isThere { core.report(.lost(reason: "it was deleted while it was in use")) }
     }
 
     /// Makes room for a new file; false where nothing was there.

@@ -149,11 +149,38 @@ struct OpenedCache {
         return overflow ? size : bound / Self.usualPageSize * Self.usualPageSize
     }
 
+    /// Makes a new data file, which has its name no sooner than it is whole: whoever looks at the
+    /// cache meanwhile, or finds what a dead process left, never sees a file without its state.
+    ///
+    /// - Parameter takesAway: makes room for it, as late as can be.
+    static func make(
+        _ files: DiskFiles, _ configuration: DiskConfiguration, meta: StoreMeta, now: Timestamp,
+        takesAway: () throws(LMDBError) -> Void = {}
+    ) throws(LMDBError) -> OpenedCache {
+        let (environment, schema) = try Self.makeNext(files, configuration, meta: meta)
+        do throws(LMDBError) {
+            let opened = try Self.describe(
+                environment, schema, files, Self.capacity(configuration), now)
+            guard let opened else {
+                throw LMDBError(.corrupted, operation: "a new file cannot be read back")
+            }
+            try environment.synchronize()
+            try takesAway()
+            try files.installNext()
+            return opened
+        } catch {
+            environment.close()
+            files.removeNext()
+            throw error
+        }
+    }
+
     /// nil where the file is LMDB's, but not one of this format.
     private static func openSound(
         _ files: DiskFiles, _ configuration: DiskConfiguration, _ now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
         let capacity = Self.capacity(configuration)
+        if files.dataSize ?? 0 == 0 { return try Self.makeFirst(files, configuration, now) }
         let options = Self.options(
             configuration, mapSize: Self.boundToShrink(files, capacity))
         let environment: Environment
@@ -166,14 +193,12 @@ struct OpenedCache {
             }
         }
         do throws(LMDBError) {
-            let isNew = try environment.information().lastTransaction == 0
-            let schema = try Schema(environment, creating: isNew)
-            if isNew {
-                try environment.write { (transaction) throws(LMDBError) in
-                    try schema.writeMeta(
-                        StoreMeta(seed: UInt64.random(in: .min ... .max)), transaction)
-                }
+            if try environment.information().lastTransaction == 0 {
+                // Its maker ended before anything was in it.
+                environment.close()
+                return try Self.makeFirst(files, configuration, now)
             }
+            let schema = try Schema(environment, creating: false)
             try environment.clearStaleReaders()
             try Self.migrate(environment, schema)
             let opened = try Self.describe(environment, schema, files, capacity, now)
@@ -186,6 +211,13 @@ struct OpenedCache {
             default: throw error
             }
         }
+    }
+
+    private static func makeFirst(
+        _ files: DiskFiles, _ configuration: DiskConfiguration, _ now: Timestamp
+    ) throws(LMDBError) -> OpenedCache {
+        let meta = StoreMeta(seed: UInt64.random(in: .min ... .max))
+        return try Self.make(files, configuration, meta: meta, now: now)
     }
 
     /// Takes over a file of the former format, in one small transaction: see ``Schema``.
