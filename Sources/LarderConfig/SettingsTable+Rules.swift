@@ -53,7 +53,8 @@ extension SettingsTable {
             "credential", \.credential, absent: "none", live: true,
             """
             What they get, by its name in "larder credentials"; it takes the place of what the \
-            client sends there. The first rule that fits speaks, alone.
+            client sends there. In a session that is split by principal it is the principal's own \
+            (--principal), or else the one that all share, which is kept without naming anyone.
             """),
         .one(
             "preemptive", \.isPreemptive, live: true,
@@ -94,7 +95,11 @@ extension SettingsTable {
             """),
         .optional(
             "credential", \.credential, absent: "none",
-            "With what, by its name in \"larder credentials\" of each session that goes this way."),
+            """
+            With what, by its name in "larder credentials" of each session that goes this way. A \
+            session that is split by principal goes with what is kept there for all: without \
+            --principal.
+            """),
     ]
 
     /// The rules that the shipped file shows.

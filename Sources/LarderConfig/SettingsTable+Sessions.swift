@@ -7,8 +7,8 @@ extension SettingsTable {
                 "credentials.answer", \.credentials.answersChallenges, live: true,
                 """
                 Whether a request that the origin answers with 401 is sent once more with what the \
-                session holds for it ("larder credentials"), instead of passing the 401 on. Basic and \
-                Bearer go over https only.
+                session holds for it ("larder credentials"), instead of passing the 401 on. What \
+                is kept for an https origin goes over https alone.
                 """),
             .pairs(
                 "fields", \.fields, such: "{X-Build: 1}", live: true,

@@ -180,6 +180,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var partsKept: UInt64?
     /// How often each rule decided, by the token of its reason; nil from a proxy of an older release.
     package var reasons: [String: UInt64]?
+    /// What the session did by itself, by the token of the act; nil from a proxy of an older release.
+    package var acts: [String: UInt64]?
     /// When the proxy started, in microseconds since 1970.
     ///
     /// This and the next four are nil from a proxy of an older release.

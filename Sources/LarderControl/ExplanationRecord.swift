@@ -180,6 +180,8 @@ package struct RecentRecord: Codable, Sendable, Equatable {
     package var ageSeconds: Int64?
     package var bytes: UInt64?
     package var error: String?
+    /// What the session did by itself on the way to the answer; nil from a proxy of an older release.
+    package var acts: [ReasonRecord]?
     /// Made by the session itself, after a client had been served a stale response.
     package var isBackground: Bool?
 
@@ -223,6 +225,9 @@ package struct ExplanationRecord: Codable, Sendable, Equatable {
     package var remedies: [String]
     /// nil: no proxy runs that could remember; the last one first.
     package var history: [RecentRecord]?
+    /// What the session would do by itself about a request that goes to its origin; nil: nothing, or no
+    /// proxy runs that could tell.
+    package var acts: [ReasonRecord]?
 
     package init(
         session: String, method: String, url: String, key: String, verdict: Verdict,

@@ -14,12 +14,13 @@ struct CredentialTrialOrder: Sendable {
     private let uri: TargetURI
     private let isInsecure: Bool
 
+    /// - Parameter held: the credential of a name.
     /// - Throws: `ControlRefusal` where there is no such credential, or no such URL.
     init(
-        _ reference: CredentialReference, _ url: String, in store: CredentialStore,
-        isInsecure: Bool
+        _ reference: CredentialReference, _ url: String, isInsecure: Bool,
+        in held: (String) -> NamedCredential?
     ) throws(ControlRefusal) {
-        guard case .named(let name) = reference, let found = store.named(name) else {
+        guard case .named(let name) = reference, let found = held(name) else {
             throw ControlRefusal(
                 invalid: "there is no such credential; \"larder credentials list\" shows which "
                     + "there are")

@@ -141,6 +141,12 @@ extension ReasonRecord {
     }
 }
 
+extension ReasonRecord {
+    package init(_ act: SessionAct) {
+        self.init(reason: act.rawValue, source: act.section)
+    }
+}
+
 extension RuleRecord {
     fileprivate init(_ rule: ExplainedRule) {
         self.init(
@@ -204,6 +210,7 @@ extension RecentRecord {
         self.ageSeconds = exchange.age
         self.bytes = exchange.bytes
         self.error = exchange.error
+        if !exchange.acts.isEmpty { self.acts = exchange.acts.map { ReasonRecord($0) } }
         self.isBackground = exchange.isBackground ? true : nil
     }
 }

@@ -82,6 +82,18 @@ struct LogObject {
         LogEscape.json(text, &self.bytes)
     }
 
+    /// Adds a list of texts; nothing where it is empty.
+    mutating func add(_ name: String, _ texts: [String]) {
+        guard !texts.isEmpty else { return }
+        self.begin(name)
+        self.bytes.append(UInt8(ascii: "["))
+        for (index, text) in texts.enumerated() {
+            if index > 0 { self.bytes.append(UInt8(ascii: ",")) }
+            LogEscape.json(text, &self.bytes)
+        }
+        self.bytes.append(UInt8(ascii: "]"))
+    }
+
     mutating func add(_ name: String, number: some FixedWidthInteger) {
         self.begin(name)
         self.bytes += String(number).utf8

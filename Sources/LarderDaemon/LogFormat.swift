@@ -90,6 +90,7 @@ package struct AccessLogFormatter: Sendable {
         object.add("outcome", entry.outcome.word)
         object.add("cacheStatus", entry.cacheStatus)
         object.add("reason", entry.reason)
+        object.add("acts", entry.acts)
         object.add("origin", entry.origin)
         object.add("type", entry.contentType)
         object.add("referer", entry.referer)

@@ -2,6 +2,7 @@ import LarderConfig
 import LarderHTTP
 import LarderPolicy
 import LarderProxy
+import LarderSession
 import Logging
 import Synchronization
 
@@ -101,6 +102,7 @@ extension AccessLogEntry {
         self.reason = entry.cacheStatus.flatMap { status in
             status.detail ?? (status.hit ? PolicyReason.fresh.rawValue : nil)
         }
+        self.acts = entry.acts.map(\.rawValue)
         self.contentType = entry.contentType
         self.error = entry.failure
         // A failure that was told in an answer is no answer cut short.

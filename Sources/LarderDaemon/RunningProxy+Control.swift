@@ -96,12 +96,14 @@ extension RunningProxy: ControlResponder {
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
         let history = session.recentExchanges(for: request.uri, limit: Self.historyLimit)
+        let acts = session.foreseenActs(for: request)
         return await withCheckedContinuation { continuation in
             session.explain(request, cachePolicy: cachePolicy) { explanation, bodyLengths in
-                continuation.resume(
-                    returning: ExplanationRecord(
-                        explanation, of: request, session: question.session,
-                        bodyLengths: bodyLengths, history: history))
+                var record = ExplanationRecord(
+                    explanation, of: request, session: question.session,
+                    bodyLengths: bodyLengths, history: history)
+                if !acts.isEmpty { record.acts = acts.map { ReasonRecord($0) } }
+                continuation.resume(returning: record)
             }
         }
     }
@@ -172,6 +174,8 @@ extension RunningProxy: ControlResponder {
         sum.partsKept = counters.partsKept
         sum.reasons = Dictionary(
             uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
+        sum.acts = Dictionary(
+            uniqueKeysWithValues: counters.acts.map { ($0.key.rawValue, $0.value) })
         sum.startedMicroseconds = self.started.microseconds
         sum.pid = getpid()
         sum.stored = counters.stored

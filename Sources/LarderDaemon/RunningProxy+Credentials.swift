@@ -21,7 +21,7 @@ extension RunningProxy {
             let part = try await member.part(of: principal, hasCommon: true)
             if case .test(let reference, let url, let isInsecure) = command {
                 let order = try CredentialTrialOrder(
-                    reference, url, in: part.credentials.store, isInsecure: isInsecure)
+                    reference, url, isInsecure: isInsecure, in: part.credentials.named)
                 try await reply(.credentialTrial(await order.run(member.open)))
                 continue
             }

@@ -143,7 +143,14 @@ package struct StateAnswers: Sendable {
         let storage = state?.credentials(of: principal)
         if let storage { store.restore(try await storage.load()) }
         if case .test(let reference, let url, let isInsecure) = command {
-            let order = try CredentialTrialOrder(reference, url, in: store, isInsecure: isInsecure)
+            // As rules find it: what belongs to all is there for each.
+            var common = CredentialStore(keepsPermanent: true)
+            if !principal.isEmpty, let state {
+                common.restore(try await state.credentials(of: "").load())
+            }
+            let order = try CredentialTrialOrder(reference, url, isInsecure: isInsecure) {
+                store.named($0) ?? common.named($0)
+            }
             return try await reply(.credentialTrial(try await self.trial(order)))
         }
         guard let (answer, changes) = try store.obey(command, isLasting: true) else { return }
@@ -191,8 +198,8 @@ extension SessionSettings {
     /// Whose records a command means; "" for those of all.
     ///
     /// - Parameters:
-    ///   - hasCommon: something belongs to all principals of a session that is split: logins at
-    ///     parent proxies do, cookies do not.
+    ///   - hasCommon: something belongs to all principals of a session that is split: credentials
+    ///     of rules and parent proxies do, cookies do not.
     ///   - known: who could be meant.
     func principal(
         _ name: String?, hasCommon: Bool, known: [String]

@@ -69,11 +69,16 @@ package final class OpenSession: Sendable {
             rules: SessionRules(blueprint), state: state, store: self.store,
             upstream: self.upstream, clock: clock, timers: timers, report: report)
         self.rules = factory.rules
-        self.principals = PrincipalTable(make: factory.make) { made in
+        let common = factory.make("", beside: nil)
+        self.common = common
+        self.principals = PrincipalTable(make: { factory.make($0, beside: common) }) { made in
             guard state.file != nil else { return made.begin() }
-            Task { await made.open(at: clock.now()) }
+            Task {
+                // Rules look for credentials in the part of all, too.
+                if made !== common { await common.opened() }
+                await made.open(at: clock.now())
+            }
         }
-        self.common = factory.make("")
         logins.credentials = self.common.credentials
         self.principals.adopt(self.common)
     }

@@ -44,7 +44,9 @@ struct PrincipalFactory: Sendable {
     let report: @Sendable (EngineEvent) -> Void
 
     /// A part that has not read yet what was kept.
-    func make(_ principal: String) -> PrincipalSession {
+    ///
+    /// - Parameter common: the part of all, where this is to be the part of one.
+    func make(_ principal: String, beside common: PrincipalSession?) -> PrincipalSession {
         let rules = self.rules.now
         let (report, file) = (self.report, self.state.file)
         let cookies = rules.cookies.map { handling in
@@ -54,7 +56,8 @@ struct PrincipalFactory: Sendable {
         }
         let credentials = SessionCredentials(
             CredentialStore(keepsPermanent: file != nil),
-            storage: file?.credentials(of: principal), hasher: CryptoHasher(),
+            storage: file?.credentials(of: principal), common: common?.credentials,
+            hasher: CryptoHasher(),
             report: { report(.credentialsNotKept(principal: principal, $0)) })
         let digests = self.state.digests
         let session = Session(

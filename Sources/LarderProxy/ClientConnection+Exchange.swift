@@ -86,6 +86,7 @@ extension ClientConnection {
         guard self.exchange?.number == number, self.state.awaitsAnswer else { return }
         self.exchange?.handle = nil
         self.exchange?.cacheStatus = failure.cacheStatus
+        self.exchange?.acts = failure.acts
         self.respond(OwnAnswer(failure), failure: failure.detail)
         self.settleUnlessAdvancing()
     }
@@ -136,6 +137,7 @@ extension ClientConnection {
         entry.responseBodyBytes = exchange.bodyBytes
         entry.requestBodyBytes = self.upload?.received ?? exchange.requestBodyBytes
         entry.cacheStatus = exchange.cacheStatus
+        entry.acts = exchange.acts
         entry.origin = exchange.origin
         entry.isTunnel = self.tunnel != nil
         entry.responseFields = exchange.responseFields

@@ -28,7 +28,10 @@ extension ClientConnection {
         self.exchange?.status = answer.head.status
         self.exchange?.responseFields = answer.head.fields
         self.exchange?.headBytes = UInt64(clamping: head.readableBytes)
-        if !isOwn { self.exchange?.cacheStatus = answer.cacheStatus }
+        if !isOwn {
+            self.exchange?.cacheStatus = answer.cacheStatus
+            self.exchange?.acts = answer.acts
+        }
         if !answer.origin.isEmpty { self.exchange?.origin = answer.origin }
         switch answer.body {
         case .resident(let body) where framing.hasContent:

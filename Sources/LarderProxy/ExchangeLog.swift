@@ -1,4 +1,5 @@
 package import LarderHTTP
+package import LarderSession
 
 /// Takes a note of every exchange when it has ended.
 ///
@@ -43,6 +44,8 @@ package struct ExchangeEntry: Sendable {
     package var duration: Duration = .zero
     /// Nil where no session was asked.
     package var cacheStatus: CacheStatus?
+    /// What the session did by itself on the way to the answer, in order.
+    package var acts: [SessionAct] = []
     /// The address that was asked, with its port; empty where none was.
     package var origin = ""
     package var isTunnel = false

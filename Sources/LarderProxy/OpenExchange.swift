@@ -31,6 +31,7 @@ struct OpenExchange {
     var bodyBytes: UInt64 = 0
     var responseFields = Fields()
     var cacheStatus: CacheStatus?
+    var acts: [SessionAct] = []
     var origin = ""
     /// False where the connection ends with this exchange whatever its framing.
     var mayPersist = true

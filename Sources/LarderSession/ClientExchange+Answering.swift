@@ -45,7 +45,9 @@ extension ClientExchange {
         guard self.state.withLock({ $0.machine.answer(with: nil) }) else { return }
         self.session.live.failed.add()
         self.note(failure)
-        self.client.exchange(failed: failure)
+        var told = failure
+        told.acts = self.acts
+        self.client.exchange(failed: told)
     }
 }
 

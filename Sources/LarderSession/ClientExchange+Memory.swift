@@ -45,8 +45,13 @@ extension ClientExchange {
     }
 
     /// What the session did for this exchange so far.
-    var acts: [SessionAct] {
-        self.request.sealed?.noted.compactMap { SessionAct(rawValue: $0) } ?? []
+    var acts: [SessionAct] { self.request.acts }
+}
+
+extension Request {
+    /// What was noted of the session's own doings for it.
+    fileprivate var acts: [SessionAct] {
+        self.sealed?.noted.compactMap { SessionAct(rawValue: $0) } ?? []
     }
 }
 
@@ -81,6 +86,7 @@ extension Fetch {
             status: answered, cacheStatus: status, reason: .staleWhileRevalidate,
             storage: storage)
         exchange.error = error
+        exchange.acts = request.acts
         exchange.isBackground = true
         self.session.recent.note(exchange)
     }

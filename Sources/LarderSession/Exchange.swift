@@ -120,6 +120,8 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var cacheStatus: CacheStatus
     /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
     package var nextHop: String?
+    /// What the session did by itself before it failed, in order; for the log.
+    package var acts: [SessionAct] = []
 
     package init(
         status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,

@@ -11,6 +11,12 @@ extension Session {
         return self.recent.last(limit) { $0.key.parts.uri == wanted }
     }
 
+    /// What the session would do by itself about a request that goes to its origin now, before the
+    /// origin says anything; uses nothing up.
+    package func foreseenActs(for request: Request) -> [SessionAct] {
+        self.conduct?.foreseen(for: request) ?? []
+    }
+
     /// Explains what would happen to a request now; asks no origin, and uses nothing up.
     ///
     /// - Parameters:

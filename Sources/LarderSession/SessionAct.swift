@@ -42,6 +42,24 @@ package enum SessionAct: String, Sendable, Codable, CaseIterable {
     case redirectLimit = "redirect-limit"
 }
 
+extension SessionAct {
+    /// The section of the RFC that lets a session do it, or the setting that has it done.
+    package var section: String {
+        switch self {
+        case .credentialInjected, .credentialMissing: "injections"
+        case .injectionInsecure: "injections.insecure"
+        case .credentialPreempted: "RFC 7617 §2.2, RFC 7616 §3.6"
+        case .challengeAnswered, .challengeMalformed: "RFC 9110 §11.6.1"
+        case .nonceRenewed: "RFC 7616 §3.3"
+        case .credentialRefused: "RFC 9110 §15.5.2"
+        case .originUnproven: "RFC 7616 §3.5"
+        case .contentNotRepeatable: "RFC 9110 §10.1.1"
+        case .redirectFollowed, .redirectLimit: "follow-redirects"
+        case .redirectNotPermitted: "access"
+        }
+    }
+}
+
 /// How often a session did what.
 ///
 /// Any thread may add; copies count in the same place.

@@ -143,6 +143,21 @@ struct SessionConduct: Sendable {
         return self.rules.credentials?.preemption(for: asked)
     }
 
+    /// What would be done by itself about the first request to an origin; uses nothing up.
+    func foreseen(for request: Request) -> [SessionAct] {
+        let plan = self.rules.plan(
+            for: request.uri, request.method,
+            hasOwn: request.fields.contains(FieldName(.authorization)))
+        return switch plan {
+        case .clients: []
+        case .none(_, let act): act.map { [$0] } ?? []
+        case .refuses: [.credentialMissing]
+        case .injects: [.credentialInjected]
+        case .answers, .answersFromStore:
+            self.preemption(plan, request) == nil ? [] : [.credentialPreempted]
+        }
+    }
+
     // MARK: Digests
 
     /// What stands in a request in the place of a secret: the same for the same one, and telling

@@ -34,6 +34,7 @@ extension SessionCredentials {
             return state.store.isEmpty
         }
         self.holdsAny.store(!isEmpty, ordering: .relaxed)
+        self.revision.wrappingAdd(1, ordering: .releasing)
         await self.save()
     }
 

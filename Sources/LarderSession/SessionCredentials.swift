@@ -15,9 +15,15 @@ package final class SessionCredentials: Sendable {
         var isSaving = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var hasReported = false
+        /// Of what is held in common, when a refusal was last looked for.
+        var seenRevision: UInt64 = 0
     }
 
     let state: Mutex<State>
+    /// What all principals of a session share, where this is the part of one.
+    private let common: SessionCredentials?
+    /// How often what is held was changed.
+    let revision = Atomic<UInt64>(0)
     let storage: (any CredentialStorage)?
     let report: @Sendable (CredentialStorageError) -> Void
     private let hasher: any DigestHasher
@@ -29,12 +35,14 @@ package final class SessionCredentials: Sendable {
     /// - Parameters:
     ///   - store: what it begins with.
     ///   - storage: nil for an ephemeral session.
+    ///   - common: where rules find the credentials that this has not: those of the whole session,
+    ///     for a principal. Challenges that no rule speaks of are answered from `store` alone.
     ///   - schemes: those that can be answered, strongest first.
     ///   - nonce: unpredictable text for Digest, visible ASCII without quotes, another each time.
     ///   - report: hears why the storage failed; any thread, must not block.
     package init(
         _ store: CredentialStore, storage: (any CredentialStorage)? = nil,
-        hasher: any DigestHasher,
+        common: SessionCredentials? = nil, hasher: any DigestHasher,
         schemes: [AuthenticationScheme] = AuthenticationScheme.byStrength,
         nonce: @escaping @Sendable () -> [UInt8] = { SessionCredentials.randomNonce() },
         report: @escaping @Sendable (CredentialStorageError) -> Void = { _ in }
@@ -42,6 +50,7 @@ package final class SessionCredentials: Sendable {
         self.holdsAny = Atomic(!store.isEmpty)
         self.state = Mutex(State(store: store))
         self.storage = storage
+        self.common = common
         self.hasher = hasher
         self.schemes = schemes
         self.nonce = nonce
@@ -64,8 +73,9 @@ package final class SessionCredentials: Sendable {
 
     var isEmpty: Bool { !self.holdsAny.load(ordering: .relaxed) }
 
-    func named(_ name: String) -> NamedCredential? {
-        self.state.withLock { $0.store.named(name) }
+    /// The credential that a rule means by a name: its own, or else the one held in common.
+    package func named(_ name: String) -> NamedCredential? {
+        self.state.withLock { $0.store.named(name) } ?? self.common?.named(name)
     }
 
     // MARK: Before anyone asks
@@ -134,7 +144,12 @@ package final class SessionCredentials: Sendable {
     private func usable(
         for space: ProtectionSpace, _ request: ChallengedRequest
     ) -> Credential? {
-        self.state.withLock { state in
+        let revision = self.common?.revision.load(ordering: .acquiring) ?? 0
+        return self.state.withLock { state in
+            if state.seenRevision != revision {
+                state.seenRevision = revision
+                state.spaces.forgetRefusals()
+            }
             guard let credential = Self.credential(for: space, request, state.store),
                 !state.spaces.isRefused(credential, for: space, owner: request.named?.name)
             else { return nil }

@@ -31,7 +31,8 @@ enum CacheStatsText {
             facts += Self.proxy(running, now)
             facts += Self.requests(running)
             facts += Self.completions(running)
-            facts += Self.reasons(running)
+            facts += Self.counts("reasons", running.reasons)
+            facts += Self.counts("acts", running.acts)
             facts += Self.tier("memory", running.memory)
         } else {
             facts.append(("proxy", "not running"))
@@ -118,13 +119,13 @@ enum CacheStatsText {
         return [("fetches", text.joined(separator: ", "))]
     }
 
-    /// How often each rule decided, the most frequent one first.
-    private static func reasons(_ running: SessionStatistics) -> [Fact] {
-        let sorted = (running.reasons ?? [:]).sorted {
+    /// How often each rule decided, or each thing was done, the most frequent one first.
+    private static func counts(_ name: String, _ counted: [String: UInt64]?) -> [Fact] {
+        let sorted = (counted ?? [:]).sorted {
             $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value
         }
-        return sorted.enumerated().map { index, reason in
-            (index == 0 ? "reasons" : "", "\(reason.key) \(Human.count(reason.value))")
+        return sorted.enumerated().map { index, token in
+            (index == 0 ? name : "", "\(token.key) \(Human.count(token.value))")
         }
     }
 

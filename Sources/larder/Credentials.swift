@@ -10,6 +10,10 @@ struct Credentials: AsyncParsableCommand {
             space (host, port, scheme, realm, method), as challenges ask for them. A secret is \
             asked for at the terminal, or read from standard input, a file or a command; it is \
             never shown again, and what is permanent lies encrypted in the session's state file.
+
+            In a session that is split by principal each has credentials of its own, under \
+            --principal. Without it they are those of all: rules of injection use them where a \
+            principal has none of that name, and parent proxies use them alone.
             """,
         subcommands: [
             CredentialsAdd.self, CredentialsList.self, CredentialsTest.self,

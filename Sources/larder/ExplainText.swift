@@ -85,6 +85,9 @@ enum ExplainText {
             ("answer", answer), ("because", self.reason(record.reason)), ("key", record.key),
         ]
         if let beneath = record.beneath { facts.insert(("beneath", self.reason(beneath)), at: 2) }
+        if let acts = record.acts {
+            facts.append(("to origin", acts.map(self.reason).joined(separator: ", ")))
+        }
         if let outcome = record.outcome,
             record.verdict == .hit || record.verdict == .staleHit || isSpliced
         {
@@ -218,7 +221,8 @@ enum ExplainText {
 
     private static func reasons(_ exchange: RecentRecord) -> String {
         let all = [exchange.reason, exchange.storage].compactMap { $0.map(self.reason) }
-        return (all + [exchange.error].compactMap(\.self)).joined(separator: ", ")
+        let acts = (exchange.acts ?? []).map(self.reason)
+        return (all + acts + [exchange.error].compactMap(\.self)).joined(separator: ", ")
     }
 
     private static func answer(_ exchange: RecentRecord) -> String {

@@ -266,7 +266,17 @@ struct ExplainTextTests {
         #expect(text.contains("fwd=uri-miss, origin 200, not stored"))
         #expect(text.contains("2 KiB  response-no-store (RFC 9111 §5.2.2.5)"))
         miss.isBackground = true
+        miss.acts = [ReasonRecord(reason: "credential-injected", source: "injections")]
         record.history = [miss]
+        record.acts = [ReasonRecord(reason: "credential-missing", source: "injections")]
+        #expect(
+            ExplainText.lines(record).contains {
+                $0.contains("(RFC 9111 §5.2.2.5), credential-injected (injections)")
+            })
+        #expect(
+            ExplainText.lines(record).contains {
+                $0.hasPrefix("  to origin") && $0.hasSuffix("credential-missing (injections)")
+            })
         #expect(
             ExplainText.lines(record).contains {
                 $0.contains("in the background, fwd=uri-miss, origin 200")

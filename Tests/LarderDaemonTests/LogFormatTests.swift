@@ -47,6 +47,16 @@ struct LogFormatTests {
         #expect(Self.line(.squid, entry).hasSuffix("HIER_DIRECT/\(peer) text/html\n"))
     }
 
+    @Test("JSON lists what the session did by itself, where it did anything")
+    func acts() {
+        var entry = Self.entry()
+        #expect(!Self.line(.json, entry).contains("acts"))
+        entry.acts = ["challenge-answered", "redirect-followed"]
+        #expect(
+            Self.line(.json, entry).contains(
+                #""reason":"nothing-stored","acts":["challenge-answered","redirect-followed"],"#))
+    }
+
     @Test("tell the user, escaped, and JSON the number and the session of a local one, too")
     func users() {
         var entry = Self.entry(client: "unix:1000")

@@ -130,12 +130,13 @@ struct ChainBench {
         jar: OneCookieJar? = nil, policy: PolicyConfiguration = PolicyConfiguration(),
         injections: [InjectionRule] = [], follows: Bool = false, partition: String = "",
         store: CredentialStore = CredentialStore(keepsPermanent: false),
+        common: SessionCredentials? = nil,
         isDigesting: Bool = true, answers: Bool = true, fields: Fields = Fields()
     ) {
         self.jar = jar
         let nonces = Mutex(0)
         self.credentials = SessionCredentials(
-            store, hasher: PlainHasher(),
+            store, common: common, hasher: PlainHasher(),
             nonce: {
                 nonces.withLock { count in
                     count += 1

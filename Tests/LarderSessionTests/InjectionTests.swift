@@ -49,6 +49,43 @@ struct InjectionTests {
         #expect(bench.perform().client.cacheStatus?.contains("hit") == true)
     }
 
+    @Test("validations in the background bear it as well, and tell of it (RFC 5861 §3)")
+    func background() throws {
+        let bench = ChainBench(
+            injections: [Self.rule("key")],
+            store: ChainBench.holding(Self.key("X-Api-Key", ChainBench.token)))
+        let fields: Fields = [
+            "Cache-Control": "public, max-age=1, stale-while-revalidate=60", "ETag": "\"a\"",
+        ]
+        let first = bench.perform().client
+        bench.upstream.fetches[0].answer(200, fields, "x")
+        #expect(first.answer?.acts == [.credentialInjected])
+        bench.clock.advance(.seconds(10))
+        let stale = bench.perform().client
+        #expect(stale.cacheStatus?.contains("hit") == true)
+        #expect(stale.answer?.acts == [], "the answer came from the store")
+        #expect(bench.sent(1, "If-None-Match") == "\"a\"")
+        #expect(bench.sent(1, "X-Api-Key") == ChainBench.token)
+        bench.upstream.fetches[1].answer(304, fields)
+        let uri = try #require(TargetURI(text: "https://origin.example/"))
+        let recent = bench.session.recentExchanges(for: uri, limit: 9)
+        #expect(recent.map(\.acts) == [[.credentialInjected], [], [.credentialInjected]])
+    }
+
+    @Test("a failure tells what was done before it, and an explanation what would be")
+    func told() throws {
+        let bench = ChainBench(injections: [Self.rule("token")])
+        let client = bench.perform().client
+        #expect(client.failure?.acts == [.credentialMissing])
+        let uri = try #require(TargetURI(text: "https://origin.example/"))
+        #expect(bench.session.foreseenActs(for: Request(uri: uri)) == [.credentialMissing])
+        let plain = try #require(TargetURI(text: "http://origin.example/"))
+        let holding = ChainBench(
+            injections: [Self.rule("token")], store: ChainBench.holding(ChainBench.bearer()))
+        #expect(holding.session.foreseenActs(for: Request(uri: uri)) == [.credentialInjected])
+        #expect(holding.session.foreseenActs(for: Request(uri: plain)) == [.injectionInsecure])
+    }
+
     @Test("a private session keeps what the credential brought, for its principal")
     func privately() {
         var policy = PolicyConfiguration()
