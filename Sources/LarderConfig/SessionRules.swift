@@ -61,7 +61,23 @@ package struct ParentSettings: Sendable, Equatable {
     package init() {}
 }
 
+extension ListenerSettings {
+    /// Whether the listener lets somebody ask for a session by its name.
+    func mayName(_ session: SessionName) -> Bool {
+        !self.trustedClients.isEmpty && self.namedSessions.contains(session)
+    }
+}
+
 extension Settings {
+    /// Takes over what a listener may begin to ask its clients for while it runs.
+    package mutating func follow(_ fresh: AuthenticationSettings, at address: ListenAddress) {
+        for index in self.listeners.indices where self.listeners[index].address == address {
+            self.listeners[index].authentication.passwordFile = fresh.passwordFile
+            self.listeners[index].authentication.tokenFile = fresh.tokenFile
+            self.listeners[index].authentication.realm = fresh.realm
+        }
+    }
+
     /// The rules of injection that are about a session, in their order.
     package func injections(of session: SessionName) -> [InjectionSettings] {
         self.injections.filter { $0.sessions.isEmpty || $0.sessions.contains(session) }
@@ -74,7 +90,7 @@ extension Settings {
 
     /// Whether a listener or a route leads to a session, or a client may ask for it by its name.
     package func isReachable(_ session: SessionName) -> Bool {
-        self.listeners.contains { $0.session == session || !$0.trustedClients.isEmpty }
+        self.listeners.contains { $0.session == session || $0.mayName(session) }
             || self.routes.contains { $0.session == session }
     }
 }

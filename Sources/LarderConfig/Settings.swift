@@ -45,6 +45,8 @@ package struct ListenerSettings: Sendable, Equatable {
     /// nil: that of the session.
     package var cachePolicy: CachePolicyWord?
     package var trustedClients: [ClientPattern] = []
+    /// Those that trusted clients may ask for, beside what they are led to.
+    package var namedSessions: [SessionName] = []
     package var authentication = AuthenticationSettings()
 
     package init(address: ListenAddress = .ip(IPAddress(.v4, 0x7F00_0001), port: 3128)) {
@@ -59,6 +61,8 @@ package struct AuthenticationSettings: Sendable, Equatable {
     /// nil: nobody proves who they are by a token.
     package var tokenFile: FilePath?
     package var realm: Realm = .larder
+    /// Whether processes of this machine prove who they are, too, of whom the kernel knows it.
+    package var includesUnixPeers = false
 
     package var isDemanded: Bool { self.passwordFile != nil || self.tokenFile != nil }
 }

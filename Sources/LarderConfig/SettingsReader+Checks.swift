@@ -24,6 +24,14 @@ extension SettingsReader {
         for (index, listener) in self.settings.listeners.enumerated() {
             let label = "listeners[\(index)]"
             self.checkSession(listener.session, "\(label).session")
+            for session in listener.namedSessions {
+                self.checkSession(session, "\(label).named-sessions")
+            }
+            if !listener.namedSessions.isEmpty, listener.trustedClients.isEmpty {
+                self.warn(
+                    "\(label).named-sessions", "has no effect without trusted-clients")
+            }
+            self.checkAuthentication(of: listener, label)
             let address = listener.address
             if self.settings.listeners[..<index].contains(where: { $0.address == address }),
                 !address.takesFreePort
@@ -36,6 +44,16 @@ extension SettingsReader {
     }
 
     /// Whether there is a session of this name.
+    private mutating func checkAuthentication(of listener: ListenerSettings, _ label: String) {
+        let authentication = listener.authentication
+        guard authentication.includesUnixPeers else { return }
+        if !listener.address.isUnix || !authentication.isDemanded {
+            self.warn(
+                "\(label).authentication.unix-peers",
+                "has no effect without a Unix socket and a password-file or token-file")
+        }
+    }
+
     mutating func checkSession(_ name: SessionName, _ path: String) {
         let names = self.settings.sessions.map(\.name.text)
         guard !names.contains(name.text) else { return }

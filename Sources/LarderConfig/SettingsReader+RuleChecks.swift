@@ -25,7 +25,7 @@ extension SettingsReader {
 
     private func listeners(leadingTo session: SessionName) -> [ListenerSettings] {
         self.settings.listeners.filter { listener in
-            listener.session == session || !listener.trustedClients.isEmpty
+            listener.session == session || listener.mayName(session)
                 || self.settings.routes.contains {
                     $0.session == session
                         && ($0.listeners.isEmpty || $0.listeners.contains(listener.address))

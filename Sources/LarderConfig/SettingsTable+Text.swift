@@ -96,6 +96,10 @@ extension SettingsTable {
             }
         }
         compareLists(Self.listener, "listeners", old.listeners, new.listeners)
+        for (index, (a, b)) in zip(old.listeners, new.listeners).enumerated()
+        where a.authentication.isDemanded != b.authentication.isDemanded {
+            paths.append("listeners[\(index)].authentication")
+        }
         for session in new.sessions {
             guard let before = old.session(named: session.name) else {
                 paths.append("sessions.\(session.name.text)")

@@ -29,25 +29,41 @@ package enum SettingsTable {
             """
             Clients that may say for one request how it uses the cache, in the field \
             Larder-Cache-Policy with one of the words of cache-policy, and which session answers it, \
-            in the field Larder-Session. Of others the fields are ignored, and they never go to \
-            origins.
+            in the field Larder-Session (named-sessions). Of others the fields are ignored, and they \
+            never go to origins.
+            """),
+        .list(
+            "named-sessions", \.namedSessions,
+            """
+            The sessions that trusted clients may name in Larder-Session. Beside these a client may \
+            name the listener's own, and those of all routes that fit it. Any other is answered with \
+            403.
             """),
         .optional(
             "authentication.password-file", \.authentication.passwordFile, absent: "none",
+            live: true,
             """
             The users that may use this listener, with their passwords: lines of NAME:HASH, by \
-            bcrypt or yescrypt (htpasswd -B, mkpasswd). A reload reads it anew. Whoever has not \
-            proved to be one of them is answered with 407.
+            bcrypt or yescrypt (htpasswd -B, mkpasswd). A reload reads it anew; to begin or to cease \
+            asking needs a restart. Whoever has not proved to be one of them is answered with 407, \
+            and who is wrong too often with 429. A name is the same user at all listeners, whatever \
+            files they have.
             """),
         .optional(
-            "authentication.token-file", \.authentication.tokenFile, absent: "none",
+            "authentication.token-file", \.authentication.tokenFile, absent: "none", live: true,
             """
             The same by Bearer tokens: lines of NAME:TOKEN. The file must be readable for nobody \
             else.
             """),
         .one(
-            "authentication.realm", \.authentication.realm,
+            "authentication.realm", \.authentication.realm, live: true,
             "What clients are told they are to give a password for."),
+        .one(
+            "authentication.unix-peers", \.authentication.includesUnixPeers,
+            """
+            Whether programs that come through a Unix socket have to give a password or token, too. \
+            The kernel says whose they are, so that rules can speak of them without.
+            """),
     ]
 
     /// The settings of a session: `sessions.NAME.…`.

@@ -16,6 +16,9 @@ struct ClientRegister: Sendable {
     /// Names by the keyed digest of their token's SHA-256.
     private var tokens: [KeyedDigest: String] = [:]
     private(set) var readableByOthers: [String] = []
+    /// Whether there is a file of passwords at all, be it an empty one.
+    let knowsPasswords: Bool
+    let knowsTokens: Bool
 
     /// What is checked where there is no user at all.
     private static let standIn = PasswordHash(
@@ -24,6 +27,8 @@ struct ClientRegister: Sendable {
     /// - Parameter key: for the digests of tokens.
     /// - Throws: the first thing that is wrong with either file.
     init(passwordFile: String?, tokenFile: String?, key: DigestKey) throws(CredentialFileError) {
+        self.knowsPasswords = passwordFile != nil
+        self.knowsTokens = tokenFile != nil
         if let path = passwordFile { try self.readPasswords(path) }
         if let path = tokenFile { try self.readTokens(path, key) }
     }

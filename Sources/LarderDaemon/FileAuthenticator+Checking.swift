@@ -15,10 +15,13 @@ extension FileAuthenticator {
     ) -> AuthenticationVerdict {
         guard let value else { return .missing }
         let scheme = value.prefix { $0 != ASCII.space }
-        if scheme.spells("basic"), self.options.passwordFile != nil {
+        let (knowsPasswords, knowsTokens) = self.state.withLock {
+            ($0.register.knowsPasswords, $0.register.knowsTokens)
+        }
+        if scheme.spells("basic"), knowsPasswords {
             return self.checkBasic(value, client: client, completion: completion)
         }
-        if scheme.spells("bearer"), self.options.tokenFile != nil {
+        if scheme.spells("bearer"), knowsTokens {
             return self.checkBearer(value, client: client)
         }
         // No guess at what is known here, and nothing that could be right.
@@ -27,28 +30,18 @@ extension FileAuthenticator {
 
     // MARK: Tokens
 
+    /// A right one always passes: it is too long to be found by trying.
     private func checkBearer(_ value: FieldValue, client: ClientAddress) -> AuthenticationVerdict {
         let token = TokenFile.token(in: value)
         let digest = token.map { self.key.digest(ofToken: $0) }
-        let now = self.clock()
-        let (attempt, name, isNews) = self.state.withLock {
-            state -> (FailureLimit.Attempt, String?, Bool) in
-            let attempt = state.limit.take(client, at: now)
-            guard attempt == .granted else { return (attempt, nil, false) }
-            guard let name = digest.flatMap({ state.register.name(ofToken: $0) }) else {
-                return (attempt, nil, state.limit.failed(client))
-            }
-            state.limit.giveBack(client)
-            return (attempt, name, false)
+        let name = self.state.withLock { state in
+            digest.flatMap { state.register.name(ofToken: $0) }
         }
-        if let throttled = self.throttled(attempt, client: client) { return throttled }
-        if let name { return .known(user: name) }
-        if isNews { self.notice(.refused(client: client, user: "")) }
-        return .refused
+        return name.map { .known(user: $0) } ?? self.refuse(client: client)
     }
 
     private func throttled(
-        _ attempt: FailureLimit.Attempt, client: ClientAddress
+        _ attempt: LimitedAttempt, client: ClientAddress
     ) -> AuthenticationVerdict? {
         guard case .throttled(let time, let isNews) = attempt else { return nil }
         if isNews { self.notice(.throttled(client: client)) }
@@ -59,7 +52,7 @@ extension FileAuthenticator {
 
     private enum Step {
         case verdict(AuthenticationVerdict)
-        case throttled(FailureLimit.Attempt)
+        case throttled(LimitedAttempt)
         case verify
     }
 
@@ -70,9 +63,12 @@ extension FileAuthenticator {
             password.revealed.count <= Self.longestPassword
         else { return self.refuse(client: client) }
         let digest = self.key.digest(value)
+        let asked = Asked(
+            digest: digest, user: user, client: client,
+            guess: GuessLimit.Guess(client, user: self.key.digest(user).number))
         let now = self.clock()
         let step = self.state.withLock { state in
-            self.step(&state, digest, user, client: client, at: now, completion: completion)
+            self.step(&state, asked, at: now, completion: completion)
         }
         switch step {
         case .verdict(let verdict):
@@ -85,41 +81,68 @@ extension FileAuthenticator {
         }
     }
 
-    /// Throttling comes before all that could confirm a guess, also at what is remembered or being
-    /// verified for others.
+    /// What a client says of itself.
+    private struct Asked {
+        let digest: KeyedDigest
+        let user: [UInt8]
+        let client: ClientAddress
+        let guess: GuessLimit.Guess
+    }
+
+    /// What is known comes before what has to be verified: who was right is not kept waiting by
+    /// others who are wrong.
     private func step(
-        _ state: inout State, _ digest: KeyedDigest, _ user: [UInt8], client: ClientAddress,
-        at now: ContinuousClock.Instant, completion: @escaping Completion
+        _ state: inout State, _ asked: Asked, at now: ContinuousClock.Instant,
+        completion: @escaping Completion
     ) -> Step {
-        let flight = state.flights[digest]
-        // The same once more from where it came from is no further guess.
-        if flight?.client.text != client.text {
-            let look = state.limit.look(client, at: now)
-            guard look == .granted else { return .throttled(look) }
-        }
-        if let user = state.verified.user(of: digest, at: now) {
+        // The same once more is no further guess, and costs no further hash.
+        if state.refused.user(of: asked.digest, at: now) != nil { return .verdict(.refused) }
+        let recall = state.limit.mayRecall(asked.guess, at: now)
+        guard recall == .granted else { return .throttled(recall) }
+        if let user = state.verified.user(of: asked.digest, at: now) {
             return .verdict(.known(user: user))
+        }
+        let step = self.unknown(&state, asked, at: now, completion: completion)
+        switch step {
+        case .verify, .verdict(.pending): break
+        case .verdict, .throttled: state.limit.missed(asked.guess, at: now)
+        }
+        return step
+    }
+
+    /// Credentials of which nothing is known yet.
+    private func unknown(
+        _ state: inout State, _ asked: Asked, at now: ContinuousClock.Instant,
+        completion: @escaping Completion
+    ) -> Step {
+        let flight = state.flights[asked.digest]
+        if flight.map({ $0.guess != asked.guess }) ?? true {
+            let look = state.limit.look(asked.guess, at: now)
+            guard look == .granted else { return .throttled(look) }
         }
         guard state.waiting < self.options.waiting else { return .verdict(.busy) }
         if flight != nil {
-            state.flights[digest]?.waiters.append(completion)
+            state.flights[asked.digest]?.waiters.append(completion)
             state.waiting += 1
             return .verdict(.pending)
         }
         guard state.flights.count < self.options.queue else { return .verdict(.busy) }
-        let attempt = state.limit.take(client, at: now)
+        let attempt = state.limit.take(asked.guess, at: now)
         guard attempt == .granted else { return .throttled(attempt) }
-        state.flights[digest] = Flight(client: client, user: user, waiters: [completion])
+        state.flights[asked.digest] = Flight(
+            client: asked.client, guess: asked.guess, user: asked.user, waiters: [completion])
         state.waiting += 1
         return .verify
     }
 
-    /// Refuses what is no credentials at all: it counts like a wrong guess.
+    /// Refuses what is no credentials at all, or no token: it counts like a wrong guess at a user
+    /// that all such have in common.
     private func refuse(client: ClientAddress) -> AuthenticationVerdict {
+        let guess = GuessLimit.Guess(client, user: 0)
         let now = self.clock()
-        let (attempt, isNews) = self.state.withLock { state -> (FailureLimit.Attempt, Bool) in
-            let attempt = state.limit.take(client, at: now)
-            return (attempt, attempt == .granted && state.limit.failed(client))
+        let (attempt, isNews) = self.state.withLock { state -> (LimitedAttempt, Bool) in
+            let attempt = state.limit.take(guess, at: now)
+            return (attempt, attempt == .granted && state.limit.failed(guess))
         }
         if let throttled = self.throttled(attempt, client: client) { return throttled }
         if isNews { self.notice(.refused(client: client, user: "")) }

@@ -12,16 +12,27 @@ import Synchronization
 ///
 /// A password's hash takes long to compute, by design: that happens on a few threads of its own, for
 /// a bounded number of requests at a time, once for equal credentials that come together, and not
-/// again for a while after they were found right. Every address may fail only so often.
+/// again for a while after they were found right or wrong. Clients may guess only so often
+/// (`GuessLimit`).
 package final class FileAuthenticator: ProxyAuthenticator {
-    /// Where the clients are listed, and how much is kept and done for them.
-    package struct Options: Sendable {
+    /// Where the clients are listed, and what they are told.
+    package struct Files: Sendable, Equatable {
         /// nil: no Basic.
         package var passwordFile: String?
         /// nil: no Bearer.
         package var tokenFile: String?
         package var realm = "larder"
-        package var limit = FailureLimit.Rules()
+
+        package init(passwordFile: String? = nil, tokenFile: String? = nil) {
+            self.passwordFile = passwordFile
+            self.tokenFile = tokenFile
+        }
+    }
+
+    /// How much is kept and done for clients.
+    package struct Options: Sendable {
+        package var files: Files
+        package var limit = GuessLimit.Rules()
         /// Hashes computed at the same time.
         package var threads = 2
         /// Credentials that wait for a thread or have one; more are told to come again.
@@ -33,8 +44,7 @@ package final class FileAuthenticator: ProxyAuthenticator {
         package var rememberedFor = Duration.seconds(300)
 
         package init(passwordFile: String? = nil, tokenFile: String? = nil) {
-            self.passwordFile = passwordFile
-            self.tokenFile = tokenFile
+            self.files = Files(passwordFile: passwordFile, tokenFile: tokenFile)
         }
     }
 
@@ -43,21 +53,25 @@ package final class FileAuthenticator: ProxyAuthenticator {
     /// Credentials that are being verified, and who waits for that.
     struct Flight: Sendable {
         let client: ClientAddress
+        let guess: GuessLimit.Guess
         let user: [UInt8]
         var waiters: [Completion]
     }
 
     struct State: Sendable {
+        var files: Files
+        var challenges: [String]
         var register: ClientRegister
-        var limit: FailureLimit
+        var limit: GuessLimit
         var verified: VerifiedCredentials
+        /// What was found wrong: programs send the same again and again.
+        var refused: VerifiedCredentials
         var flights: [KeyedDigest: Flight] = [:]
         var waiting = 0
         /// Counts the registers there have been.
         var era: UInt64 = 0
     }
 
-    package let challenges: [String]
     let options: Options
     let key = DigestKey()
     let state: Mutex<State>
@@ -77,15 +91,18 @@ package final class FileAuthenticator: ProxyAuthenticator {
         notice: @escaping @Sendable (AuthenticationNotice) -> Void
     ) throws(CredentialFileError) {
         self.options = options
-        self.challenges = Self.challenges(options)
         self.notice = notice
         self.clock = clock
         let register = try ClientRegister(
-            passwordFile: options.passwordFile, tokenFile: options.tokenFile, key: self.key)
+            passwordFile: options.files.passwordFile, tokenFile: options.files.tokenFile,
+            key: self.key)
         self.state = Mutex(
             State(
-                register: register, limit: FailureLimit(options.limit),
+                files: options.files, challenges: Self.challenges(options.files),
+                register: register, limit: GuessLimit(options.limit),
                 verified: VerifiedCredentials(
+                    capacity: options.remembered, time: options.rememberedFor),
+                refused: VerifiedCredentials(
                     capacity: options.remembered, time: options.rememberedFor)))
         self.pool = NIOThreadPool(numberOfThreads: max(1, options.threads))
         self.pool.start()
@@ -93,33 +110,40 @@ package final class FileAuthenticator: ProxyAuthenticator {
     }
 
     /// Basic first: clients that know both have been given a password.
-    private static func challenges(_ options: Options) -> [String] {
+    private static func challenges(_ files: Files) -> [String] {
         var realm = ""
-        for scalar in options.realm.unicodeScalars where scalar.value >= 0x20 && scalar != "\u{7F}"
-        {
+        for scalar in files.realm.unicodeScalars where scalar.value >= 0x20 && scalar != "\u{7F}" {
             if scalar == "\"" || scalar == "\\" { realm += "\\" }
             realm.unicodeScalars.append(scalar)
         }
         var challenges: [String] = []
-        if options.passwordFile != nil {
+        if files.passwordFile != nil {
             challenges.append("Basic realm=\"\(realm)\", charset=\"UTF-8\"")
         }
-        if options.tokenFile != nil { challenges.append("Bearer realm=\"\(realm)\"") }
+        if files.tokenFile != nil { challenges.append("Bearer realm=\"\(realm)\"") }
         return challenges
     }
+
+    package var challenges: [String] { self.state.withLock { $0.challenges } }
 
     package var generation: UInt64 { self.era.load(ordering: .acquiring) }
 
     /// Reads the files again, and forgets all that was verified by the old ones.
     ///
+    /// Not to be called twice at the same time.
+    ///
+    /// - Parameter files: others than until now; nil: the same.
     /// - Throws: what is wrong with them; then everything stays as it was.
-    package func reload() throws(CredentialFileError) {
+    package func reload(from files: Files? = nil) throws(CredentialFileError) {
+        let files = files ?? self.state.withLock { $0.files }
         let register = try ClientRegister(
-            passwordFile: self.options.passwordFile, tokenFile: self.options.tokenFile,
-            key: self.key)
+            passwordFile: files.passwordFile, tokenFile: files.tokenFile, key: self.key)
         let era = self.state.withLock { state in
+            state.files = files
+            state.challenges = Self.challenges(files)
             state.register = register
             state.verified.forgetAll()
+            state.refused.forgetAll()
             state.era &+= 1
             return state.era
         }
@@ -177,14 +201,16 @@ package final class FileAuthenticator: ProxyAuthenticator {
             }
             state.waiting -= flight.waiters.count
             guard isRight == false else {
-                state.limit.giveBack(flight.client)
+                state.limit.giveBack(flight.guess)
                 if isRight == true {
                     let user = String(decoding: flight.user, as: UTF8.self)
                     state.verified.remember(digest, user: user, at: now)
                 }
                 return (flight, false)
             }
-            return (flight, state.limit.failed(flight.client))
+            let user = String(decoding: flight.user, as: UTF8.self)
+            state.refused.remember(digest, user: user, at: now)
+            return (flight, state.limit.failed(flight.guess))
         }
         guard let flight else { return false }
         let user = String(decoding: flight.user, as: UTF8.self)

@@ -17,7 +17,7 @@ struct ProxyParts {
     var members: [RunningProxy.Member] = []
     var access: ConfiguredAccess?
     var routes: SessionRoutes?
-    var authenticators: [FileAuthenticator] = []
+    var authenticators: [RunningProxy.Door] = []
     var accessLog: ProxyLog?
     var proxy: ProxyServer?
     var listeners: [LarderProxy.ListenAddress] = []
@@ -118,7 +118,10 @@ struct ProxyParts {
                     + "one of the configured sessions")
         }
         let authenticator = try Self.authenticator(of: listener, log: log)
-        if let authenticator { self.authenticators.append(authenticator) }
+        if let authenticator {
+            self.authenticators.append(
+                RunningProxy.Door(address: listener.address, authenticator: authenticator))
+        }
         do throws(ListenError) {
             let address = LarderProxy.ListenAddress(listener.address)
             self.listeners.append(
@@ -139,10 +142,8 @@ struct ProxyParts {
         of listener: ListenerSettings, log: Logger
     ) throws(DaemonError) -> FileAuthenticator? {
         guard listener.authentication.isDemanded else { return nil }
-        var options = FileAuthenticator.Options(
-            passwordFile: listener.authentication.passwordFile?.text,
-            tokenFile: listener.authentication.tokenFile?.text)
-        options.realm = listener.authentication.realm.text
+        var options = FileAuthenticator.Options()
+        options.files = FileAuthenticator.Files(listener.authentication)
         do throws(CredentialFileError) {
             return try FileAuthenticator(options) { $0.record(to: log) }
         } catch {
@@ -164,7 +165,7 @@ struct ProxyParts {
     func close() async {
         await self.proxy?.drain(within: .zero)
         for member in self.members { await member.open.close() }
-        for authenticator in self.authenticators { await authenticator.close() }
+        for door in self.authenticators { await door.authenticator.close() }
         await self.accessLog?.close()
         try? await self.group.shutdownGracefully()
     }

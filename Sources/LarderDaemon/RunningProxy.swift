@@ -44,13 +44,19 @@ actor RunningProxy {
         var isSplit: Bool { self.settings.principals != .none }
     }
 
+    /// A listener that asks its clients who they are.
+    struct Door: Sendable {
+        let address: LarderConfig.ListenAddress
+        let authenticator: FileAuthenticator
+    }
+
     let log: Logger
     var loaded: LoadedSettings
     let members: [Member]
     let proxy: ProxyServer
     let access: ConfiguredAccess
     let routes: SessionRoutes
-    private let authenticators: [FileAuthenticator]
+    private let authenticators: [Door]
     let accessLog: ProxyLog?
     private let level: DaemonLog.Level
     private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
@@ -167,7 +173,7 @@ actor RunningProxy {
         self.controlTask?.cancel()
         await self.controlTask?.value
         for member in self.members { await member.open.close() }
-        for authenticator in self.authenticators { await authenticator.close() }
+        for door in self.authenticators { await door.authenticator.close() }
         await self.accessLog?.close()
         try? await self.group.shutdownGracefully()
     }
@@ -201,7 +207,7 @@ actor RunningProxy {
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         waiting += self.followRoutes(of: fresh)
         self.followPolicies(of: loaded)
-        self.readClientsAgain()
+        self.followClients(of: fresh)
         self.log.notice(
             "configuration reloaded",
             metadata: waiting.isEmpty
@@ -239,11 +245,18 @@ actor RunningProxy {
         return []
     }
 
-    /// Reads the files anew that say who the clients are; what is wrong with one leaves it as it was.
-    private func readClientsAgain() {
-        for authenticator in self.authenticators {
+    /// Reads anew the files that say who the clients are; what is wrong with one leaves its listener
+    /// as it was.
+    private func followClients(of fresh: Settings) {
+        for door in self.authenticators {
+            let settings = fresh.listeners.first { $0.address == door.address }?.authentication
             do throws(CredentialFileError) {
-                try authenticator.reload()
+                guard let settings, settings.isDemanded else {
+                    try door.authenticator.reload()
+                    continue
+                }
+                try door.authenticator.reload(from: FileAuthenticator.Files(settings))
+                self.loaded.settings.follow(settings, at: door.address)
             } catch {
                 self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
             }

@@ -49,17 +49,18 @@ final class SessionRoutes: Sendable {
         for client: ClientIdentity, named name: String?, at listener: ListenerSettings
     ) -> SessionChoice {
         let facts = client.facts
-        var session = listener.session
+        let routes = self.routes.withLock { $0 }
+        let fitting = routes.lazy.filter { $0.fits(facts, at: listener.address) }.map(\.session)
+        var session = fitting.first ?? listener.session
         if let name {
+            // Those that it may ask for; that there are others it learns only by their names.
+            let own = Set([listener.session] + listener.namedSessions + Array(fitting))
             guard let named = self.places.keys.first(where: { $0.text == name }) else {
-                let names = self.places.keys.map(\.text).sorted()
+                let names = own.map(\.text).sorted()
                 return .refused(.unknownSession(nearest: NearestName.of(name, among: names)))
             }
+            guard own.contains(named) else { return .refused(.sessionNotAllowed) }
             session = named
-        } else {
-            let routes = self.routes.withLock { $0 }
-            session =
-                routes.first { $0.fits(facts, at: listener.address) }?.session ?? session
         }
         guard let place = self.places[session] else { return .refused(.closed) }
         guard let principal = place.principals.principal(facts) else {

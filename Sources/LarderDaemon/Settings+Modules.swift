@@ -100,10 +100,19 @@ extension LarderProxy.ListenerOptions {
         let clients = listener.trustedClients
         self.init(
             cachePolicy: listener.cachePolicy.map { RequestCachePolicy($0) },
-            authentication: authentication
+            authentication: authentication,
+            authenticatesUnixPeers: listener.authentication.includesUnixPeers
         ) { client in
             clients.contains { $0.matches(client.facts) }
         }
+    }
+}
+
+extension FileAuthenticator.Files {
+    init(_ settings: AuthenticationSettings) {
+        self.init(
+            passwordFile: settings.passwordFile?.text, tokenFile: settings.tokenFile?.text)
+        self.realm = settings.realm.text
     }
 }
 

@@ -254,7 +254,7 @@ struct SessionSettingsTests {
             "listeners: [ { address: 127.0.0.1:1, authentication: { token-file: /t } } ]\n"
                 + "routes: [ { session: s } ]\n",
             "listeners: [ { address: 127.0.0.1:1, authentication: { token-file: /t }, "
-                + "trusted-clients: [127.0.0.1] } ]\n",
+                + "trusted-clients: [127.0.0.1], named-sessions: [s] } ]\n",
             // Nothing leads there at all.
             "",
         ])
@@ -290,6 +290,13 @@ struct SessionSettingsTests {
             "3:5: routes[1]: is never reached: routes[0] (line 2) fits everything that it fits, and "
                 + "comes first"),
         ProblemCase(
+            "listeners:\n  - { address: 127.0.0.1:1, named-sessions: [ephemeral] }\n",
+            "2:45: listeners[0].named-sessions: has no effect without trusted-clients"),
+        ProblemCase(
+            "listeners:\n  - { address: 127.0.0.1:1, authentication: { unix-peers: true } }\n",
+            "2:59: listeners[0].authentication.unix-peers: has no effect without a Unix socket and a "
+                + "password-file or token-file"),
+        ProblemCase(
             "routes:\n  - { users: [a], session: default }\n  - { uids: [0], session: default }\n",
             "2:14: routes[0].users: speaks of users, and no listener in question asks who its clients "
                 + "are; it fits nobody",
@@ -306,6 +313,44 @@ struct SessionSettingsTests {
                 + "  - { hosts: ['b.a'], paths: ['/x'], credential: b }\n"
                 + "  - { hosts: ['b.a'], paths: ['/x/*'], credential: b }\n"),
     ]
+
+    @Test("A listener's files and realm need no restart, but whether it asks, and whom")
+    func authenticationLive() throws {
+        func listener(_ text: String) throws -> Settings {
+            try parse("listeners: [ { address: unix:/s, authentication: { \(text) } } ]\n").settings
+        }
+        let old = try listener("password-file: /p")
+        for (text, waiting) in [
+            ("token-file: /t, realm: other", []), ("realm: other", ["listeners[0].authentication"]),
+            (
+                "password-file: /p, unix-peers: true",
+                ["listeners[0].authentication.unix-peers"]
+            ),
+        ] as [(String, [String])] {
+            let new = try listener(text)
+            #expect(SettingsTable.needingRestart(from: old, to: new) == waiting)
+        }
+        var followed = old
+        let new = try listener("token-file: /t, realm: other, unix-peers: true")
+        followed.follow(new.listeners[0].authentication, at: new.listeners[0].address)
+        #expect(followed.listeners[0].authentication.tokenFile?.text == "/t")
+        #expect(followed.listeners[0].authentication.passwordFile == nil)
+        #expect(!followed.listeners[0].authentication.includesUnixPeers)
+    }
+
+    @Test("A session that may be named is reached by listeners that trust somebody")
+    func named() throws {
+        for (text, isReached) in [
+            ("trusted-clients: 127.0.0.1, named-sessions: s", true), ("named-sessions: s", false),
+            ("trusted-clients: 127.0.0.1", false),
+        ] {
+            let settings = try parse(
+                "listeners: [ { address: 127.0.0.1:1, \(text) } ]\n" + session("")
+            ).settings
+            let name = try #require(settings.sessions.first { $0.name.text == "s" }?.name)
+            #expect(settings.isReachable(name) == isReached)
+        }
+    }
 
     @Test("Tell which rules can have no effect", arguments: Self.warnings)
     func warning(_ c: ProblemCase) throws {
@@ -340,7 +385,7 @@ struct SessionSettingsTests {
         ).settings
         #expect(
             SettingsTable.needingRestart(from: old, to: fixed) == [
-                "listeners[0].authentication.password-file",
+                "listeners[0].authentication",
                 "sessions.default.principals", "sessions.default.cookies.mode",
                 "sessions.default.timeouts.idle", "sessions.default.tls.minimum",
                 "sessions.default.state-directory", "sessions.default.key-file", "parents",

@@ -158,6 +158,79 @@ struct SessionCompositionTests {
         }
     }
 
+    @Test(
+        "A client that is trusted names its listener's session, those it is led to, and those allowed",
+        arguments: [
+            (nil, 200, "one"), ("default", 200, "default"), ("one", 200, "one"),
+            ("two", 200, "two"), ("three", 200, "three"), ("four", 403, "may not use"),
+            ("five", 403, "may not use"),
+            ("tree", 400, "did you mean three"), ("fore", 400, "session that is not there\""),
+        ] as [(String?, Int, String)])
+    func named(_ name: String?, _ status: Int, _ text: String) async throws {
+        try await self.withOrigin { origin in
+            let names = ["default", "one", "two", "three", "four", "five"]
+            let sessions = names.map {
+                "  \($0): { kind: ephemeral, fields: { X-Session: \($0) } }"
+            }
+            let loaded = try self.load(
+                """
+                , trusted-clients: 127.0.0.0/8, named-sessions: [three] }]
+                routes:
+                  - { clients: 127.0.0.0/8, listeners: "127.0.0.1:0", session: one }
+                  - { session: two }
+                  - { clients: 10.0.0.0/8, session: four }
+                  - { uids: [7], session: five }
+                sessions:
+
+                """ + sessions.joined(separator: "\n"))
+            let (proxy, port) = try await self.start(loaded)
+            let answer = await self.get(
+                "/show", origin, by: port, name.map { "Larder-Session: \($0)\r\n" } ?? "")
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+            #expect(answer.contains(status == 200 ? "X-Session: \(text)\r" : text))
+            #expect(!answer.contains("Larder-Session: "))
+            await proxy.stop(within: .zero)
+        }
+    }
+
+    @Test("Files of clients follow a reload to other places, a bad one leaves the old in force")
+    func clients() async throws {
+        try await self.withOrigin { origin in
+            func write(_ name: String, _ text: String, mode: Int = 0o600) -> String {
+                let path = self.directory + "/" + name
+                #expect(
+                    FileManager.default.createFile(
+                        atPath: path, contents: Data(text.utf8),
+                        attributes: [.posixPermissions: mode]))
+                return path
+            }
+            let old = write("old", "alice:aaaaaaaaaaaaaaaaaaaaaaaa\n")
+            let new = write("new", "bob:bbbbbbbbbbbbbbbbbbbbbbbb\n")
+            let open = write("open", "mallory:cccccccccccccccccccccccc\n", mode: 0o666)
+            func load(_ file: String, _ realm: String) throws -> LoadedSettings {
+                try self.load(", authentication: { token-file: \(file), realm: \(realm) } }]\n")
+            }
+            for (file, realm, expected) in [
+                (new, "other", ["407", "200", "407"]), (open, "other", ["200", "407", "407"]),
+            ] {
+                let (proxy, port) = try await self.start(
+                    try load(old, "first"), then: try load(file, realm))
+                #expect(try await proxy.reload().isEmpty)
+                var statuses: [String] = []
+                for letter in ["a", "b", "c"] {
+                    let token = String(repeating: letter, count: 24)
+                    let answer = await self.get(
+                        "/show", origin, by: port, "Proxy-Authorization: Bearer \(token)\r\n")
+                    statuses.append(String(answer.dropFirst(9).prefix(3)))
+                }
+                #expect(statuses == expected)
+                let challenge = await self.get("/show", origin, by: port)
+                #expect(challenge.contains("realm=\"\(file == new ? "other" : "first")\""))
+                await proxy.stop(within: .zero)
+            }
+        }
+    }
+
     @Test("A key that does not open the state stops the start, and overwrites nothing")
     func wrongKey() async throws {
         try await self.withOrigin { origin in

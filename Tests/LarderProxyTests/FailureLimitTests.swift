@@ -5,10 +5,10 @@ import Testing
 @Suite("How often a client may fail to authenticate itself")
 struct FailureLimitTests {
     static let start = ContinuousClock().now
-    static let rules = FailureLimit.Rules(burst: 3, refill: .seconds(10), addresses: 4)
+    static let rules = FailureRules(burst: 3, refill: .seconds(10), buckets: 4)
 
-    static func client(_ text: String) -> ClientAddress {
-        IPAddress(text).map { .ip($0, text: text, port: 1) } ?? .unix(nil)
+    static func client(_ text: String) -> ClientSource {
+        ClientSource(IPAddress(text).map { .ip($0, text: text, port: 1) } ?? .unix(nil))
     }
 
     /// What an address does, at so many seconds.
@@ -47,7 +47,7 @@ struct FailureLimitTests {
             ],
         ] as [[Step]])
     func bucket(_ steps: [Step]) {
-        var limit = FailureLimit(Self.rules)
+        var limit = FailureLimit<ClientSource>(Self.rules)
         let client = Self.client("192.0.2.1")
         for step in steps {
             switch step {
@@ -75,16 +75,16 @@ struct FailureLimitTests {
 
     @Test("is told of once a burst: the first failure, and the first that is not listened to")
     func news() {
-        var limit = FailureLimit(Self.rules)
+        var limit = FailureLimit<ClientSource>(Self.rules)
         let client = Self.client("192.0.2.1")
         for begin in [0, 1000] {
             let now = Self.start + .seconds(begin)
-            var first: [Bool] = []
+            var first: [Int] = []
             for _ in 0..<3 {
                 _ = limit.take(client, at: now)
                 first.append(limit.failed(client))
             }
-            #expect(first == [true, false, false])
+            #expect(first == [1, 2, 3])
             var throttled: [Bool] = []
             for _ in 0..<10_000 {
                 if case .throttled(_, let isNews) = limit.take(client, at: now) {
@@ -105,7 +105,7 @@ struct FailureLimitTests {
             ("::c000:201", "192.0.2.1", false), ("192.0.2.1", "", false),
         ])
     func shared(_ one: String, _ other: String, _ isShared: Bool) {
-        var limit = FailureLimit(Self.rules)
+        var limit = FailureLimit<ClientSource>(Self.rules)
         for _ in 0..<3 { _ = limit.take(Self.client(one), at: Self.start) }
         let attempt = limit.look(Self.client(other), at: Self.start)
         #expect((attempt != .granted) == isShared)
@@ -113,19 +113,22 @@ struct FailureLimitTests {
 
     @Test("is counted by user over a Unix socket, whatever process it is")
     func users() {
-        var limit = FailureLimit(Self.rules)
+        var limit = FailureLimit<ClientSource>(Self.rules)
         for pid in 1...3 {
-            _ = limit.take(.unix(PeerCredentials(uid: 1000, pid: Int32(pid))), at: Self.start)
+            _ = limit.take(
+                ClientSource(.unix(PeerCredentials(uid: 1000, pid: Int32(pid)))), at: Self.start)
         }
-        let same = limit.look(.unix(PeerCredentials(uid: 1000, pid: 9)), at: Self.start)
-        let other = limit.look(.unix(PeerCredentials(uid: 1001, pid: 1)), at: Self.start)
+        let same = limit.look(
+            ClientSource(.unix(PeerCredentials(uid: 1000, pid: 9))), at: Self.start)
+        let other = limit.look(
+            ClientSource(.unix(PeerCredentials(uid: 1001, pid: 1))), at: Self.start)
         #expect(same != .granted)
         #expect(other == .granted)
     }
 
     @Test("is kept for so many addresses: those with the fewest failures are forgotten first")
     func bounded() {
-        var limit = FailureLimit(Self.rules)
+        var limit = FailureLimit<ClientSource>(Self.rules)
         let worst = Self.client("192.0.2.1")
         for _ in 0..<3 { _ = limit.take(worst, at: Self.start) }
         for number in 2...200 {
@@ -144,9 +147,9 @@ struct FailureLimitTests {
         arguments: [
             (0, Duration.zero, 0), (-1, .seconds(-1), -1), (.max, .seconds(Int64.max), .max),
         ])
-    func rules(_ burst: Int, _ refill: Duration, _ addresses: Int) {
-        let rules = FailureLimit.Rules(burst: burst, refill: refill, addresses: addresses)
-        var limit = FailureLimit(rules)
+    func rules(_ burst: Int, _ refill: Duration, _ buckets: Int) {
+        let rules = FailureRules(burst: burst, refill: refill, buckets: buckets)
+        var limit = FailureLimit<ClientSource>(rules)
         let client = Self.client("192.0.2.1")
         let first = limit.take(client, at: Self.start)
         #expect(first == .granted)
