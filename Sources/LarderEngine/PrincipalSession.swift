@@ -87,8 +87,19 @@ package final class PrincipalSession: ExchangeSession {
         }
     }
 
+    /// Whether nothing is under way: no exchange, no fetch behind one, and no cookie on its way to the
+    /// disk, of which another part of the same principal would not know.
+    var isIdle: Bool {
+        let counters = self.session.counters()
+        return counters.openExchanges == 0 && counters.openFetches == 0
+            && self.cookies?.isWriting != true
+    }
+
     /// Drops what does not outlive the process, and returns when the rest is kept.
+    ///
+    /// What is still being read comes first: it would else find its storage closed.
     func endSession() async {
+        await self.opened()
         // What could not be kept was reported when that began.
         try? await self.cookies?.endSession()
     }

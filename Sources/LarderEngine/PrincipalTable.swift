@@ -34,7 +34,8 @@ final class PrincipalTable: Sendable {
             self.entries[session.principal] = Entry(session: session, lastUse: self.uses)
         }
 
-        /// Lets go of the one that was used the longest ago and that nobody else holds.
+        /// Lets go of the one that was used the longest ago, that nobody else holds, and in which
+        /// nothing is under way.
         ///
         /// The part of all stays: rules look for its credentials.
         mutating func makeRoom(_ limit: Int) {
@@ -45,7 +46,7 @@ final class PrincipalTable: Sendable {
             .map(\.key)
             for principal in byUse {
                 guard var entry = self.entries.removeValue(forKey: principal) else { continue }
-                if isKnownUniquelyReferenced(&entry.session) {
+                if isKnownUniquelyReferenced(&entry.session), entry.session.isIdle {
                     self.retired = self.retired + entry.session.session.counters()
                     return
                 }

@@ -51,9 +51,12 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     package var version: HTTPVersion
     /// The request that was answered bore a credential, or one of those before it that led here.
     package var isAuthorized = false
-    /// Lines that stood in the request that was answered and not in the one that was handed over,
-    /// digests in the place of secrets; nil where they are the same.
+    /// What stood in the request that was answered in the place of the lines of `Cookie`,
+    /// `Authorization` and its own names in the one that was handed over, digests for secrets; nil
+    /// where it was the same.
     package var answered: Fields?
+    /// What unsafe requests on the way have changed, beside what the one that was handed over has.
+    package var changed: [TargetURI] = []
 
     package init(
         remoteAddress: String = "", reused: Bool = false, version: HTTPVersion = .http11

@@ -2,15 +2,13 @@ package import LarderHTTP
 
 /// What an unsafe request makes unusable (RFC 9111 §4.4).
 package enum Invalidation {
-    /// The keys under which all stored responses must be invalidated.
+    /// The URIs of which all stored responses must be invalidated.
     ///
     /// After a non-error answer to an unsafe method, or one whose safety is unknown: the target URI,
     /// and the URIs in `Location` and `Content-Location` where they have the origin of the target;
     /// others are left alone, so that no origin can invalidate another's. Empty where nothing is
     /// to be done.
-    package static func keys(
-        request: Request, response: ResponseHead, partition: String = ""
-    ) -> [CacheKey] {
+    package static func uris(request: Request, response: ResponseHead) -> [TargetURI] {
         guard self.applies(request, response) else { return [] }
         var uris = [request.uri]
         for name in [KnownField.location, .contentLocation] {
@@ -20,7 +18,7 @@ package enum Invalidation {
             else { continue }
             uris.append(uri)
         }
-        return uris.map { CacheKey(method: .get, uri: $0, partition: partition) }
+        return uris
     }
 
     /// Whether the method is unsafe and the response a success or a redirection: "non-error".

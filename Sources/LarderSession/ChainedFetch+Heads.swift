@@ -167,6 +167,7 @@ extension ChainedFetch {
         var connection = connection
         connection.isAuthorized = isAuthorized
         connection.answered = answered
+        connection.changed = course.changed(after: head.status)
         if course.number > 0 {
             RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
             // What the redirection said of itself holds for what it led to.

@@ -65,10 +65,9 @@ final class ChainedFetch: UpstreamFetch {
             state.course.sends += 1
             state.upstream = nil
             state.isSentNow = step.sent != nil
-            if let sent = step.sent {
-                state.sent.append(sent)
-                state.isAuthorized = true
-            }
+            if let sent = step.sent { state.sent.append(sent) }
+            // Also one that nobody knew of when the request was prepared.
+            if step.credential != nil { state.isAuthorized = true }
             state.answered = step.answered
             return number
         }

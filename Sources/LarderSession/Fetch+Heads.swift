@@ -49,12 +49,13 @@ extension Fetch {
 
     func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
+        let answered = self.answered(self.order.request)
         var chosen: StoredObject?
         var reason: PolicyReason?
         for index in indices where self.order.stored.indices.contains(index) {
             var object = self.order.stored[index]
             object.head = Validation.freshen(
-                object.head, with: head, for: self.order.request, requestTime: requestTime,
+                object.head, with: head, for: answered, requestTime: requestTime,
                 responseTime: now, configuration: self.policy)
             let isShared = self.mayUpdate(to: object)
             if isShared { self.keep(object) }

@@ -94,8 +94,8 @@ extension Fetch {
     ) -> (StoredHead, (any ObjectSink)?) {
         let (requestTime, removals) = self.state.withLock { ($0.requestTime, $0.removals) }
         var head = Combination.head(
-            object.head, combinedWith: response, for: self.order.request, requestTime: requestTime,
-            responseTime: now, configuration: self.policy)
+            object.head, combinedWith: response, for: self.answered(self.order.request),
+            requestTime: requestTime, responseTime: now, configuration: self.policy)
         guard isStored else { return (head, nil) }
         var kept = object
         kept.head = head

@@ -9,9 +9,12 @@ extension Fetch {
     func invalidate(by response: ResponseHead, now: Timestamp) {
         let request = self.order.request
         let partition = self.session.partition
-        let keys = Invalidation.keys(request: request, response: response, partition: partition)
-        for key in keys {
-            self.invalidateGroups(of: key, now: now)
+        let uris = Invalidation.uris(request: request, response: response)
+        let changed = self.state.withLock { $0.connection.changed }
+        let all = uris + changed.filter { !uris.contains($0) }
+        for uri in all {
+            let key = CacheKey(method: .get, uri: uri, partition: partition)
+            self.invalidateGroups(of: key, at: uri, now: now)
             self.session.remove(key)
         }
         for group in CacheGroups.invalidated(by: response, to: request) {
@@ -19,7 +22,7 @@ extension Fetch {
                 ofGroup: CacheGroups.name(of: group, at: request.uri, partition: partition),
                 at: now)
         }
-        guard !keys.isEmpty else { return }
+        guard !all.isEmpty else { return }
         // The answer to this very request may be stored for later GETs: it comes after what it has
         // just removed.
         let removals = self.session.store.removalMark()
@@ -27,9 +30,8 @@ extension Fetch {
     }
 
     /// What shares a group with what is invalidated is invalidated too, as RFC 9875 §2.2.1 allows.
-    private func invalidateGroups(of key: CacheKey, now: Timestamp) {
+    private func invalidateGroups(of key: CacheKey, at uri: TargetURI, now: Timestamp) {
         let session = self.session
-        let uri = self.order.request.uri
         session.store.lookup(key) { objects in
             for group in Set(objects.flatMap { CacheGroups.of($0.head) }) {
                 session.store.noteInvalidation(

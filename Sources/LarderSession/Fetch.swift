@@ -124,6 +124,7 @@ final class Fetch: Sendable {
         if connection.isAuthorized { request.isAuthorized = true }
         guard let lines = connection.answered else { return request }
         for name in [KnownField.cookie, .authorization] { request.fields.remove(FieldName(name)) }
+        for pair in lines.pairs { request.fields.remove(FieldName(pair.name)) }
         request.fields.append(contentsOf: lines)
         return request
     }

@@ -49,6 +49,8 @@ struct ChainCourse: Sendable {
     var isPrivate = false
     /// What redirections say that they vary by.
     var vary: [[UInt8]] = []
+    /// What unsafe requests that were redirected have changed (RFC 9111 §4.4).
+    var changed: [TargetURI] = []
 
     init(_ request: Request) {
         self.uri = request.uri
@@ -63,6 +65,7 @@ struct ChainCourse: Sendable {
         for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
             self.vary.append(Array(value))
         }
+        if !self.method.isSafe { self.noteChange(by: target) }
         if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
         if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
         self.uri = target.uri
@@ -70,12 +73,31 @@ struct ChainCourse: Sendable {
         if target.dropsContent { self.hasContent = false }
         self.number += 1
     }
+
+    /// A redirection is no error: what it was asked of has changed, and what it names at the same
+    /// origin may have.
+    private mutating func noteChange(by target: Redirection.Target) {
+        for uri in [self.uri, target.uri]
+        where uri.hasSameOrigin(as: self.uri) && !self.changed.contains(uri) {
+            self.changed.append(uri)
+        }
+    }
+
+    /// What has changed when an answer has come in the end.
+    func changed(after status: StatusCode) -> [TargetURI] {
+        guard !self.method.isSafe, self.number > 0, status.isSuccessful || status.isRedirection,
+            !self.changed.contains(self.uri)
+        else { return self.changed }
+        return self.changed + [self.uri]
+    }
 }
 
 /// The next request of a chain, with what it tells about itself.
 struct ChainStep: Sendable {
     var request: Request
     var sent: SentCredential?
+    /// The field in which it bears a credential of the session's, and what stands for that in digests.
+    var credential: (name: String, identity: [UInt8])?
     /// As it differs from the request that was handed over, for who stores the answer.
     var answered: Fields?
     var refusal: UpstreamFailure?
@@ -99,7 +121,7 @@ extension RequestChain {
             course.sends == 0
             ? sealed.unsealing(handed.fields) : self.fields(handed, sealed, course, at: now)
         self.addCredential(&step, sealed, course, answer: answer)
-        if course.sends > 0 { step.answered = self.answered(step, course) }
+        step.answered = self.answered(step, handed, course)
         return step
     }
 
@@ -160,6 +182,7 @@ extension RequestChain {
         case .injects(let name, let value):
             step.request.fields.remove(FieldName(name))
             step.request.fields.append(name, value.revealed)
+            step.credential = (name, value.revealed)
             step.acts.append(.credentialInjected)
         case .answers, .answersFromStore:
             step.request.fields.remove(FieldName(.authorization))
@@ -169,6 +192,7 @@ extension RequestChain {
             }
             if answer == nil { step.acts.append(.credentialPreempted) }
             step.sent = sent
+            step.credential = ("Authorization", sent.identity)
             switch sent.form {
             case .field(let value):
                 step.request.fields.append("Authorization", value.revealed)
@@ -186,27 +210,61 @@ extension RequestChain {
         return asked
     }
 
-    /// The lines of `Cookie` and `Authorization` that a stored answer varies by.
+    // MARK: What an answer varies by
+
+    /// The lines of `Cookie`, `Authorization` and the field of a credential that a stored answer varies
+    /// by; nil where they are those of the request that was handed over.
     ///
-    /// Those of another target are never equal to those of the first, as they say nothing about what
-    /// the target will be asked with next time.
-    private func answered(_ step: ChainStep, _ course: ChainCourse) -> Fields {
+    /// What the first target was asked with always counts, as it may have led to the others.
+    private func answered(
+        _ step: ChainStep, _ handed: Request, _ course: ChainCourse
+    ) -> Fields? {
         let place = course.number == 0 ? "" : "\(course.number) \(course.uri.authority) "
         var answered = Fields()
-        let cookies = step.request.fields.values(FieldName(.cookie)).map { Array($0) }
-        if !cookies.isEmpty || (course.number > 0 && self.conduct.cookies != nil) {
-            answered.append(
-                "Cookie",
-                self.conduct.sealedValue(place + "cookie", Array(cookies.joined(separator: [0]))))
+        let credential = step.credential.map { name, identity in
+            (FieldName(name), self.conduct.sealedValue(place + name.lowercased(), identity))
         }
-        if let sent = step.sent {
-            answered.append(
-                "Authorization",
-                self.conduct.sealedValue(place + "authorization", sent.identity))
-        } else if let own = step.request.fields.first(FieldName(.authorization)) {
-            answered.append(
-                "Authorization", self.conduct.sealedValue(place + "authorization", Array(own)))
+        if course.sends == 0, self.isAsPrepared(credential, step, handed) { return nil }
+        self.addCookies(to: &answered, step, handed, course, place)
+        if let (name, value) = credential { answered.append(name.lowercased, value) }
+        let authorization = FieldName(.authorization)
+        let bears = course.number > 0 || step.request.fields.contains(authorization)
+        if bears, credential?.0 != authorization {
+            Self.copy(.authorization, of: handed.fields, to: &answered)
         }
         return answered
+    }
+
+    /// Whether the first request bears what it was prepared with: credentials and rules may have changed
+    /// since.
+    private func isAsPrepared(
+        _ credential: (FieldName, [UInt8])?, _ step: ChainStep, _ handed: Request
+    ) -> Bool {
+        let authorization = FieldName(.authorization)
+        if let (name, value) = credential {
+            let values = handed.fields.values(name).map { Array($0) }
+            return handed.isAuthorized && values == [value]
+        }
+        return step.request.fields.contains(authorization) == handed.fields.contains(authorization)
+    }
+
+    /// Cookies of another target are never equal to those of the first, as they say nothing about what
+    /// the target will be asked with next time.
+    private func addCookies(
+        to answered: inout Fields, _ step: ChainStep, _ handed: Request, _ course: ChainCourse,
+        _ place: String
+    ) {
+        guard self.conduct.cookies != nil, course.sends > 0 else {
+            return Self.copy(.cookie, of: handed.fields, to: &answered)
+        }
+        let cookies = step.request.fields.values(FieldName(.cookie)).map { Array($0) }
+        guard !cookies.isEmpty || course.number > 0 else { return }
+        answered.append(
+            "Cookie",
+            self.conduct.sealedValue(place + "cookie", Array(cookies.joined(separator: [0]))))
+    }
+
+    private static func copy(_ name: KnownField, of fields: Fields, to others: inout Fields) {
+        for line in fields.lines where line.known == name { others.append(line, of: fields) }
     }
 }

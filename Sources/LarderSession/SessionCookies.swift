@@ -142,6 +142,9 @@ package final class SessionCookies: HopCookies {
         self.state.withLock { $0.jar.all(at: now) }
     }
 
+    /// Whether the storage is being asked to keep changes.
+    package var isWriting: Bool { self.state.withLock { $0.isWriting } }
+
     package func counters() -> CookieCounters {
         self.state.withLock { state in
             var counters = state.counters

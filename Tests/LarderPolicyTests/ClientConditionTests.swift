@@ -276,10 +276,10 @@ struct InvalidationTests {
             Case(.post, 200, "Location: mailto:a@b", "/t?q"),
         ])
     func keys(_ c: Case) {
-        let keys = Invalidation.keys(
+        let uris = Invalidation.uris(
             request: request(method: c.method, uri: uri("/t?q")),
-            response: response(c.text, status: c.status), partition: "p")
-        #expect(keys == c.paths.map { CacheKey(method: .get, uri: uri($0), partition: "p") })
+            response: response(c.text, status: c.status))
+        #expect(uris == c.paths.map { uri($0) })
     }
 }
 

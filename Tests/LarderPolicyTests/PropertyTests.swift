@@ -89,7 +89,7 @@ struct JunkTests {
                     configuration: configuration)
             }
             _ = ClientCondition.evaluate(asked, against: head, bodyLength: 3)
-            _ = Invalidation.keys(request: asked, response: answer)
+            _ = Invalidation.uris(request: asked, response: answer)
             _ = CacheGroups.invalidated(by: answer, to: asked)
             #expect(CacheGroups.of(head).count <= CacheGroups.limit)
             let place = Storability.place(head, for: asked, configuration: configuration)

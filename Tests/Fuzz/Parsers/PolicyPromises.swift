@@ -313,8 +313,8 @@ enum PolicyPromises {
     // MARK: Other resources
 
     private static func checkOthers(_ stored: StoredHead, _ scene: Scene) throws(Violation) {
-        let keys = Invalidation.keys(request: scene.later, response: scene.news)
-        try hold(keys.isEmpty || !scene.later.method.isSafe, "invalidated by a safe method")
+        let uris = Invalidation.uris(request: scene.later, response: scene.news)
+        try hold(uris.isEmpty || !scene.later.method.isSafe, "invalidated by a safe method")
         let groups = CacheGroups.of(stored)
         try hold(
             groups.count <= CacheGroups.limit && Set(groups).count == groups.count, "\(groups)")
