@@ -134,6 +134,21 @@ struct DiskTests {
         }
     }
 
+    @Test("A disk that is full already is said once, and the proxy forwards")
+    func fullBefore() async throws {
+        try await SmallDisk.use("size=1m") { disk in
+            // The cache makes its directory, and then finds no room for a page.
+            try FileManager.default.createDirectory(
+                atPath: disk + "/cache", withIntermediateDirectories: false)
+            try await SmallDisk.fill(disk, name: "filler")
+            try await self.play({ _ in disk + "/cache" }) { proxy, origin, _ in
+                let answer = try await proxy.get(origin.url("/a"))
+                #expect(answer.body.count == 200_002)
+                #expect(proxy.log.components(separatedBy: "caching in memory only").count == 2)
+            }
+        }
+    }
+
     @Test("A read-only disk is said once, and the proxy forwards")
     func readOnlyDisk() async throws {
         try await SmallDisk.use("ro,size=4m") { disk in
