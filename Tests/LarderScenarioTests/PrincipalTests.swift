@@ -147,7 +147,8 @@ struct PrincipalTests {
             let home = try Home()
             try home.configure(
                 try Clients.listener(home)
-                    + "sessions: {default: {principals: user, cache-policy: return-cache-dont-load}}")
+                    + "sessions: {default: {principals: user, cache-policy: return-cache-dont-load}}"
+            )
             let proxy = try await home.serve()
             let url = "http://a.example/page"
             #expect(try await proxy.get(url, Clients.alice).status == 504)
