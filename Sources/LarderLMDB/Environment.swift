@@ -87,6 +87,7 @@ import Synchronization
         try EnvironmentRegistry.reserve(identity)
         do throws(LMDBError) {
             try FileHeader.checkMetas(path: path)
+            try Self.reserveReaderTable(of: path, readers: options.maximumReaders)
             let handle = try unsafe Self.openHandle(path, options)
             let map: PageMap
             do throws(LMDBError) {
@@ -120,6 +121,38 @@ import Synchronization
         let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
         _ = Glibc.close(descriptor)
+    }
+
+    /// Gives LMDB's table of readers its place on the disk: it is written through a map, where a
+    /// disk that is full is no error but a SIGBUS.
+    ///
+    /// A table that is there keeps its size, which other processes have mapped. Only while this
+    /// process does not use it: to close a descriptor gives up the locks of the others (fcntl(2)).
+    private static func reserveReaderTable(
+        of path: String, readers: UInt32
+    ) throws(LMDBError) {
+        let descriptor = unsafe Glibc.open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // LMDB knows when it can do without, and what to say.
+        guard descriptor >= 0 else { return }
+        defer { _ = Glibc.close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "fstat")
+        }
+        // As mdb_env_setup_locks has it: a header of two cache lines, and one for each reader.
+        let size =
+            status.st_size > 0
+            ? status.st_size : 128 + 64 * off_t(min(max(1, readers), 1 << 16))
+        guard size <= 1 << 24 else { return }
+        // posix_fallocate(3) would write zeros where a file system knows no other way, also over what
+        // another process has just written there.
+        while fallocate(descriptor, 0, 0, size) != 0 {
+            switch errno {
+            case EINTR: continue
+            case ENOSPC, EDQUOT: throw LMDBError(returnCode: errno, operation: "fallocate")
+            default: return
+            }
+        }
     }
 
     private static func openHandle(

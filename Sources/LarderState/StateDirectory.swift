@@ -16,12 +16,7 @@ struct StateDirectory: Sendable {
 
     /// Makes the directory, and its parents, for this user alone.
     func make() throws(StateError) {
-        var path = self.path.hasPrefix("/") ? "/" : ""
-        for part in self.path.split(separator: "/") {
-            path += path.isEmpty || path == "/" ? "\(part)" : "/\(part)"
-            if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { continue }
-            throw StateError(system: errno, "mkdir", path: path)
-        }
+        try Self.makeAll(self.path)
         var status = stat()
         guard unsafe stat(self.path, &status) == 0 else {
             throw StateError(system: errno, "stat", path: self.path)
@@ -31,6 +26,16 @@ struct StateDirectory: Sendable {
         }
         if status.st_mode & 0o077 != 0, unsafe chmod(self.path, 0o700) != 0 {
             throw StateError(system: errno, "chmod", path: self.path)
+        }
+    }
+
+    /// Makes what there is not yet of a path of directories, for this user alone.
+    static func makeAll(_ whole: String) throws(StateError) {
+        var path = whole.hasPrefix("/") ? "/" : ""
+        for part in whole.split(separator: "/") {
+            path += path.isEmpty || path == "/" ? "\(part)" : "/\(part)"
+            if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { continue }
+            throw StateError(system: errno, "mkdir", path: path)
         }
     }
 

@@ -141,6 +141,8 @@ struct StateOpening: Sendable {
         let key = found ?? plan?.key ?? StateKey()
         let meta = plan.flatMap { $0.key == key ? $0.meta : nil } ?? StateMeta.make(for: key).meta
         if case .file(let path) = self.source, try KeyFile.read(path, isGuarded: false) == nil {
+            // It need not lie beside the state.
+            try StateDirectory.makeAll(KeyFile.directory(of: path))
             try KeyFile.write(key, to: path)
             self.report(.keyMade(path: path))
         }

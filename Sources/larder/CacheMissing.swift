@@ -23,7 +23,8 @@ struct CacheMissing: AsyncParsableCommand {
 
     func run() async throws {
         let view = try CacheView(self.options, self.session)
-        var text = CacheMissingText(width: Output.width)
+        var text = CacheMissingText(
+            width: Output.width, isSplit: view.session.principals != .none)
         var unlisted: UInt64 = 0
         let name = view.session.name.text
         let isAsked = try view.ask(.listMissing(session: name, clears: self.clear)) { reply in
@@ -53,23 +54,29 @@ struct CacheMissing: AsyncParsableCommand {
 
 /// The listing of `larder cache missing`, for people.
 struct CacheMissingText {
+    private let isSplit: Bool
     private var table: Table
 
-    init(width: Int?) {
-        self.table = Table(
-            [
-                .init(title: "URL", isElastic: true), .init(title: "COUNT", isNumber: true),
-                .init(title: "FIRST"), .init(title: "LAST"),
-            ], width: width)
+    /// - Parameter isSplit: the session has principals, and it is to be told who asked.
+    init(width: Int?, isSplit: Bool) {
+        self.isSplit = isSplit
+        var columns: [Table.Column] = [
+            .init(title: "URL", isElastic: true), .init(title: "COUNT", isNumber: true),
+            .init(title: "FIRST"), .init(title: "LAST"),
+        ]
+        if isSplit { columns.append(.init(title: "PRINCIPAL")) }
+        self.table = Table(columns, width: width)
     }
 
     mutating func add(_ miss: MissingURL) -> [String] {
         let method = miss.method == "GET" ? "" : "\(miss.method) "
-        return self.table.add([
+        var cells = [
             Printable.text(method + miss.url), Human.count(miss.count),
             Human.date(microseconds: miss.firstMicroseconds),
             Human.date(microseconds: miss.lastMicroseconds),
-        ])
+        ]
+        if self.isSplit { cells.append(Printable.text(miss.principal ?? "-")) }
+        return self.table.add(cells)
     }
 
     mutating func finish() -> [String] { self.table.finish() }

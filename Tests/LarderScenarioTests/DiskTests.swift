@@ -114,56 +114,49 @@ struct DiskTests {
         }
     }
 
-    /// A file system of its own below `path`; nil where that is not permitted.
-    private func mount(_ path: String, _ options: String) async throws -> Bool {
-        guard geteuid() == 0 else { return false }
-        let mount = try Program(
-            "/bin/mount", ["-t", "tmpfs", "-o", options, "larder-test", path], environment: [:])
-        return try await mount.ended().status == 0
-    }
-
-    private func unmount(_ path: String) async throws {
-        try await Program("/bin/umount", ["-l", path], environment: [:]).ended()
-    }
-
     @Test("A full disk is said once; the proxy forwards, and what it stored stays whole")
     func fullDisk() async throws {
-        let place = try Home()
-        let path = place.path + "/disk"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        guard try await self.mount(path, "size=4m") else {
-            return withKnownIssue("not permitted to mount a small disk", isIntermittent: true) {}
-        }
-        try await self.play({ _ in path + "/cache" }) { proxy, origin, _ in
-            for i in 0..<60 {
-                let answer = try await proxy.get(origin.url("/\(i)"))
-                #expect(answer.status == 200)
-                #expect(answer.text.hasPrefix("/\(i)x"))
-                #expect(answer.body.count == 200_001 + "\(i)".count)
+        try await SmallDisk.use("size=4m") { disk in
+            try await self.play({ _ in disk + "/cache" }) { proxy, origin, _ in
+                for i in 0..<60 {
+                    let answer = try await proxy.get(origin.url("/\(i)"))
+                    #expect(answer.status == 200)
+                    #expect(answer.text.hasPrefix("/\(i)x"))
+                    #expect(answer.body.count == 200_001 + "\(i)".count)
+                }
+                let full = "nothing is stored on disk for now"
+                try await proxy.program.said(full)
+                #expect(proxy.log.components(separatedBy: full).count == 2)
+                // What lies in memory is served on.
+                let last = try await proxy.getStored(origin.url("/59"))
+                #expect(last.text.hasPrefix("/59x"))
             }
-            try await proxy.program.said("nothing is stored on disk for now")
-            #expect(
-                proxy.log.components(separatedBy: "nothing is stored on disk for now").count == 2)
-            // What lies in memory is served on.
-            let last = try await proxy.getStored(origin.url("/59"))
-            #expect(last.text.hasPrefix("/59x"))
         }
-        try await self.unmount(path)
+    }
+
+    @Test("A disk that is full already is said once, and the proxy forwards")
+    func fullBefore() async throws {
+        try await SmallDisk.use("size=1m") { disk in
+            // The cache makes its directory, and then finds no room for a page.
+            try FileManager.default.createDirectory(
+                atPath: disk + "/cache", withIntermediateDirectories: false)
+            try await SmallDisk.fill(disk, name: "filler")
+            try await self.play({ _ in disk + "/cache" }) { proxy, origin, _ in
+                let answer = try await proxy.get(origin.url("/a"))
+                #expect(answer.body.count == 200_002)
+                #expect(proxy.log.components(separatedBy: "caching in memory only").count == 2)
+            }
+        }
     }
 
     @Test("A read-only disk is said once, and the proxy forwards")
     func readOnlyDisk() async throws {
-        let place = try Home()
-        let path = place.path + "/disk"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        guard try await self.mount(path, "ro,size=4m") else {
-            return withKnownIssue("not permitted to mount a small disk", isIntermittent: true) {}
+        try await SmallDisk.use("ro,size=4m") { disk in
+            try await self.play({ _ in disk + "/cache" }) { proxy, origin, _ in
+                let answer = try await proxy.get(origin.url("/a"))
+                #expect(answer.body.count == 200_002)
+                #expect(proxy.log.components(separatedBy: "caching in memory only").count == 2)
+            }
         }
-        try await self.play({ _ in path + "/cache" }) { proxy, origin, _ in
-            let answer = try await proxy.get(origin.url("/a"))
-            #expect(answer.body.count == 200_002)
-            #expect(proxy.log.components(separatedBy: "caching in memory only").count == 2)
-        }
-        try await self.unmount(path)
     }
 }

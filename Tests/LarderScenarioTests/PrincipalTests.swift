@@ -94,6 +94,88 @@ struct PrincipalTests {
         }
     }
 
+    @Test(
+        "Commands show and remove one's responses and leave the other's, also without a proxy",
+        arguments: [true, false])
+    func removal(_ isRunning: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(
+                try Clients.listener(home) + "sessions: {default: {principals: user}}")
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let proxy = try await home.serve()
+            let page = origin.url("/page")
+            for (who, proof) in [("alice", Clients.alice), ("bob", Clients.bob)] {
+                for _ in 0..<200 {
+                    let again = try await proxy.get(page, proof, "X-Who: \(who)")
+                    if again["Cache-Status"]?.contains("; hit") == true { break }
+                }
+            }
+            if !isRunning { #expect(try await proxy.stop().status == 0) }
+            func cache(_ verb: String, _ who: String?) async throws -> Program.Output {
+                try await home.larder(
+                    ["cache", verb, page] + (who.map { ["--principal", "user:\($0)"] } ?? []))
+            }
+            for who in ["alice", "bob"] {
+                let shown = try await cache("show", who)
+                #expect(shown.outText.contains("user:\(who)"), "\(shown.outText)\(shown.errText)")
+                let body = try await home.larder(
+                    "cache", "show", page, "--body", "--principal", "user:\(who)")
+                #expect(body.outText == "of \(who)", "\(body.errText)")
+            }
+            #expect(try await cache("show", "carol").status == 1)
+            #expect(try await cache("purge", "carol").outText == "0\n")
+            #expect(try await cache("purge", "alice").outText == "1\n")
+            #expect(try await cache("show", "alice").status == 1)
+            #expect(try await cache("show", "bob").status == 0)
+            if isRunning {
+                let onlyStored = "Cache-Control: only-if-cached"
+                #expect(try await proxy.get(page, Clients.alice, onlyStored).status == 504)
+                #expect(try await proxy.get(page, Clients.bob, onlyStored).text == "of bob")
+            }
+            // Without a name, everybody's go.
+            #expect(try await cache("purge", nil).outText == "1\n")
+            #expect(try await cache("show", "bob").status == 1)
+            if isRunning { #expect(try await proxy.stop().status == 0) }
+            await origin.stop()
+        }
+    }
+
+    @Test("What was missing offline is told with who asked")
+    func missing() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(
+                try Clients.listener(home)
+                    + "sessions: {default: {principals: user, cache-policy: return-cache-dont-load}}"
+            )
+            let proxy = try await home.serve()
+            let url = "http://a.example/page"
+            #expect(try await proxy.get(url, Clients.alice).status == 504)
+            #expect(try await proxy.get(url, Clients.bob).status == 504)
+            let table = try await home.larder("cache", "missing")
+            #expect(table.lines.first?.hasSuffix("PRINCIPAL") == true, "\(table.outText)")
+            let ends = table.lines.dropFirst().compactMap { $0.split(separator: " ").last }
+            #expect(ends.sorted() == ["user:alice", "user:bob"], "\(table.outText)")
+            let json = try await home.larder("cache", "missing", "--json")
+            #expect(json.lines.allSatisfy { $0.contains("\"principal\":\"user:") })
+            #expect(json.lines.count == 2)
+            #expect(try await proxy.stop().status == 0)
+        }
+    }
+
+    @Test(
+        "--principal is in the help of every command that can tell principals apart",
+        arguments: [
+            ["cache", "list"], ["cache", "show"], ["cache", "purge"], ["explain"],
+            ["cookies", "list"], ["cookies", "clear"], ["credentials", "list"],
+        ])
+    func help(_ command: [String]) async throws {
+        let home = try Home()
+        let help = try await home.start(command + ["--help"]).ended()
+        #expect(help.outText.contains("--principal <principal>"), "\(help.outText)")
+    }
+
     /// What the commands show of each, and of a third that there is not.
     private func lists(_ home: Home, _ url: String, isRunning: Bool) async throws {
         for (who, other) in [("alice", "bob"), ("bob", "alice"), ("carol", "alice")] {

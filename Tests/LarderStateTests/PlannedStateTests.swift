@@ -107,6 +107,18 @@ struct PlannedStateTests {
         #expect(self.files == ["bad.key", "work", "work.key"])
     }
 
+    @Test("makes the directory of its key, too, for this user alone")
+    func keyDirectory() async throws {
+        let key = self.place.path + "/keys/of/work"
+        let state = try self.open(key: .file(key))
+        try await state.cookies(of: "").apply([.stored(cookie("a"))])
+        await state.close()
+        #expect(mode(key) == 0o600)
+        for directory in ["/keys", "/keys/of"] {
+            #expect(mode(self.place.path + directory) == 0o700)
+        }
+    }
+
     @Test("is tried again with the next record where it could not be made")
     func later() async throws {
         let state = try self.open()

@@ -8,9 +8,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-// A declaration of the C library that only _GNU_SOURCE shows, which cannot be defined for a module
+// Declarations of the C library that only _GNU_SOURCE shows, which cannot be defined for a module
 // that was built without it.
 ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags);
+int fallocate(int descriptor, int mode, off_t offset, off_t length);
 
 // RWF_NOWAIT of <linux/fs.h>: EAGAIN instead of waiting for the disk.
 static const int larder_rwf_nowait = 0x00000008;

@@ -54,6 +54,10 @@ extension Home {
 
     /// Runs `larder …` on the scenario's configuration.
     func larder(_ arguments: String...) async throws -> Program.Output {
+        try await self.larder(arguments)
+    }
+
+    func larder(_ arguments: [String]) async throws -> Program.Output {
         try await self.start(arguments + ["--config", self.configuration]).ended()
     }
 
