@@ -92,6 +92,10 @@ extension StateEvent {
             log.notice(
                 "key made for cookies and credentials; back it up apart from them",
                 metadata: ["session": "\(session)", "path": "\(path)"])
+        case .begunAnew:
+            log.notice(
+                "there was a key, and no file of cookies and credentials: a new one made",
+                metadata: ["session": "\(session)"])
         case .setAside(let name, let reason):
             log.warning(
                 "file of cookies and credentials set aside, a new one made",

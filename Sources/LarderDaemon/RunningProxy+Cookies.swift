@@ -17,15 +17,20 @@ extension RunningProxy {
             let part = try await member.part(of: principal, hasCommon: false)
             guard let cookies = part.cookies else { throw ControlRefusal.noJar(name) }
             let now = SystemClock().now()
-            let answer: CookieAnswer
-            do throws(CookieStorageError) {
-                answer = try await cookies.change { $0.obey(command, at: now) }
-            } catch {
+            let (answer, failure) = await cookies.changed { $0.obey(command, at: now) }
+            if command.isLook {
+                // What is there can be told, whatever becomes of it.
+                for line in answer.replies { try await reply(line) }
+            }
+            if let failure {
+                let what = command.isLook ? "not all of this is kept" : "done, but not kept"
                 throw ControlRefusal(
                     failure: ControlFailure(
-                        .failed, "done until the proxy ends, but not kept: \(error.detail)"))
+                        .failed, "\(what) beyond the proxy's end: \(failure.detail)"))
             }
-            for line in answer.replies { try await reply(line) }
+            if !command.isLook {
+                for line in answer.replies { try await reply(line) }
+            }
         }
     }
 }
@@ -43,6 +48,14 @@ extension RunningProxy.Member {
         }
         await part.opened()
         return part
+    }
+}
+
+extension CookieCommand {
+    /// It changes nothing.
+    fileprivate var isLook: Bool {
+        if case .list = self { return true }
+        return false
     }
 }
 

@@ -72,6 +72,9 @@ final class WriterLock: Sendable {
         if !isKnown { self.note { $0.owes = owes } }
     }
 
+    /// Whether the file says what was noted last.
+    var isWritten: Bool { self.state.withLock { $0.isWritten } }
+
     /// The writer's thread alone calls it once the store is open.
     private func note(_ change: (inout State) -> Void) {
         let state = self.state.withLock { state in

@@ -41,11 +41,12 @@ package final class OpenSession: Sendable {
         yieldsDisk: Bool = false, report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) {
         var disk: DiskStore?
+        var absent: UnopenedDisk?
         var directory: String?
         if blueprint.kind == .default, let configuration = blueprint.disk,
             configuration.capacity > .zero
         {
-            disk = try Self.openDisk(
+            (disk, absent) = try Self.openDisk(
                 configuration, clock: clock, yieldsDisk: yieldsDisk, report: report)
             if disk != nil { directory = configuration.directory }
         }
@@ -60,7 +61,8 @@ package final class OpenSession: Sendable {
         } catch {
             throw .transfer(error)
         }
-        self.store = TieredStore(memory: MemoryStore(blueprint.memory), disk: disk)
+        self.store = TieredStore(
+            memory: MemoryStore(blueprint.memory), disk: disk, absent: absent)
         self.disk = disk
         self.kind = blueprint.kind
         self.directory = directory
@@ -86,15 +88,20 @@ package final class OpenSession: Sendable {
     private static func openDisk(
         _ configuration: DiskConfiguration, clock: any WallClock, yieldsDisk: Bool,
         report: @escaping @Sendable (EngineEvent) -> Void
-    ) throws(EngineError) -> DiskStore? {
+    ) throws(EngineError) -> (DiskStore?, UnopenedDisk?) {
         do throws(StoreError) {
-            return try DiskStore.open(configuration, clock: { clock.now() }) { event in
+            let disk = try DiskStore.open(configuration, clock: { clock.now() }) { event in
                 report(.disk(event))
             }
+            return (disk, nil)
         } catch {
-            if case .inUse = error.code, !yieldsDisk { throw .store(error) }
+            if case .inUse = error.code {
+                if !yieldsDisk { throw .store(error) }
+                report(.withoutDisk(error))
+                return (nil, nil)
+            }
             report(.withoutDisk(error))
-            return nil
+            return (nil, UnopenedDisk(directory: configuration.directory))
         }
     }
 

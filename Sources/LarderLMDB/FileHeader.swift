@@ -17,7 +17,8 @@ package enum FileHeader {
 
     /// Looks at the file at `path`; never call it for a file that this process has open in LMDB.
     package static func check(path: String) throws(LMDBError) -> Finding {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        // O_NONBLOCK: a FIFO of that name must not hold anybody up.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0 {
             if errno == ENOENT { return .absent }
             throw LMDBError(returnCode: errno, operation: "open")

@@ -163,14 +163,27 @@ package final class SessionCookies: HopCookies {
     package func change<Answer: Sendable>(
         _ body: @Sendable (inout CookieJar) -> (answer: Answer, changes: [CookieChange])
     ) async throws(CookieStorageError) -> Answer {
+        let (answer, failure) = await self.changed(body)
+        if let failure { throw failure }
+        return answer
+    }
+
+    /// The same, with the answer also where what it tells of is not kept.
+    package func changed<Answer: Sendable>(
+        _ body: @Sendable (inout CookieJar) -> (answer: Answer, changes: [CookieChange])
+    ) async -> (answer: Answer, failure: CookieStorageError?) {
         let (answer, turn, starts) = self.state.withLock { state in
             let (answer, changes) = body(&state.jar)
             let starts = self.note(changes, in: &state)
             return (answer, state.backlog.last, starts)
         }
         if starts { self.startWriting() }
-        try await self.wait(for: turn)
-        return answer
+        do throws(CookieStorageError) {
+            try await self.wait(for: turn)
+            return (answer, nil)
+        } catch {
+            return (answer, error)
+        }
     }
 
     // MARK: The storage

@@ -19,6 +19,9 @@ package struct StateConfiguration: Sendable, Equatable {
 package enum StateEvent: Sendable, Equatable {
     /// There was neither key nor state.
     case keyMade(path: String)
+    /// There was a key, and no state that it belongs to: a new one was made. What there may have been
+    /// was deleted or moved away.
+    case begunAnew
     /// The file could not be used, and lies under this name beside the new one. What it held is lost
     /// to the session.
     case setAside(name: String, reason: String)

@@ -8,6 +8,8 @@ struct StateDirectory: Sendable {
     /// LMDB's table of readers.
     private var readerTable: String { "\(self.data)-lock" }
     var lock: String { "\(self.path)/state.lock" }
+    /// A file on its way to become the data file.
+    var next: String { "\(self.data).new" }
 
     private static let asideMark = "state.mdb.damaged-"
     /// Files that were set aside are never removed, as they hold what a person may miss; but they
@@ -84,6 +86,18 @@ struct StateDirectory: Sendable {
             .damaged, path: self.data,
             cause: "it is damaged, and \(Self.asideLimit) damaged files lie beside it already",
             remedy: "find out what damages them, and remove those that are not needed")
+    }
+
+    /// Whether a file is there that holds nothing at all.
+    var dataIsEmpty: Bool {
+        var status = stat()
+        return unsafe stat(self.data, &status) == 0 && status.st_size == 0
+    }
+
+    /// Removes what the making of a file left that did not come to its end.
+    func removeNext() {
+        _ = unsafe unlink(self.next)
+        _ = unsafe unlink("\(self.next)-lock")
     }
 
     private var asideCount: Int {

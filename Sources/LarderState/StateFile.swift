@@ -21,14 +21,15 @@ package actor StateFile {
         unsafe self.thread.asUnownedSerialExecutor()
     }
 
-    private let configuration: StateConfiguration
-    private let directory: StateDirectory
+    let configuration: StateConfiguration
+    let directory: StateDirectory
     private let opening: StateOpening
     private let report: @Sendable (StateEvent) -> Void
     /// What a state is made of with its first record; nil where there is one.
     private var plan: PlannedState?
+    /// nil while it is planned, once it is closed, and while it cannot be opened again.
+    var opened: OpenedState?
     /// nil while it is planned, and once it is closed.
-    private var opened: OpenedState?
     private var lock: StateLock?
 
     /// Opens the state, and makes one where there is none; waits for the disk.
@@ -73,7 +74,7 @@ package actor StateFile {
     package var isMade: Bool { self.opened != nil }
 
     /// Makes the state that was planned, or opens the one that somebody else has made meanwhile.
-    private func make() throws(StateError) {
+    func make() throws(StateError) {
         guard let plan = self.plan else { return }
         (self.opened, self.lock) = try self.opening.locked(making: plan)
         self.plan = nil
@@ -219,86 +220,18 @@ package actor StateFile {
         }
     }
 
-    // MARK: The key
-
-    /// What a rotation did.
-    package struct Rotation: Sendable, Equatable {
-        package var records: Int
-        package var dropped: Int
-    }
-
-    /// The steps of a rotation after which the process may end.
-    enum RotationStep: CaseIterable { case keyWritten, committed, keyInPlace }
-
-    /// Seals everything anew with a new key, and puts that in the place of the old one.
-    ///
-    /// Whenever the process ends meanwhile, the file opens at the next start with the key that it
-    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's.
-    ///
-    /// - Parameter droppingUnreadable: do without the records that do not open; else they stop it.
-    @discardableResult
-    package func rotate(
-        to key: StateKey = StateKey(), droppingUnreadable: Bool = false
-    ) throws(StateError) -> Rotation {
-        try self.rotate(to: key, droppingUnreadable: droppingUnreadable) { _ in }
-    }
-
-    func rotate(
-        to key: StateKey, droppingUnreadable: Bool,
-        _ reached: (RotationStep) throws(StateError) -> Void
-    ) throws(StateError) -> Rotation {
-        try self.make()
-        guard case .file(let path) = self.configuration.key else {
-            throw StateError(
-                .badKeyFile, path: self.configuration.key.path,
-                cause: "this key is a credential that the service manager gave",
-                remedy: "give the new key as larder.key and the old one as larder.key.previous, "
-                    + "and restart larder")
-        }
-        let next = self.configuration.key.otherPath
-        try KeyFile.write(key, to: next)
-        try reached(.keyWritten)
-        let outcome: StateRotation.Outcome
-        do throws(StateError) {
-            outcome = try self.reseal(with: key, droppingUnreadable: droppingUnreadable)
-        } catch {
-            // A commit that fails while the meta page is written may or may not be there. What the
-            // file says decides, now as at the next start.
-            self.opened?.storage.environment.close()
-            self.opened = nil
-            self.opened = try self.opening.openExisting()
-            throw error
-        }
-        try reached(.committed)
-        self.opened?.seal = outcome.seal
-        try KeyFile.rename(next, to: path)
-        try reached(.keyInPlace)
-        return Rotation(records: outcome.records, dropped: outcome.dropped)
-    }
-
-    private func reseal(
-        with key: StateKey, droppingUnreadable: Bool
-    ) throws(StateError) -> StateRotation.Outcome {
-        while true {
-            let opened = try self.current()
-            let rotation = StateRotation(storage: opened.storage, old: opened.seal, key: key)
-            do throws(StateError) {
-                return try rotation.perform(
-                    droppingUnreadable: droppingUnreadable, path: self.directory.data)
-            } catch {
-                guard error.code == .full, try self.grow() else { throw error }
-            }
-        }
-    }
-
     // MARK: The file
 
-    private func current() throws(StateError) -> OpenedState {
-        guard let opened = self.opened else {
+    /// The open file; one that could not be opened again the last time is tried once more.
+    func current() throws(StateError) -> OpenedState {
+        if let opened = self.opened { return opened }
+        guard self.lock != nil else {
             throw StateError(
                 .unavailable, path: self.directory.data, cause: "the state is closed",
                 remedy: "restart larder")
         }
+        let opened = try self.opening.openExisting()
+        self.opened = opened
         return opened
     }
 
@@ -318,9 +251,7 @@ package actor StateFile {
         while true {
             let opened = try self.current()
             do throws(LMDBError) {
-                guard try opened.storage.environment.isFile(at: self.directory.data) else {
-                    throw LMDBError(.noSuchFile, operation: "the file was replaced or deleted")
-                }
+                try self.checkPlace(of: opened)
                 return try opened.storage.environment.write { (transaction) throws(LMDBError) in
                     try body(transaction, opened)
                 }
@@ -343,8 +274,14 @@ package actor StateFile {
         }
     }
 
+    /// Throws where the name of the file leads to another one, or to none.
+    func checkPlace(of opened: OpenedState) throws(LMDBError) {
+        guard try !opened.storage.environment.isFile(at: self.directory.data) else { return }
+        throw LMDBError(.noSuchFile, operation: "the file was replaced or deleted")
+    }
+
     /// Opens the file with twice the room; false where it has as much as it may.
-    private func grow() throws(StateError) -> Bool {
+    func grow() throws(StateError) -> Bool {
         let size = try self.current().storage.mapSize
         let larger = min(size &* 2, max(self.configuration.capacity.bytes, size))
         guard larger > size else { return false }
@@ -352,15 +289,10 @@ package actor StateFile {
         return true
     }
 
-    private func reopen(room: UInt64 = 0) throws(StateError) {
-        let seal = try self.current().seal
+    /// Opens what lies there now, if the key is its own: it may not be what was open before.
+    func reopen(room: UInt64 = 0) throws(StateError) {
         self.opened?.storage.environment.close()
-        do throws(LMDBError) {
-            let storage = try StateStorage.open(self.directory.data, room: room)
-            self.opened = OpenedState(storage: storage, seal: seal)
-        } catch {
-            self.opened = nil
-            throw StateError(error, path: self.directory.data)
-        }
+        self.opened = nil
+        self.opened = try self.opening.openExisting(room: room)
     }
 }

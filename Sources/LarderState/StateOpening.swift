@@ -41,7 +41,7 @@ struct StateOpening: Sendable {
 
     /// What a state would be made of; nil where there is one, or something in its place.
     ///
-    /// Changes nothing. A key that is there already is checked, as it will be used.
+    /// Changes nothing, and says where there is a key without a state. A key that is there already is checked, as it will be used.
     func plan() throws(StateError) -> PlannedState? {
         var status = stat()
         guard unsafe stat(self.directory.data, &status) != 0, errno == ENOENT else { return nil }
@@ -49,7 +49,14 @@ struct StateOpening: Sendable {
         let guarded = self.source.isCredential
         let key = try KeyFile.read(self.source.path, isGuarded: guarded)
         let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
+        self.noteLoss(key ?? other)
         return PlannedState(key: key ?? other ?? StateKey())
+    }
+
+    /// Says that a key of Larder's own has lost its state; one that the service manager gave may be
+    /// new.
+    private func noteLoss(_ key: StateKey?) {
+        if key != nil, !self.source.isCredential { self.report(.begunAnew) }
     }
 
     /// Opens the state as its only user, and makes it where there is none.
@@ -65,11 +72,12 @@ struct StateOpening: Sendable {
 
     private func open(making plan: PlannedState?) throws(StateError) -> OpenedState {
         if case .file(let path) = self.source { try self.directory.checkIsOutside(path) }
-        let isNew = try self.examine()
+        let found = try self.examine()
         let guarded = self.source.isCredential
         let key = try KeyFile.read(self.source.path, isGuarded: guarded)
         let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
-        if isNew {
+        if found != .state {
+            if found == .nothing, plan == nil { self.noteLoss(key ?? other) }
             try self.make(key ?? other, plan)
         } else if key == nil, other == nil {
             throw StateError(
@@ -81,8 +89,11 @@ struct StateOpening: Sendable {
         return try self.openExisting()
     }
 
-    /// Whether there is no state; a file that is damaged is set aside, and then there is none.
-    private func examine() throws(StateError) -> Bool {
+    /// What lies where the state should.
+    private enum Found { case state, nothing, setAside }
+
+    /// Looks at the file, without LMDB at first; one that is damaged is set aside.
+    private func examine() throws(StateError) -> Found {
         let path = self.directory.data
         if Environment.shared(path: path) != nil {
             throw StateError(LMDBError(.alreadyOpen, operation: "open"), path: path)
@@ -90,13 +101,16 @@ struct StateOpening: Sendable {
         let reason: String
         do throws(LMDBError) {
             switch try FileHeader.check(path: path) {
-            case .absent: return true
+            case .absent:
+                guard self.directory.dataIsEmpty else { return .nothing }
+                // It gets its name when it is whole: somebody has cut it.
+                reason = "it is empty"
             case .unsound(let why): reason = why
             case .sound:
                 let finding = try FileStructure.check(path: path).newest
                 if finding.isSound {
-                    guard let why = try self.objection() else { return false }
-                    if why.isEmpty { return true }
+                    guard let why = try self.objection() else { return .state }
+                    if why.isEmpty { return .nothing }
                     reason = why
                 } else {
                     reason = "\(finding.problemCount) of its pages are damaged"
@@ -107,7 +121,7 @@ struct StateOpening: Sendable {
         }
         let name = try self.directory.setAside(second: self.now.seconds)
         self.report(.setAside(name: name, reason: reason))
-        return true
+        return .setAside
     }
 
     /// Why a sound LMDB file is no state: empty where it is one that was never finished.
@@ -147,19 +161,25 @@ struct StateOpening: Sendable {
             self.report(.keyMade(path: path))
         }
         do throws(LMDBError) {
-            try StateStorage.make(self.directory.data, meta: meta)
+            self.directory.removeNext()
+            try StateStorage.make(self.directory.next, meta: meta)
         } catch {
+            self.directory.removeNext()
             throw StateError(error, path: self.directory.data)
         }
-        try KeyFile.synchronizeDirectory(of: self.directory.data)
+        // Its table of readers is made anew under the other name.
+        try KeyFile.rename(self.directory.next, to: self.directory.data)
+        self.directory.removeNext()
     }
 
     /// Opens what is there, and finishes or undoes a rotation of the key.
-    func openExisting() throws(StateError) -> OpenedState {
+    ///
+    /// - Parameter room: how large it should be able to grow at least.
+    func openExisting(room: UInt64 = 0) throws(StateError) -> OpenedState {
         let storage: StateStorage
         let meta: StateMeta
         do throws(LMDBError) {
-            storage = try StateStorage.open(self.directory.data)
+            storage = try StateStorage.open(self.directory.data, room: room)
         } catch {
             throw StateError(error, path: self.directory.data)
         }

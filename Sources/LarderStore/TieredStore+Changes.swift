@@ -36,7 +36,9 @@ extension TieredStore {
     package func remove(
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
     ) {
-        guard self.disk != nil else { return self.memory.remove(key, ids: ids, completion) }
+        guard self.disk != nil else {
+            return self.memory.remove(key, ids: ids, self.afterNoting(completion))
+        }
         let hashed = HashedKey(key)
         if let ids {
             self.remove(ids, of: hashed, completion ?? { _ in })
@@ -129,7 +131,8 @@ extension TieredStore {
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
         guard let disk = self.disk else {
-            return self.memory.removeAll(where: matches, completion)
+            return self.memory.removeAll(
+                where: matches, self.afterNoting(completion) ?? completion)
         }
         let sweep = self.memory.beganSweepBelow(matches)
         let removal = PendingRemoval { removed in

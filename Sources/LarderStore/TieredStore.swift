@@ -32,12 +32,25 @@ import Synchronization
 package final class TieredStore: ObjectStore {
     let memory: MemoryStore
     let disk: (any ObjectStore)?
+    /// In the place of a disk that could not be opened.
+    private let absent: (any AbsentTier)?
     /// Uses of what memory holds that were told to the disk as well: not hits of the disk.
     private let usesForwarded = Atomic<UInt64>(0)
 
-    package init(memory: MemoryStore, disk: (any ObjectStore)?) {
+    package init(
+        memory: MemoryStore, disk: (any ObjectStore)?, absent: (any AbsentTier)? = nil
+    ) {
         self.memory = memory
         self.disk = disk
+        self.absent = absent
+    }
+
+    /// The same, called no sooner than a removal is one from the file of an absent tier, too.
+    func afterNoting(
+        _ completion: (@Sendable (Int) -> Void)?
+    ) -> (@Sendable (Int) -> Void)? {
+        guard let absent = self.absent else { return completion }
+        return { removed in absent.willAnswerRemoval { completion?(removed) } }
     }
 
     // MARK: Finding
@@ -276,6 +289,7 @@ package final class TieredStore: ObjectStore {
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
         self.memory.noteInvalidation(ofGroup: name, at: time)
         self.disk?.noteInvalidation(ofGroup: name, at: time)
+        self.absent?.willAnswerRemoval {}
     }
 
     package func groupInvalidation(of name: [UInt8]) -> Timestamp? {

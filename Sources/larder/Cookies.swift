@@ -136,11 +136,16 @@ extension CommandFailure {
 }
 
 extension SessionState {
-    /// All cookies that fit.
+    /// All cookies that fit; where they are told and something is the matter with their storage, that
+    /// is said, too.
     func cookies(_ filter: CookieFilter, reveals: Bool) async throws -> [CookieRecord] {
         let found = Gathered<[CookieRecord]>([])
-        try await self.ask(.list(filter, reveals: reveals)) { reply in
-            if case .cookies(let cookies) = reply { found.change { $0 += cookies } }
+        do {
+            try await self.ask(.list(filter, reveals: reveals)) { reply in
+                if case .cookies(let cookies) = reply { found.change { $0 += cookies } }
+            }
+        } catch let refusal as ControlRefusal where !found.value.isEmpty {
+            Output.note("larder: \(Printable.text(refusal.description))")
         }
         return found.value
     }

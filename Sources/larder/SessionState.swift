@@ -104,6 +104,7 @@ enum StateText {
     static func line(_ event: StateEvent) -> String? {
         switch event {
         case .keyMade(let path): "a key was made: \(path); without it nothing can be read again"
+        case .begunAnew: "there was a key, and no state for it: a new one was made"
         case .setAside(let name, let reason):
             "the state could not be used (\(reason)) and lies under \(name) now; a new one was made"
         case .rotationFinished, .rotationUndone: nil

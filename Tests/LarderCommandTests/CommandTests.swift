@@ -124,7 +124,7 @@ struct CommandTests {
     }
 }
 
-@Suite("A child process", .serialized, .timeLimit(.minutes(1)))
+@Suite("A child process", .serialized, .timeLimit(.minutes(10)))
 struct ChildProcessTests {
     @Test(
         "passes on how it ended",

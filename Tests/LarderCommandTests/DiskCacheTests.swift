@@ -21,7 +21,7 @@ private final class EndObserver: ObjectSinkObserver {
     func sinkEnded(_ outcome: SinkOutcome) { self.ended(outcome) }
 }
 
-@Suite("The cache's file, read by a command", .timeLimit(.minutes(1)))
+@Suite("The cache's file, read by a command", .timeLimit(.minutes(10)))
 struct DiskCacheTests {
     private static let urls = ["http://a.example/1", "http://a.example/2", "http://b.example/1"]
 

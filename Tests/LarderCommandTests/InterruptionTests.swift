@@ -4,7 +4,7 @@ import Testing
 
 @testable import larder
 
-@Suite("A command that is interrupted", .timeLimit(.minutes(1)))
+@Suite("A command that is interrupted", .timeLimit(.minutes(10)))
 struct InterruptionTests {
     @Test("dies by the signal, at once", arguments: [SIGINT, SIGTERM, SIGHUP])
     func atOnce(_ number: CInt) async {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import larder
 
-@Suite("Secrets come in", .timeLimit(.minutes(1)))
+@Suite("Secrets come in", .timeLimit(.minutes(10)))
 struct SecretInputTests {
     private static func words(_ text: String) -> [String]? {
         do throws(CommandFailure) {

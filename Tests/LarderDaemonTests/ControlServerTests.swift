@@ -25,7 +25,7 @@ private struct ScriptedResponder: ControlResponder {
     }
 }
 
-@Suite("The control socket's server", .timeLimit(.minutes(1)))
+@Suite("The control socket's server", .timeLimit(.minutes(10)))
 struct ControlServerTests {
     /// Runs `body` on a thread of its own while a server runs at the path it is given.
     private func withServer(_ body: @escaping @Sendable (String) throws -> Void) async throws {

@@ -48,7 +48,7 @@ final class ScriptedSink: LogSink {
     }
 }
 
-@Suite("The log writer", .timeLimit(.minutes(1)))
+@Suite("The log writer", .timeLimit(.minutes(10)))
 struct LogWriterTests {
     private final class Notices: Sendable {
         let list = Mutex<[LogWriter.Notice]>([])

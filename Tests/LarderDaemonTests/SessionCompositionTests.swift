@@ -9,7 +9,7 @@ import Testing
 
 /// A whole proxy in this process, with a directory of its own and an origin that answers with what
 /// it was sent.
-@Suite("A proxy put together from its settings", .timeLimit(.minutes(2)))
+@Suite("A proxy put together from its settings", .timeLimit(.minutes(10)))
 struct SessionCompositionTests {
     private let directory = FileManager.default.temporaryDirectory
         .appendingPathComponent("larder-composition-\(UUID().uuidString)").path

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Admission to the disk", .timeLimit(.minutes(2)))
+@Suite("Admission to the disk", .timeLimit(.minutes(10)))
 struct AdmissionTests {
     private let directory: TemporaryDirectory
     private let world = World()

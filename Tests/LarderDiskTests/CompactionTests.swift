@@ -20,7 +20,7 @@ extension DiskStore {
     }
 }
 
-@Suite("Compaction", .timeLimit(.minutes(2)))
+@Suite("Compaction", .timeLimit(.minutes(10)))
 struct CompactionTests {
     private let directory: TemporaryDirectory
     private let world = World()

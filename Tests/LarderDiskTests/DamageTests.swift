@@ -8,7 +8,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Damage to the file", .timeLimit(.minutes(2)))
+@Suite("Damage to the file", .timeLimit(.minutes(10)))
 struct DamageTests {
     private let directory: TemporaryDirectory
     private let world = World()

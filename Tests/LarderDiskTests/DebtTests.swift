@@ -28,7 +28,7 @@ private func opened(_ path: String) throws(StoreError) -> DiskStore {
         clock: { Timestamp(seconds: 1_700_000_000) }, report: { _ in })
 }
 
-@Suite("What was removed while the disk refused to write", .timeLimit(.minutes(2)))
+@Suite("What was removed while the disk refused to write", .timeLimit(.minutes(10)))
 struct DebtTests {
     private let directory: TemporaryDirectory
     private let world = World()
@@ -164,6 +164,30 @@ struct DebtTests {
         #expect(store.statistics().disk?.objects == 1)
         try QueueAudit(self.directory).expectSound()
         await store.closed()
+    }
+
+    @Test("does not come back with a file that could not be opened meanwhile")
+    func unopened() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10_000))
+        await store.closed()
+        let absent = UnopenedDisk(directory: self.directory.path)
+        let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(1)))
+        let tiers = TieredStore(memory: memory, disk: nil, absent: absent)
+        let removed = await withCheckedContinuation { done in
+            tiers.remove(cacheKey("a"), ids: nil) { done.resume(returning: $0) }
+        }
+        #expect(removed == 0)
+        let again = try self.world.open(self.directory)
+        #expect(await again.find(cacheKey("a")).isEmpty)
+        #expect(self.reasons.count == 1)
+        await again.put(cacheKey("b"), pattern(10))
+        await again.closed()
+        // Nothing was removed: nothing is lost.
+        let last = try self.world.open(self.directory)
+        #expect(await last.find(cacheKey("b")).count == 1)
+        #expect(self.reasons.count == 1)
+        await last.closed()
     }
 
     @Test("is tried again by itself, though nobody stores anything more")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("The disk store", .timeLimit(.minutes(2)))
+@Suite("The disk store", .timeLimit(.minutes(10)))
 struct DiskStoreTests {
     private let directory: TemporaryDirectory
     private let world = World()
@@ -236,7 +236,7 @@ struct DiskStoreTests {
     }
 }
 
-@Suite("A sink of the disk store", .timeLimit(.minutes(2)))
+@Suite("A sink of the disk store", .timeLimit(.minutes(10)))
 struct DiskSinkTests {
     private let directory: TemporaryDirectory
     private let world = World()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Verification of the file", .timeLimit(.minutes(2)))
+@Suite("Verification of the file", .timeLimit(.minutes(10)))
 struct DiskVerifierTests {
     private let directory: TemporaryDirectory
     private let world = World()

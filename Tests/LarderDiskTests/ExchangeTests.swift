@@ -34,7 +34,7 @@ extension TemporaryDirectory {
     }
 }
 
-@Suite("A file in trouble under a running store", .timeLimit(.minutes(2)))
+@Suite("A file in trouble under a running store", .timeLimit(.minutes(10)))
 struct ExchangeTests {
     private let directory: TemporaryDirectory
     private let world = World()
@@ -359,7 +359,7 @@ struct ExchangeTests {
     }
 }
 
-@Suite("A file that ends the process that opens it", .timeLimit(.minutes(2)))
+@Suite("A file that ends the process that opens it", .timeLimit(.minutes(10)))
 struct EarlyEndTests {
     private let directory: TemporaryDirectory
     private let world = World()

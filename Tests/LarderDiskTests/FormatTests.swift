@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("A file of the first format", .timeLimit(.minutes(2)))
+@Suite("A file of the first format", .timeLimit(.minutes(10)))
 struct FormatTests {
     private let directory: TemporaryDirectory
     private let world = World()

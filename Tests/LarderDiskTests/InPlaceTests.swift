@@ -9,7 +9,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Reading from the disk, in place and on the pool", .timeLimit(.minutes(2)))
+@Suite("Reading from the disk, in place and on the pool", .timeLimit(.minutes(10)))
 struct InPlaceTests {
     private static let cell = UInt64(Segment.payloadSize)
     private let directory: TemporaryDirectory

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("A response that is being committed", .timeLimit(.minutes(1)))
+@Suite("A response that is being committed", .timeLimit(.minutes(10)))
 struct LandingTests {
     /// The store alone, and below a memory tier that holds nothing.
     private func stores() throws -> [any ObjectStore] {

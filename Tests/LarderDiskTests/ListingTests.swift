@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("A cache file, listed in steps", .timeLimit(.minutes(2)))
+@Suite("A cache file, listed in steps", .timeLimit(.minutes(10)))
 struct ListingTests {
     private let directory: TemporaryDirectory
     private let world = World()

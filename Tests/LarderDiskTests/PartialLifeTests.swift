@@ -8,7 +8,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Partial content: removal, damage, death, room", .timeLimit(.minutes(3)))
+@Suite("Partial content: removal, damage, death, room", .timeLimit(.minutes(10)))
 struct PartialLifeTests {
     private let directory: TemporaryDirectory
     private let world = World()
@@ -278,7 +278,7 @@ struct PartialLifeTests {
     }
 }
 
-@Suite("Partial content in two tiers", .timeLimit(.minutes(1)))
+@Suite("Partial content in two tiers", .timeLimit(.minutes(10)))
 struct PartialTieredTests {
     private let directory: TemporaryDirectory
     private let disk: DiskStore

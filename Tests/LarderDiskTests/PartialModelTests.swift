@@ -39,7 +39,7 @@ private struct Model {
     var isComplete: Bool { self.knowsLength && self.isThere.allSatisfy { $0 } }
 }
 
-@Suite("Partial content against a model of it", .timeLimit(.minutes(3)))
+@Suite("Partial content against a model of it", .timeLimit(.minutes(10)))
 struct PartialModelTests {
     enum Kind: Sendable, CaseIterable { case memory, disk, both }
 

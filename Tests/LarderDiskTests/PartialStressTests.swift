@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Partial content in two tiers: many tasks", .timeLimit(.minutes(3)))
+@Suite("Partial content in two tiers: many tasks", .timeLimit(.minutes(10)))
 struct PartialStressTests {
     private static let length: UInt64 = 200_000
 

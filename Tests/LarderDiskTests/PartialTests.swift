@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("Partial content on disk (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(2)))
+@Suite("Partial content on disk (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(10)))
 struct PartialTests {
     private static let cell = UInt64(Segment.payloadSize)
     private let key = cacheKey("a")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("One writer, many readers", .timeLimit(.minutes(2)))
+@Suite("One writer, many readers", .timeLimit(.minutes(10)))
 struct ProcessTests {
     private let directory: TemporaryDirectory
     private let world = World()
@@ -151,7 +151,7 @@ struct ProcessTests {
     }
 }
 
-@Suite("A disk that cannot be used", .timeLimit(.minutes(2)))
+@Suite("A disk that cannot be used", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
     private let directory: TemporaryDirectory
     private let world = World()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("The order of reading jobs", .timeLimit(.minutes(1)))
+@Suite("The order of reading jobs", .timeLimit(.minutes(10)))
 struct ReadQueueTests {
     private func taken(_ queue: inout ReadQueue<String>) -> [String] {
         var jobs: [String] = []

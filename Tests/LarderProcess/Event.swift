@@ -46,7 +46,7 @@ final class Event<Value: Sendable>: Sendable {
 
     /// Waits until the value is as asked.
     ///
-    /// - Throws: `TimedOut`, naming what was waited for, when it was not in twenty seconds.
+    /// - Throws: `TimedOut`, naming what was waited for, when it was not in a minute.
     func wait(
         for what: @autoclosure @escaping @Sendable () -> String,
         until isMet: @escaping @Sendable (Value) -> Bool
@@ -59,7 +59,7 @@ final class Event<Value: Sendable>: Sendable {
             return false
         }
         if isNow { promise.succeed() }
-        let limit = loop.scheduleTask(in: .seconds(20)) {
+        let limit = loop.scheduleTask(in: .seconds(60)) {
             promise.fail(TimedOut(description: "waited for \(what())"))
         }
         defer { limit.cancel() }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("Admission to the disk, through the whole proxy", .timeLimit(.minutes(2)))
+@Suite("Admission to the disk, through the whole proxy", .timeLimit(.minutes(10)))
 struct AdmissionTests {
     /// Plays with a session of no memory tier, so that only the disk can answer.
     private func play(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("larder cache export, import and verify", .timeLimit(.minutes(3)))
+@Suite("larder cache export, import and verify", .timeLimit(.minutes(10)))
 struct ArchiveTests {
     private struct Imported: Decodable {
         var stored: UInt64

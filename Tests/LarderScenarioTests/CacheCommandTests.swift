@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("larder cache, on a running proxy's cache and after its end", .timeLimit(.minutes(2)))
+@Suite("larder cache, on a running proxy's cache and after its end", .timeLimit(.minutes(10)))
 struct CacheCommandTests {
     private struct Row: Decodable {
         var url: String

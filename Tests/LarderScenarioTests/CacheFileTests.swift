@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("The cache's file under a running proxy", .timeLimit(.minutes(2)))
+@Suite("The cache's file under a running proxy", .timeLimit(.minutes(10)))
 struct CacheFileTests {
     private static let body = String(repeating: "x", count: 200_000)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("Request cache policies through a whole proxy", .timeLimit(.minutes(2)))
+@Suite("Request cache policies through a whole proxy", .timeLimit(.minutes(10)))
 struct CachePolicyTests {
     @Test("Offline answers what is stored, refuses and remembers the rest, and asks no origin")
     func offline() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("Cache rules, presets and negative caching through a whole proxy", .timeLimit(.minutes(2)))
+@Suite("Cache rules, presets and negative caching through a whole proxy", .timeLimit(.minutes(10)))
 struct CacheRuleTests {
     private static let pinned = """
         cache-rules:

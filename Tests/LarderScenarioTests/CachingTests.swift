@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("A stored response through a whole proxy (RFC 9111 §4)", .timeLimit(.minutes(2)))
+@Suite("A stored response through a whole proxy (RFC 9111 §4)", .timeLimit(.minutes(10)))
 struct CachingTests {
     @Test("A miss, then hits, and the origin is asked once")
     func missThenHit() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("larder config", .timeLimit(.minutes(2)))
+@Suite("larder config", .timeLimit(.minutes(10)))
 struct ConfigCommandTests {
     @Test("check tells every mistake with its place")
     func check() async throws {

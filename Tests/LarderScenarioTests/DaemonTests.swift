@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("The daemon's life", .timeLimit(.minutes(2)))
+@Suite("The daemon's life", .timeLimit(.minutes(10)))
 struct DaemonTests {
     @Test("A port in use ends the start with the reason and status 69")
     func portInUse() async throws {

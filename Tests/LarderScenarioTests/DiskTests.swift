@@ -9,7 +9,7 @@ enum BadPlace: String, CaseIterable, Sendable {
     case underFile, isFile, notWritable, missingParent
 }
 
-@Suite("A cache that cannot cache is still a proxy", .timeLimit(.minutes(2)))
+@Suite("A cache that cannot cache is still a proxy", .timeLimit(.minutes(10)))
 struct DiskTests {
     /// Plays with a cache directory named in the configuration.
     private func play(

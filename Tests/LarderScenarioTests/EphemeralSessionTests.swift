@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("An ephemeral session leaves nothing", .timeLimit(.minutes(2)))
+@Suite("An ephemeral session leaves nothing", .timeLimit(.minutes(10)))
 struct EphemeralSessionTests {
     private static let secrets = Secrets("cookie-9Wf3hN", "password-1Ks7dM")
     /// The field for `alice:password-1Ks7dM`.

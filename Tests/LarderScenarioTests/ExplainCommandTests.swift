@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("larder explain, with a running proxy and after its end", .timeLimit(.minutes(2)))
+@Suite("larder explain, with a running proxy and after its end", .timeLimit(.minutes(10)))
 struct ExplainCommandTests {
     private struct Told: Decodable {
         struct Reason: Decodable { var reason: String; var source: String }

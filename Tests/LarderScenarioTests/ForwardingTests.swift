@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("What is forwarded, and how often (RFC 9110 §7, §9.2.2)", .timeLimit(.minutes(2)))
+@Suite("What is forwarded, and how often (RFC 9110 §7, §9.2.2)", .timeLimit(.minutes(10)))
 struct ForwardingTests {
     /// Answers the first request of a connection, and lets the connection die on the second.
     private static func dying(_ connection: OriginConnection, isReset: Bool) async throws {

@@ -35,7 +35,7 @@ struct BrokenBody: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("An origin that breaks off, stalls or lies", .timeLimit(.minutes(2)))
+@Suite("An origin that breaks off, stalls or lies", .timeLimit(.minutes(10)))
 struct OriginTests {
     @Test("A truncated body is never stored, and the client is cut off", arguments: BrokenBody.all)
     func truncated(_ broken: BrokenBody) async throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import LarderProcess
 
 @Suite(
-    "Partial content through a whole proxy (RFC 9110 §14, RFC 9111 §3.4)", .timeLimit(.minutes(2)))
+    "Partial content through a whole proxy (RFC 9110 §14, RFC 9111 §3.4)", .timeLimit(.minutes(10)))
 struct PartialTests {
     /// Where the parts are stored.
     static let tiers = [

@@ -30,7 +30,7 @@ enum Clients {
     }
 }
 
-@Suite("A session that is split by its clients", .timeLimit(.minutes(2)))
+@Suite("A session that is split by its clients", .timeLimit(.minutes(10)))
 struct PrincipalTests {
     private static let settings = """
         sessions: {default: {principals: user, cookies: {mode: jar}, cache: {memory: 0 B}}}
@@ -202,7 +202,7 @@ struct PrincipalTests {
     }
 }
 
-@Suite("Clients prove who they are", .timeLimit(.minutes(2)))
+@Suite("Clients prove who they are", .timeLimit(.minutes(10)))
 struct ProxyAuthenticationTests {
     private func play(
         _ body: (Home, ScriptedOrigin, ProxyProcess) async throws -> Void

@@ -108,7 +108,7 @@ struct Refused: Sendable, CustomTestStringConvertible {
 
 @Suite(
     "Requests that are refused, over a real connection (RFC 9112, RFC 9209, RFC 9457)",
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(10)))
 struct RejectionTests {
     private func check(_ table: [Refused]) async throws {
         try await Scene.play { _ in

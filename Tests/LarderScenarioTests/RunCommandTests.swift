@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("larder run", .timeLimit(.minutes(2)))
+@Suite("larder run", .timeLimit(.minutes(10)))
 struct RunCommandTests {
     /// A client in shell: bash speaks TCP by itself, so nothing else needs to be installed.
     private static func client(_ urls: [String], exit status: Int = 0) -> [String] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("A session's own cookies", .timeLimit(.minutes(2)))
+@Suite("A session's own cookies", .timeLimit(.minutes(10)))
 struct SessionCookieTests {
     private static let jar = "sessions: {default: {cookies: {mode: jar}}}"
     private static let secrets = Secrets("persist-8Qd2xT", "session-5Lw9zR")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("A session's credentials", .timeLimit(.minutes(2)))
+@Suite("A session's credentials", .timeLimit(.minutes(10)))
 struct SessionCredentialTests {
     private static let password = "open-4Vn8sQ"
     private static let token = "token-6Jr2kP"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("Tunnels and upgrades (RFC 9110 §9.3.6, §7.8)", .timeLimit(.minutes(2)))
+@Suite("Tunnels and upgrades (RFC 9110 §9.3.6, §7.8)", .timeLimit(.minutes(10)))
 struct TunnelTests {
     /// A proxy that lets tunnels go anywhere but to port 25, and an origin that says what it does.
     private func play(

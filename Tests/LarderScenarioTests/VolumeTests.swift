@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderProcess
 
-@Suite("Memory does not grow with bodies", .timeLimit(.minutes(2)))
+@Suite("Memory does not grow with bodies", .timeLimit(.minutes(10)))
 struct VolumeTests {
     private static let size = 64 << 20
     private static let piece = [UInt8](repeating: 120, count: 1 << 18)

@@ -104,7 +104,7 @@ private struct Asked: Sendable {
 }
 
 /// Every answer is one version of the representation, never two put together.
-@Suite("Answers are consistent while the representation changes", .timeLimit(.minutes(3)))
+@Suite("Answers are consistent while the representation changes", .timeLimit(.minutes(10)))
 struct ConsistencyTests {
     enum Kind: String, Sendable, CaseIterable { case memory, disk }
 

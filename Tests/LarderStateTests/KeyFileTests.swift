@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderState
 
-@Suite("The key of a session's state", .timeLimit(.minutes(1)))
+@Suite("The key of a session's state", .timeLimit(.minutes(10)))
 struct KeyFileTests {
     private let place = TemporaryDirectory()
 

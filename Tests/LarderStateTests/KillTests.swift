@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderState
 
-@Suite("A process that keeps state and is killed", .timeLimit(.minutes(2)))
+@Suite("A process that keeps state and is killed", .timeLimit(.minutes(10)))
 struct KillTests {
     /// Applies batches until it is killed from beside, and notes each that `apply` returned for.
     private static func writeUntilKilled(_ place: String, after batches: Int) async {

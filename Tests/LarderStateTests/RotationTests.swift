@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderState
 
-@Suite("A change of the key of a session's state", .timeLimit(.minutes(1)))
+@Suite("A change of the key of a session's state", .timeLimit(.minutes(10)))
 struct RotationTests {
     private let place = TemporaryDirectory()
     private let ended = StateError(.unavailable, path: "", cause: "the test ends here", remedy: "")
@@ -73,6 +73,21 @@ struct RotationTests {
         #expect(TemporaryDirectory.names(self.place.path) == ["work", "work.key"])
         // And it can be changed again.
         try await again.rotate()
+        try await self.expectAll(again)
+        await again.close()
+    }
+
+    @Test("does not take the key from a file that was put in the place of the open one")
+    func replaced() async throws {
+        let state = try self.place.open()
+        try await self.fill(state)
+        let (kept, key) = (try readFile(self.place.data), try readFile(self.place.key))
+        try #require(unsafe unlink(self.place.data) == 0)
+        try writeFile(self.place.data, kept)
+        await #expect(throws: StateError.self) { try await state.rotate() }
+        await state.close()
+        #expect(try readFile(self.place.key) == key)
+        let again = try self.place.open()
         try await self.expectAll(again)
         await again.close()
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderState
 
-@Suite("The state of a default session", .timeLimit(.minutes(2)))
+@Suite("The state of a default session", .timeLimit(.minutes(10)))
 struct StateFileTests {
     private let place = TemporaryDirectory()
 
@@ -134,8 +134,65 @@ struct StateFileTests {
         let events = Events()
         try await self.place.openOnce(events)
         let aside = TemporaryDirectory.names(self.place.state).filter { $0.contains("damaged") }
-        #expect(aside.count == (text.isEmpty ? 0 : 1))
+        #expect(aside.count == 1)
         #expect(events.all.contains(.keyMade(path: self.place.key)))
+    }
+
+    @Test("that was emptied is set aside and said; one that is gone is said to be begun anew")
+    func emptied() async throws {
+        let state = try self.place.open()
+        try await state.cookies(of: "").apply([.stored(cookie("a"))])
+        await state.close()
+        try #require(unsafe truncate(self.place.data, 0) == 0)
+        let events = Events()
+        try await self.place.openOnce(events)
+        let name = "state.mdb.damaged-1700000000"
+        #expect(events.all == [.setAside(name: name, reason: "it is empty")])
+        try #require(unsafe unlink(self.place.data) == 0)
+        let later = Events()
+        try await self.place.openOnce(later)
+        #expect(later.all == [.begunAnew])
+        let last = Events()
+        try await self.place.openOnce(last)
+        #expect(last.all.isEmpty)
+    }
+
+    @Test("is not waited for where something else bears its name", arguments: [false, true])
+    func noFile(_ isDirectory: Bool) async throws {
+        try await self.place.openOnce()
+        try #require(unsafe unlink(self.place.data) == 0)
+        let made =
+            isDirectory
+            ? unsafe mkdir(self.place.data, 0o700) : unsafe mkfifo(self.place.data, 0o600)
+        try #require(made == 0)
+        let events = Events()
+        try await self.place.openOnce(events)
+        #expect(
+            events.all == [.setAside(name: "state.mdb.damaged-1700000000", reason: "not a file")])
+    }
+
+    @Test("is opened again once that can be done, and only if it is the same session's")
+    func openedAgain() async throws {
+        let state = try self.place.open()
+        try await state.cookies(of: "").apply([.stored(cookie("a"))])
+        await state.lose()
+        let hidden = self.place.data + ".hidden"
+        try #require(unsafe rename(self.place.data, hidden) == 0)
+        await #expect(throws: CookieStorageError.self) {
+            try await state.cookies(of: "").apply([.stored(cookie("b"))])
+        }
+        let other = TemporaryDirectory()
+        try await other.openOnce()
+        try writeFile(self.place.data, try readFile(other.data))
+        let foreign = try readFile(self.place.data)
+        await #expect(throws: CookieStorageError.self) {
+            try await state.cookies(of: "").apply([.stored(cookie("b"))])
+        }
+        #expect(try readFile(self.place.data) == foreign)
+        try #require(unsafe rename(hidden, self.place.data) == 0)
+        try await state.cookies(of: "").apply([.stored(cookie("b"))])
+        #expect(try await state.cookies(of: "").load().count == 2)
+        await state.close()
     }
 
     @Test("loads what opens, and says how much does not; drops that on request alone")
@@ -262,6 +319,14 @@ struct StateFileTests {
             return text
         }
         return [text, hex, hex.uppercased()] + base64
+    }
+}
+
+extension StateFile {
+    /// Leaves it as a failed attempt to open the file anew does.
+    fileprivate func lose() {
+        self.opened?.storage.environment.close()
+        self.opened = nil
     }
 }
 

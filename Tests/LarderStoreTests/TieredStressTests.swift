@@ -21,7 +21,7 @@ struct TieredStressTests {
         func floor(_ name: String) -> Int64 { self.floors.withLock { $0[name] ?? 0 } }
     }
 
-    @Test("never shows what was purged, however the threads run", .timeLimit(.minutes(1)))
+    @Test("never shows what was purged, however the threads run", .timeLimit(.minutes(10)))
     func purgesHold() async {
         let tiers = Tiers(capacity: .kibibytes(64))
         let order = Order()

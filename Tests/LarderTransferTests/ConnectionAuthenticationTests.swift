@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("Authentication of a connection (NTLM, RFC 4559)", .timeLimit(.minutes(1)))
+@Suite("Authentication of a connection (NTLM, RFC 4559)", .timeLimit(.minutes(10)))
 struct ConnectionAuthenticationTests {
     /// A challenge message of NTLM: no target, a fixed server challenge.
     private static let challenge: String = {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("Connections to origins (RFC 9112 §9)", .timeLimit(.minutes(1)))
+@Suite("Connections to origins (RFC 9112 §9)", .timeLimit(.minutes(10)))
 struct ConnectionTests {
     @Test("are reused, and say so")
     func reuse() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("A request's content (RFC 9110 §6.4)", .timeLimit(.minutes(1)))
+@Suite("A request's content (RFC 9110 §6.4)", .timeLimit(.minutes(10)))
 struct ContentTests {
     /// An origin that answers with what it received.
     private func echo(_ notes: Notes) throws -> ScriptedOrigin {

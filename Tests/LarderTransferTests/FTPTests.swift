@@ -67,7 +67,7 @@ private struct FTPScript: Sendable {
     }
 }
 
-@Suite("ftp resources (RFC 1738 §3.2)", .timeLimit(.minutes(1)))
+@Suite("ftp resources (RFC 1738 §3.2)", .timeLimit(.minutes(10)))
 struct FTPTests {
     private func fetch(
         _ script: FTPScript, _ method: LarderHTTP.Method, _ path: String, userInfo: String? = nil

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("A fetch that fails says how (RFC 9209 §2.3)", .timeLimit(.minutes(1)))
+@Suite("A fetch that fails says how (RFC 9209 §2.3)", .timeLimit(.minutes(10)))
 struct FailureTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String

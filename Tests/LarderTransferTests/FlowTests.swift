@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("The flow of a response", .timeLimit(.minutes(1)))
+@Suite("The flow of a response", .timeLimit(.minutes(10)))
 struct FlowTests {
     private static let length = 64 << 20
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("Requests through an HTTP parent (RFC 9112 §3.2.2)", .timeLimit(.minutes(1)))
+@Suite("Requests through an HTTP parent (RFC 9112 §3.2.2)", .timeLimit(.minutes(10)))
 struct ParentTests {
     @Test("go out in absolute form, byte for byte, with the origin's Host and nothing added")
     func absoluteForm() async throws {

@@ -164,7 +164,7 @@ private final class TLSFront {
 }
 
 @Suite(
-    "https origins (RFC 9110 §4.2.2)", .timeLimit(.minutes(1)),
+    "https origins (RFC 9110 §4.2.2)", .timeLimit(.minutes(10)),
     .enabled(if: TLSOrigin.isAvailable, "nginx and openssl are needed as the origin"))
 struct TLSTests {
     @Test("are spoken to in HTTP/2 where they can, over one connection", arguments: [true, false])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderTransfer
 
-@Suite("Tunnels through a parent (RFC 9110 §9.3.6, RFC 1928)", .timeLimit(.minutes(1)))
+@Suite("Tunnels through a parent (RFC 9110 §9.3.6, RFC 1928)", .timeLimit(.minutes(10)))
 struct TunnelTests {
     /// Reads from a dialled socket until `count` bytes came; blocking, on a thread of its own.
     private func read(_ descriptor: Int32, _ count: Int) async -> String {

@@ -40,7 +40,7 @@ final class Event<Value: Sendable>: Sendable {
         for waiter in met { waiter.promise.succeed(value) }
     }
 
-    /// Waits until the value is as asked; fails after ten seconds, naming what was waited for.
+    /// Waits until the value is as asked; fails after a minute, naming what was waited for.
     @discardableResult
     func wait(
         for what: String, until isMet: @escaping @Sendable (Value) -> Bool
@@ -52,7 +52,7 @@ final class Event<Value: Sendable>: Sendable {
             return nil
         }
         if let now { promise.succeed(now) }
-        let limit = self.loop.scheduleTask(in: .seconds(10)) {
+        let limit = self.loop.scheduleTask(in: .seconds(60)) {
             promise.fail(TimedOut(description: "\(what); it is now: \(self.value)"))
         }
         defer { limit.cancel() }

@@ -1,0 +1,78 @@
+import LarderLMDB
+
+/// The change of the key.
+extension StateFile {
+    /// What a rotation did.
+    package struct Rotation: Sendable, Equatable {
+        package var records: Int
+        package var dropped: Int
+    }
+
+    /// The steps of a rotation after which the process may end.
+    enum RotationStep: CaseIterable { case keyWritten, committed, keyInPlace }
+
+    /// Seals everything anew with a new key, and puts that in the place of the old one.
+    ///
+    /// Whenever the process ends meanwhile, the file opens at the next start with the key that it
+    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's.
+    ///
+    /// - Parameter droppingUnreadable: do without the records that do not open; else they stop it.
+    @discardableResult
+    package func rotate(
+        to key: StateKey = StateKey(), droppingUnreadable: Bool = false
+    ) throws(StateError) -> Rotation {
+        try self.rotate(to: key, droppingUnreadable: droppingUnreadable) { _ in }
+    }
+
+    func rotate(
+        to key: StateKey, droppingUnreadable: Bool,
+        _ reached: (RotationStep) throws(StateError) -> Void
+    ) throws(StateError) -> Rotation {
+        try self.make()
+        guard case .file(let path) = self.configuration.key else {
+            throw StateError(
+                .badKeyFile, path: self.configuration.key.path,
+                cause: "this key is a credential that the service manager gave",
+                remedy: "give the new key as larder.key and the old one as larder.key.previous, "
+                    + "and restart larder")
+        }
+        let next = self.configuration.key.otherPath
+        try KeyFile.write(key, to: next)
+        try reached(.keyWritten)
+        let outcome: StateRotation.Outcome
+        do throws(StateError) {
+            outcome = try self.reseal(with: key, droppingUnreadable: droppingUnreadable)
+        } catch {
+            // A commit that fails while the meta page is written may or may not be there. What the
+            // file says decides, now as at the next start.
+            try self.reopen()
+            throw error
+        }
+        try reached(.committed)
+        self.opened?.seal = outcome.seal
+        try KeyFile.rename(next, to: path)
+        try reached(.keyInPlace)
+        return Rotation(records: outcome.records, dropped: outcome.dropped)
+    }
+
+    private func reseal(
+        with key: StateKey, droppingUnreadable: Bool
+    ) throws(StateError) -> StateRotation.Outcome {
+        while true {
+            let opened = try self.current()
+            do throws(LMDBError) {
+                try self.checkPlace(of: opened)
+            } catch {
+                // What lies there is sealed with the key that would be replaced.
+                throw StateError(error, path: self.directory.data)
+            }
+            let rotation = StateRotation(storage: opened.storage, old: opened.seal, key: key)
+            do throws(StateError) {
+                return try rotation.perform(
+                    droppingUnreadable: droppingUnreadable, path: self.directory.data)
+            } catch {
+                guard error.code == .full, try self.grow() else { throw error }
+            }
+        }
+    }
+}
