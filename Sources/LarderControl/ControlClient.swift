@@ -39,7 +39,10 @@ package struct ControlClient: ~Copyable {
     package mutating func send(
         _ request: ControlRequest, _ body: (ControlReply) throws -> Bool
     ) throws {
-        try self.write(try ControlCodec.line(request))
+        var line = try ControlCodec.line(request)
+        // It may hold a secret.
+        defer { line.wipe() }
+        try self.write(line)
         while true {
             let reply = try ControlCodec.message(ControlReply.self, from: try self.nextLine())
             if case .failed(let failure) = reply { throw ControlRefusal(failure: failure) }

@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 import LarderConfig
 
 /// Whether the memory of this process may be written to disk when it ends by a fault.
@@ -8,10 +9,39 @@ enum CoreDumps {
     /// prctl(2): "Processes that are not dumpable can not be attached via ptrace(2)
     /// PTRACE_ATTACH", either, so that nobody reads them out of the running process but the superuser.
     ///
+    /// Before anything is opened: what the stores do about SIGBUS comes after it.
+    ///
     /// - Returns: false where the kernel did not do it.
     static func settle(_ settings: Settings) -> Bool {
         guard self.mustForbid(settings) else { return true }
-        return larder_set_dumpable(0) == 0
+        return larder_set_dumpable(0) == 0 && self.silenceBacktraces()
+    }
+
+    /// The signals of faults that Swift's runtime answers by a backtrace.
+    static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]
+
+    /// Has faults end the process at once, as the system does by itself.
+    ///
+    /// A backtrace of the runtime's (SWIFT_BACKTRACE) shows the registers and the memory that they
+    /// point to, on standard error and thus in logs.
+    private static func silenceBacktraces() -> Bool {
+        var isDone = true
+        for number in self.faults {
+            var action = sigaction()
+            guard unsafe sigaction(number, nil, &action) == 0 else {
+                isDone = false
+                continue
+            }
+            // What whoever started it has chosen to ignore stays so.
+            let isIgnored =
+                unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+                == unsafeBitCast(SIG_IGN, to: Int.self)
+            guard !isIgnored else { continue }
+            action = sigaction()
+            unsafe action.__sigaction_handler.sa_handler = SIG_DFL
+            if unsafe sigaction(number, &action, nil) != 0 { isDone = false }
+        }
+        return isDone
     }
 
     /// A session that nothing leads to holds no secrets.

@@ -69,15 +69,22 @@ struct AcceptedSpaces: Sendable {
 
     // MARK: What may be sent
 
-    /// The entries that cover a URI, the best one first: by the strength of the scheme, then by how
-    /// much of the path they have in common.
+    /// The entries that cover a URI, the best one first: those that were good in its own directory or
+    /// above, then by the strength of the scheme, then by how much of the path they have in common.
+    ///
+    /// Digest covers the whole origin where it names no domain, thus also what asks for Basic.
     func covering(_ uri: TargetURI) -> [Entry] {
         guard let known = self.entries[Origin(uri)] else { return [] }
         let strength = AuthenticationScheme.byStrength
         return known.filter { $0.covers(uri) }.sorted { a, b in
-            let left = strength.firstIndex(of: a.scheme) ?? strength.count
-            let right = strength.firstIndex(of: b.scheme) ?? strength.count
-            return (left, -a.uri.path.utf8.count) < (right, -b.uri.path.utf8.count)
+            func rank(_ entry: Entry) -> (Int, Int, Int) {
+                (
+                    Basic.covers(entry.uri, uri) ? 0 : 1,
+                    strength.firstIndex(of: entry.scheme) ?? strength.count,
+                    -entry.uri.path.utf8.count
+                )
+            }
+            return rank(a) < rank(b)
         }
     }
 

@@ -133,7 +133,13 @@ extension ChainedFetch {
         }
         if let last = self.sentNow, !Self.renews(answer, last) {
             credentials.refused(last, at: course.uri)
-            self.note(.credentialRefused)
+            // A challenge of another realm says only that it was sent in vain.
+            if answer == nil || !last.isPreemptive { self.note(.credentialRefused) }
+        } else if answer == nil,
+            credentials.withholds(
+                challenges, self.chain.asked(course, plan, content: content))
+        {
+            self.note(.credentialWithheld)
         }
         guard let answer else { return .nothing }
         if course.hasContent, !self.rewindsBody() { return .nothing }

@@ -24,6 +24,14 @@ struct SentCredential: Sendable {
     /// What stands for it where secrets are digested: the same as long as the credential is.
     var identity: [UInt8] { Self.identity(of: self.credential) }
 
+    /// Whether it says, where it was refused, that the same must not go out in clear for a space.
+    ///
+    /// What went out before anyone asked may have been meant for another realm of the origin, which
+    /// says nothing of this one; over plain http anybody on the way may have named that realm.
+    func forbidsClear(_ request: ChallengedRequest, _ space: ProtectionSpace) -> Bool {
+        !self.isPreemptive || self.space.realm == space.realm || request.uri.scheme != .https
+    }
+
     static func identity(of credential: Credential) -> [UInt8] {
         Array(credential.user.utf8) + [0] + credential.password.revealed
     }

@@ -25,6 +25,8 @@ package enum SessionAct: String, Sendable, Codable, CaseIterable {
     case nonceRenewed = "nonce-renewed"
     /// What was sent is not good there: it is not sent again until it is changed.
     case credentialRefused = "credential-refused"
+    /// A 401 was passed on, as what is held for it was refused before and has not changed since.
+    case credentialWithheld = "credential-withheld"
     /// A field `WWW-Authenticate` was not understood in full (RFC 9110 §11.6.1).
     case challengeMalformed = "challenge-malformed"
     /// The origin's proof that it knows the password too is wrong (RFC 7616 §3.5).
@@ -51,7 +53,7 @@ extension SessionAct {
         case .credentialPreempted: "RFC 7617 §2.2, RFC 7616 §3.6"
         case .challengeAnswered, .challengeMalformed: "RFC 9110 §11.6.1"
         case .nonceRenewed: "RFC 7616 §3.3"
-        case .credentialRefused: "RFC 9110 §15.5.2"
+        case .credentialRefused, .credentialWithheld: "RFC 9110 §15.5.2"
         case .originUnproven: "RFC 7616 §3.5"
         case .contentNotRepeatable: "RFC 9110 §10.1.1"
         case .redirectFollowed, .redirectLimit: "follow-redirects"

@@ -165,7 +165,8 @@ package final class SessionCredentials: Sendable {
         switch challenge.scheme {
         case .basic:
             // What Digest was refused with is not sent in clear after it.
-            guard !sent.contains(where: { $0.credential == credential && $0.scheme == .digest }),
+            guard
+                !sent.contains(where: { $0.scheme == .digest && $0.forbidsClear(request, space) }),
                 same.allSatisfy({ $0.isPreemptive && $0.credential != credential }),
                 (try? Basic.check(challenge)) != nil
             else { return nil }
@@ -244,6 +245,18 @@ package final class SessionCredentials: Sendable {
                     scheme: scheme == .ntlm ? .ntlm : .negotiate, user: credential.user
                 ) { password.revealed })
         default: return nil
+        }
+    }
+
+    /// Whether what is held for a challenge is not sent because it was refused before.
+    func withholds(_ challenges: Challenges, _ request: ChallengedRequest) -> Bool {
+        challenges.ranked(by: self.schemes).contains { challenge in
+            guard let space = ProtectionSpace(challenge, from: request.uri) else { return false }
+            return self.state.withLock { state in
+                Self.credential(for: space, request, state.store).map {
+                    state.spaces.isRefused($0, for: space, owner: request.named?.name)
+                } ?? false
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import LarderControl
 
 /// A text cut into the words of a command, as a shell would cut it, and nothing else that one does:
 /// no variables, no patterns, no substitution.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LarderControl
 
 /// Where a secret comes from: a prompt, standard input, a file or a command's output.
 ///
@@ -113,6 +114,8 @@ enum InputFile {
         _ descriptor: CInt, _ name: String, largest: Int
     ) throws(CommandFailure) -> [UInt8] {
         var bytes: [UInt8] = []
+        // Growing would leave copies behind of what may be a secret.
+        bytes.reserveCapacity(min(largest, SecretInput.largest))
         var piece = [UInt8](repeating: 0, count: 65_536)
         defer { piece.wipe() }
         while true {
@@ -125,20 +128,11 @@ enum InputFile {
                 throw CommandFailure(.inputOutput, "\(name): \(Output.reason(errno))")
             }
             guard bytes.count + count <= largest else {
+                bytes.wipe()
                 throw CommandFailure(
                     .data, "\(name): more than \(Human.size(UInt64(largest))), which is too much")
             }
             bytes += piece.prefix(count)
-        }
-    }
-}
-
-extension [UInt8] {
-    /// Overwrites what is no longer needed.
-    mutating func wipe() {
-        unsafe self.withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            unsafe explicit_bzero(start, bytes.count)
         }
     }
 }

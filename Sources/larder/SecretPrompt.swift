@@ -1,4 +1,5 @@
 import Glibc
+import LarderControl
 import Synchronization
 
 /// Asks at the terminal for what must not be seen there.
@@ -17,6 +18,12 @@ enum SecretPrompt {
     private static let signals = [
         SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM,
     ]
+
+    /// How many bytes of a line, its end among them, are surely all that was typed.
+    ///
+    /// termios(3): "any input data after 4095 characters up to (but not including) any terminating
+    /// newline is discarded", and nobody is told.
+    private static let longestLine = 4095
 
     private enum Ending {
         case line([UInt8])
@@ -78,6 +85,8 @@ enum SecretPrompt {
     /// Waits for a line or for a signal, which may be told on any thread.
     private static func line(from tty: CInt, or bell: CInt) throws(CommandFailure) -> Ending {
         var typed: [UInt8] = []
+        // Growing would leave copies behind.
+        typed.reserveCapacity(2 * Self.longestLine)
         while true {
             var ready = [
                 pollfd(fd: tty, events: Int16(POLLIN), revents: 0),
@@ -101,10 +110,14 @@ enum SecretPrompt {
             if count < 0, errno == EINTR { continue }
             if count <= 0 { return typed.isEmpty ? .nothing : .line(typed) }
             typed += piece.prefix(count)
-            guard typed.count <= SecretInput.largest else {
-                throw CommandFailure(.data, "what was typed is too long")
+            guard typed.last == 0x0A else { continue }
+            guard typed.count <= Self.longestLine else {
+                typed.wipe()
+                throw CommandFailure(
+                    .data, "a terminal hands over no more than \(Self.longestLine) bytes",
+                    remedy: "pipe the secret in, or name a file that holds it")
             }
-            if typed.last == 0x0A { return .line(typed) }
+            return .line(typed)
         }
     }
 

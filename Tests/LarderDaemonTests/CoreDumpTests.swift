@@ -1,3 +1,4 @@
+import Glibc
 import LarderConfig
 import Testing
 
@@ -46,6 +47,23 @@ struct CoreDumpTests {
         let loaded = try Configuration.parse(
             text, file: "f", environment: Environment(["HOME": "/h"]))
         #expect(CoreDumps.mustForbid(loaded.settings) == expected)
+    }
+
+    @Test("a fault that must leave no dump leaves no backtrace with memory in it, either")
+    func backtraces() async {
+        await #expect(processExitsWith: .success) {
+            for number in CoreDumps.faults {
+                var action = sigaction()
+                unsafe action.__sigaction_handler.sa_handler = { _ in }
+                precondition(unsafe sigaction(number, &action, nil) == 0)
+            }
+            precondition(CoreDumps.settle(Settings()))
+            for number in CoreDumps.faults {
+                var action = sigaction()
+                precondition(unsafe sigaction(number, nil, &action) == 0)
+                precondition(unsafe action.__sigaction_handler.sa_handler == nil)
+            }
+        }
     }
 
     @Test("prctl(2): the kernel makes none of a process that is not dumpable")

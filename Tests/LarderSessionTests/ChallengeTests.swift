@@ -186,6 +186,65 @@ struct ChallengeTests {
         #expect(client.status == 401)
     }
 
+    @Test("a realm of Basic beside one of Digest is answered, and known from then on")
+    func besideDigest() {
+        var store = ChainBench.holding(.digest, realm: "d")
+        _ = store.set(
+            Credential(
+                user: "alice", password: Secret(ChainBench.password), persistence: .forSession),
+            for: ProtectionSpace(
+                party: .server(.https), host: "origin.example", port: 443, realm: "b",
+                method: .basic))
+        let bench = ChainBench(store: store)
+        bench.perform("https://origin.example/d/x")
+        bench.upstream.fetches[0].answer(
+            401, ["WWW-Authenticate": "Digest realm=\"d\", nonce=\"n\", qop=\"auth\""])
+        bench.upstream.fetches[1].answer(200)
+        let client = bench.perform("https://origin.example/b/x").client
+        #expect(bench.sent(2, "Authorization")?.hasPrefix("Digest ") == true)
+        bench.upstream.fetches[2].answer(401, ["WWW-Authenticate": "Basic realm=\"b\""])
+        #expect(bench.sent(3, "Authorization")?.hasPrefix("Basic ") == true)
+        bench.upstream.fetches[3].answer(200)
+        #expect(client.status == 200)
+        #expect(client.answer?.acts == [.credentialPreempted, .challengeAnswered])
+        bench.perform("https://origin.example/b/y")
+        #expect(bench.sent(4, "Authorization")?.hasPrefix("Basic ") == true)
+    }
+
+    @Test("over plain http another realm is no reason to send in clear what went out as Digest")
+    func besideDigestInClear() {
+        var store = ChainBench.holding(.digest, realm: "d", scheme: .http)
+        _ = store.set(
+            Credential(
+                user: "alice", password: Secret(ChainBench.password), persistence: .forSession),
+            for: ProtectionSpace(
+                party: .server(.http), host: "origin.example", port: 80, realm: "b",
+                method: .basic))
+        let bench = ChainBench(store: store)
+        bench.perform("http://origin.example/d/x")
+        bench.upstream.fetches[0].answer(
+            401, ["WWW-Authenticate": "Digest realm=\"d\", nonce=\"n\", qop=\"auth\""])
+        bench.upstream.fetches[1].answer(200)
+        bench.perform("http://origin.example/d/x")
+        bench.upstream.fetches[2].answer(401, ["WWW-Authenticate": "Basic realm=\"b\""])
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
+    @Test("a 401 whose answer was refused before says why it was passed on")
+    func withheld() {
+        let bench = ChainBench(store: ChainBench.holding(.basic))
+        let challenge: Fields = ["WWW-Authenticate": "Basic realm=\"r\""]
+        bench.perform()
+        bench.upstream.fetches[0].answer(401, challenge)
+        bench.upstream.fetches[1].answer(401, challenge)
+        let second = bench.perform().client
+        bench.upstream.fetches[2].answer(401, challenge)
+        #expect(second.answer?.acts == [.credentialWithheld])
+        let other = bench.perform().client
+        bench.upstream.fetches[3].answer(401, ["WWW-Authenticate": "Basic realm=\"other\""])
+        #expect(other.answer?.acts == [])
+    }
+
     @Test("NTLM and Negotiate are the upstream's to speak, and remembered for the origin")
     func handshake() {
         let store = ChainBench.holding(.ntlm, realm: nil)
