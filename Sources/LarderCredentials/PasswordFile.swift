@@ -16,9 +16,12 @@ package struct PasswordFile: Sendable {
     /// - Throws: the first fault.
     package init(parsing bytes: [UInt8]) throws(CredentialFileFault) {
         var entries: [Entry] = []
-        var lines: [[UInt8]: Int] = [:]
+        // As text and not by its bytes: é in one character and in two would be two users with two
+        // passwords, and one for all that compares names.
+        var lines: [String: Int] = [:]
         for line in try CredentialFileLines.read(bytes) {
-            if let first = lines.updateValue(line.number, forKey: line.name) {
+            let name = String(decoding: line.name, as: UTF8.self)
+            if let first = lines.updateValue(line.number, forKey: name) {
                 throw CredentialFileFault(line: line.number, .repeatedName(line: first))
             }
             switch PasswordHash.read(line.rest) {

@@ -7,8 +7,9 @@ package enum AuthenticationNotice: Sendable, Equatable {
     ///
     /// - Parameter user: as the client named itself; empty where it has not.
     case refused(client: ClientAddress, user: String)
-    /// So many failures that nothing of this address is looked at for a while.
-    case throttled(client: ClientAddress)
+    /// So many failures that nothing new of this user at this address is looked at for a while, or
+    /// of anybody there.
+    case throttled(client: ClientAddress, user: String)
     /// A file with credentials that everybody on this machine may read.
     case readableByOthers(path: String)
 
@@ -22,10 +23,10 @@ package enum AuthenticationNotice: Sendable, Equatable {
             log.warning(
                 "a client's credentials were refused",
                 metadata: ["client": "\(client.text)", "user": "\(Self.shown(user))"])
-        case .throttled(let client):
+        case .throttled(let client, let user):
             log.warning(
                 "a client failed too often and is not listened to for a time",
-                metadata: ["client": "\(client.text)"])
+                metadata: ["client": "\(client.text)", "user": "\(Self.shown(user))"])
         case .readableByOthers(let path):
             log.warning(
                 "a file with credentials can be read by everybody; chmod 600 it",

@@ -75,6 +75,7 @@ package enum Daemon {
         _ loaded: LoadedSettings, session: SessionName,
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
+        try Self.checkPrincipals(of: session, loaded)
         let level = DaemonLog.Level(.warning)
         let log = DaemonLog.make(level)
         Self.guardMemory(loaded.settings, log)
@@ -98,6 +99,23 @@ package enum Daemon {
         let summary = await proxy.summary()
         await proxy.stop(within: loaded.settings.timeouts.drain.duration)
         return (try result.get(), summary)
+    }
+
+    /// Whether a command can have a part of a session: who else connects to its proxy, which asks
+    /// nobody who they are, would have that part, too.
+    private static func checkPrincipals(
+        of name: SessionName, _ loaded: LoadedSettings
+    ) throws(DaemonError) {
+        guard let session = loaded.settings.session(named: name) else { return }
+        switch session.principals {
+        case .none, .address: break
+        case .user, .uid:
+            throw DaemonError(
+                .configuration,
+                "session \(name.text) is split by \(session.principals.rawValue), and the proxy for "
+                    + "one command cannot tell who its clients are; name another session, or lead "
+                    + "the command to \"larder serve\"")
+        }
     }
 }
 

@@ -41,10 +41,13 @@ extension FileAuthenticator {
     }
 
     private func throttled(
-        _ attempt: LimitedAttempt, client: ClientAddress
+        _ attempt: LimitedAttempt, client: ClientAddress, user: [UInt8] = []
     ) -> AuthenticationVerdict? {
         guard case .throttled(let time, let isNews) = attempt else { return nil }
-        if isNews { self.notice(.throttled(client: client)) }
+        if isNews {
+            let user = String(decoding: user, as: UTF8.self)
+            self.notice(.throttled(client: client, user: user))
+        }
         return .throttled(retryAfter: time)
     }
 
@@ -74,7 +77,7 @@ extension FileAuthenticator {
         case .verdict(let verdict):
             return verdict
         case .throttled(let attempt):
-            return self.throttled(attempt, client: client) ?? .busy
+            return self.throttled(attempt, client: client, user: user) ?? .busy
         case .verify:
             self.verify(user, password, digest: digest)
             return .pending

@@ -211,8 +211,9 @@ extension SessionSettings {
                     invalid: "the session \(self.name.text) is not split by its clients; leave "
                         + "--principal out")
             }
-            guard !name.isEmpty, !name.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-                throw ControlRefusal(invalid: "a principal's name has no spaces")
+            // Spaces there may be: users are named as their password file has it.
+            guard !name.isEmpty, !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                throw ControlRefusal(invalid: "a principal's name has no control characters")
             }
             return name
         }

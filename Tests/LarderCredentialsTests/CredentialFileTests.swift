@@ -76,6 +76,12 @@ struct PasswordFileTests {
         #expect(fault == CredentialFileFault(line: 3, .repeatedName(line: 1)))
     }
 
+    @Test("names a user once, however Unicode writes it")
+    func equivalent() {
+        let fault = Self.problem("\u{E9}:\(Self.bcrypt)\ne\u{301}:\(Self.sha256)\n")
+        #expect(fault == CredentialFileFault(line: 2, .repeatedName(line: 1)))
+    }
+
     @Test("is text: other bytes are no name")
     func bytes() {
         let fault = #expect(throws: CredentialFileFault.self) {

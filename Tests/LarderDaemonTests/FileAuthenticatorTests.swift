@@ -203,7 +203,7 @@ struct FileAuthenticatorTests {
             #expect(
                 bench.notices.list == [
                     .refused(client: Bench.client, user: "alice"),
-                    .throttled(client: Bench.client),
+                    .throttled(client: Bench.client, user: "alice"),
                 ])
             // So many that even what is right could be found out by them.
             let right = Self.basic("alice", "correct horse")

@@ -1,3 +1,4 @@
+import LarderConfig
 import LarderControl
 import LarderCookies
 import LarderCredentials
@@ -5,6 +6,24 @@ import LarderHTTP
 import Testing
 
 @testable import LarderDaemon
+
+@Suite("Whose records a command means")
+struct PrincipalNameTests {
+    @Test(
+        "A principal is named as a password file may have it",
+        arguments: [
+            ("user:alice", true), ("user:a b", true), ("user:ü", true), ("user:a\u{1}", false),
+            ("user:a\u{7F}", false), ("", false),
+        ])
+    func names(_ name: String, _ isTaken: Bool) throws {
+        let split = try Configuration.parse(
+            "sessions: {default: {principals: address}}", file: "f",
+            environment: Environment(["HOME": "/nowhere"]))
+        let session = try #require(split.settings.session(named: .default))
+        let taken = try? session.principal(name, hasCommon: false, known: [])
+        #expect(taken == (isTaken ? name : nil))
+    }
+}
 
 @Suite("What commands ask of a jar")
 struct CookieJarCommandTests {
