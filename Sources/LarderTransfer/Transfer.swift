@@ -63,6 +63,8 @@ final class Transfer {
     private var announced = BodyLength.unknown
     private var received: UInt64 = 0
     private var attempts = 0
+    /// libcurl came as far as a request, whatever became of it.
+    private(set) var hasBegunRequest = false
     private var hasOpenedSocket = false
     private var remoteAddress = ""
 
@@ -123,6 +125,7 @@ final class Transfer {
     ///
     /// What answers a challenge is no repetition: the origin, or parent, has refused what came first.
     func requestBegins(address: String, port: Int32) -> Bool {
+        self.hasBegunRequest = true
         if self.assembler.dropHeld() { self.attempts = 0 }
         self.attempts += 1
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
