@@ -138,7 +138,7 @@ final class TransferLoop {
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
         self.transfers[order.fetch.id] = transfer
-        self.deadlines.enter(transfer.lifetime, .resource, self.now)
+        self.deadlines.enter(transfer.lifetime, .resource, self.now - order.request.elapsed)
         do throws(UpstreamFailure) {
             if transfer.content == nil, order.request.bodyLength == .unknown {
                 throw UpstreamFailure(
