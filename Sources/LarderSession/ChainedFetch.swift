@@ -185,8 +185,15 @@ final class ChainedFetch: UpstreamFetch {
     }
 
     func failed(_ number: Int, _ failure: UpstreamFailure) {
-        switch self.state.withLock({ $0.machine.ended(number) }) {
+        let (action, course) = self.state.withLock { state in
+            (state.machine.ended(number), state.course)
+        }
+        switch action {
         case .relay:
+            var failure = failure
+            if course.number > 0, failure.nextHop == nil, failure.party != .client {
+                failure.nextHop = course.uri.host
+            }
             self.receiver.upstream(failed: failure)
             self.over()
             self.body?.cancel()
