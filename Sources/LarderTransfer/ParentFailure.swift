@@ -38,9 +38,15 @@ enum ParentFailure {
 
     /// A 407: what Larder was given to log in with is missing or wrong.
     static func loginWanted(by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
-        UpstreamFailure(
-            .proxyConfigurationError, party: .larder,
-            detail: hadLogin ? "the parent refuses the login" : "the parent wants a login")
+        let detail =
+            switch (parent.credential?.name, hadLogin) {
+            case (let name?, true): "the parent refuses the login \(name)"
+            case (nil, true): "the parent refuses the login"
+            case (let name?, false):
+                "the parent wants a login, and there is no user name and password \(name)"
+            case (nil, false): "the parent wants a login, and its rule names no credential"
+            }
+        return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: detail)
     }
 
     /// An answer to CONNECT that is none of success.
@@ -52,6 +58,8 @@ enum ParentFailure {
         case 400, 405, 421, 426, 501, 505:
             // It knows no tunnels, or is no proxy at all.
             return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: text)
+        case 508:
+            return UpstreamFailure(.proxyLoopDetected, party: .larder, detail: text)
         case 404:
             return UpstreamFailure(.destinationNotFound, detail: text)
         case 408, 504:

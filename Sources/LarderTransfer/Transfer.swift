@@ -309,13 +309,16 @@ final class Transfer {
         if let failure = self.failure { return .failed(failure) }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
-            if let failure = ParentFailure.of(end, self.way, hadLogin: self.hasLogin) {
-                return .failed(failure)
-            }
-            return .failed(
-                end.failure(
+            var failure =
+                ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
+                ?? end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,
-                    isInsideHead: self.assembler.isInsideHead))
+                    isInsideHead: self.assembler.isInsideHead)
+            if failure.kind == .tlsProtocolError {
+                // Where it is for the versions, libcurl does not say which.
+                failure.detail += "; \(self.loop.configuration.tlsVersions.text) was offered"
+            }
+            return .failed(failure)
         }
         // Nothing came behind a challenge: libcurl has no answer to it.
         if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }

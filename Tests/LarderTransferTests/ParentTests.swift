@@ -266,6 +266,23 @@ struct ParentTests {
         #expect(record.failure?.kind == .proxyConfigurationError)
     }
 
+    @Test("a refused login names the credential, so that it can be found and mended")
+    func refusedLogin() {
+        let named = Parent(
+            kind: .http, host: "p", port: 1, authentication: .basic,
+            credential: ParentCredential(name: "work") { nil })
+        let nameless = Parent(kind: .http, host: "p", port: 1)
+        for (parent, hadLogin, text) in [
+            (named, true, "the parent refuses the login work"),
+            (named, false, "the parent wants a login, and there is no user name and password work"),
+            (nameless, false, "the parent wants a login, and its rule names no credential"),
+        ] {
+            let failure = ParentFailure.loginWanted(by: parent, hadLogin: hadLogin)
+            #expect(failure.detail == text)
+            #expect(failure.party == .larder && failure.kind == .proxyConfigurationError)
+        }
+    }
+
     @Test("no description of a login shows it")
     func descriptions() {
         let login = ParentLogin.alice
