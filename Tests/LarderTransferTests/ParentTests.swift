@@ -71,7 +71,7 @@ struct ParentTests {
         try await withUpstream({ $0.parents = rules }) { upstream in
             #expect(await upstream.answer(to: origin.request()).text == "direct")
             #expect(await upstream.answer(to: .example()).text == "parent")
-            #expect(upstream.dial(host: "127.0.0.1", port: 22) { _ in } == nil)
+            #expect(upstream.dial(host: "127.0.0.1", port: 22, via: Fields()) { _ in } == nil)
             #expect(upstream.dialer != nil)
         }
         try await withUpstream { #expect($0.dialer == nil) }
