@@ -30,7 +30,8 @@ enum ParentFailure {
         guard parent.kind == .https, end.isAboutTLS,
             end.distrustsParent || way.isRelay || end.connectStatus == 0
         else { return nil }
-        let isCertificate = end.distrustsParent || end.code == CURLE_PEER_FAILED_VERIFICATION
+        // libcurl calls a certificate untrusted, too, that a failed handshake never showed it.
+        let isCertificate = end.code != CURLE_SSL_CONNECT_ERROR
         return UpstreamFailure(
             isCertificate ? .tlsCertificateError : .tlsProtocolError,
             detail: "the parent itself: \(end.detail)")

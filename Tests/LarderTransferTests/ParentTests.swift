@@ -1,3 +1,4 @@
+import CCurl
 import LarderHTTP
 import Testing
 
@@ -280,6 +281,21 @@ struct ParentTests {
             let failure = ParentFailure.loginWanted(by: parent, hadLogin: hadLogin)
             #expect(failure.detail == text)
             #expect(failure.party == .larder && failure.kind == .proxyConfigurationError)
+        }
+    }
+
+    @Test("a failed handshake with an https parent is no fault of its certificate's")
+    func handshake() {
+        let parent = Parent(kind: .https, host: "p", port: 1)
+        for (code, kind) in [
+            (CURLE_SSL_CONNECT_ERROR, UpstreamFailure.Kind.tlsProtocolError),
+            (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificateError),
+        ] {
+            // The result of a verification that never was says "untrusted", too.
+            let end = CurlEnd(code: code, distrustsParent: true)
+            for way in [Way.relay(parent), .tunnel(parent)] {
+                #expect(ParentFailure.of(end, way, hadLogin: false)?.kind == kind)
+            }
         }
     }
 
