@@ -132,7 +132,7 @@ let package = Package(
         tests(
             "LarderDiskTests",
             ["LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore]),
-        tests("LarderTransferTests", ["LarderTransfer", "LarderHTTP", nioCore]),
+        tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [

@@ -85,7 +85,9 @@ extension SettingsTable {
             "via", \.via,
             """
             direct asks the origin itself; otherwise the proxy further on. Its user name and \
-            password are a credential of the session, never part of this.
+            password are a credential of the session, never part of this. Clients' own tunnels \
+            (CONNECT) and upgrades do not go through a proxy that is itself spoken to by https; \
+            they are answered with 500.
             """),
         .one(
             "authentication", \.authentication,

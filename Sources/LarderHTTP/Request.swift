@@ -22,6 +22,8 @@ package struct Request: Sendable {
     package var isAuthorized = false
     /// What stands in `fields` as digests; nil where the session adds no secret.
     package var sealed: SealedFields?
+    /// How much of the time for the whole resource requests before it have used, which led to it.
+    package var elapsed = Duration.zero
     /// The handshake that the upstream is to authenticate its connection with.
     package var connectionAuthentication: ConnectionAuthentication?
 

@@ -10,10 +10,12 @@ package protocol TunnelDialer: Sendable {
     ///
     /// - Parameters:
     ///   - host: lower case, IPv6 in brackets, as in `TargetURI`. The parent resolves it.
+    ///   - via: the lines of `Via` that the parent is shown (RFC 9110 §7.6.3), ours among them, so
+    ///     that proxies which lead to each other find out.
     ///   - completion: called once, on a thread of the dialer's, possibly before this returns, and
     ///     not at all where the dial was cancelled first; must not block.
     func dial(
-        host: String, port: UInt16,
+        host: String, port: UInt16, via: Fields,
         completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
     ) -> (any TunnelDial)?
 }

@@ -124,7 +124,8 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var party: Party
     /// For people and logs: one line, no secrets, no line breaks.
     package var detail: String
-    /// Host and port of the parent proxy that was to lead to the origin; nil where none was.
+    /// Host and port of the parent proxy that was to lead to the origin, or the host that
+    /// redirections led to; nil where it was the request's own.
     package var nextHop: String?
 
     package init(_ kind: Kind, party: Party = .origin, detail: String) {

@@ -19,10 +19,12 @@ extension ClientConnection {
         case .answer(let answer):
             self.refuse(head, with: answer)
         case .tunnel(let host, let port):
-            self.dial(host: host, port: port, purpose: .tunnel)
+            self.dial(
+                host: host, port: port, via: self.shared.router.via(of: head), purpose: .tunnel)
         case .upgrade(let request, let protocols):
             self.dial(
                 host: request.uri.host, port: request.uri.port,
+                via: self.shared.router.via(of: head),
                 purpose: .upgrade(request, protocols: protocols))
         }
     }

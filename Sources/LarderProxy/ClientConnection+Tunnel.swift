@@ -15,10 +15,12 @@ extension ClientConnection {
     private var dialer: (any TunnelDialer)? { self.exchange?.session?.dialer }
 
     /// Begins to connect, by way of the session's parent where it has one for this destination.
-    func dial(host: String, port: UInt16, purpose: DialPurpose) {
+    ///
+    /// - Parameter via: what the parent is told of the way that the request has come.
+    func dial(host: String, port: UInt16, via: Fields, purpose: DialPurpose) {
         guard let loop = self.context?.eventLoop, let bound = self.bound else { return }
         let number = self.state.exchangeNumber
-        let dial = self.dialer?.dial(host: host, port: port) { result in
+        let dial = self.dialer?.dial(host: host, port: port, via: via) { result in
             // Always a turn of the loop later, when the exchange has its handle.
             loop.execute { bound.value.dialled(result, host: host, purpose, number: number) }
         }

@@ -117,6 +117,14 @@ package struct RequestRouter: Sendable {
 
     // MARK: Tunnels
 
+    /// The way that a request has come, ours included, for a parent that is asked for a tunnel.
+    func via(of head: RequestHead) -> Fields {
+        var fields = head.fields
+        fields.keep { _, line in line.known == .via }
+        Via.append(to: &fields, version: head.version, pseudonym: self.pseudonym)
+        return fields
+    }
+
     private func tunnel(
         _ head: RequestHead, _ host: String, _ port: UInt16, client: ClientIdentity,
         own: OwnAuthorities, access: any AccessPolicy

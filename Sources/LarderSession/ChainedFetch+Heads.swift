@@ -176,9 +176,8 @@ extension ChainedFetch {
         connection.changed = course.changed(after: head.status)
         if course.number > 0 {
             RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
-            // What the redirection said of itself holds for what it led to.
-            if course.forbidsStoring { head.fields.append("Cache-Control", "no-store") }
-            if course.isPrivate { head.fields.append("Cache-Control", "private") }
+            RedirectedHead.restrict(
+                &head, forbidsStoring: course.forbidsStoring, isPrivate: course.isPrivate)
             for value in course.vary { head.fields.append("Vary", value) }
         }
         return self.receiver.upstream(head: head, bodyLength: bodyLength, connection: connection)

@@ -29,6 +29,7 @@ final class ChainedFetch: UpstreamFetch {
     let sealed: SealedFields
     let body: RepeatableBody?
     let receiver: any UpstreamReceiver
+    private let began: Timestamp
     let state: Mutex<State>
 
     init(
@@ -40,6 +41,7 @@ final class ChainedFetch: UpstreamFetch {
         self.sealed = sealed
         self.body = body.map { RepeatableBody($0) }
         self.receiver = receiver
+        self.began = chain.clock.now()
         self.state = Mutex(
             State(course: ChainCourse(request), isAuthorized: request.bearsCredentials))
     }
@@ -57,8 +59,8 @@ final class ChainedFetch: UpstreamFetch {
     /// Sends what is next; the one before has ended, or is of no use.
     func sendNext() {
         let (course, answer) = self.state.withLock { ($0.course, $0.answer.take()) }
-        let step = self.chain.step(
-            self.request, self.sealed, course, answer: answer, at: self.chain.clock.now())
+        let now = self.chain.clock.now()
+        let step = self.chain.step(self.request, self.sealed, course, answer: answer, at: now)
         for act in step.acts { self.note(act) }
         let number = self.state.withLock { state -> Int? in
             guard let number = state.machine.sends() else { return nil }
@@ -77,6 +79,8 @@ final class ChainedFetch: UpstreamFetch {
             return self.failed(number, refusal)
         }
         var request = step.request
+        // The time for the whole resource is one for all requests that it takes.
+        request.elapsed = max(.zero, now - self.began)
         if self.body?.hasBegun == true { request.expectsContinue = false }
         let upstream = self.chain.upstream.fetch(
             request, body: course.hasContent ? self.body?.reader() : nil,
@@ -180,8 +184,15 @@ final class ChainedFetch: UpstreamFetch {
     }
 
     func failed(_ number: Int, _ failure: UpstreamFailure) {
-        switch self.state.withLock({ $0.machine.ended(number) }) {
+        let (action, course) = self.state.withLock { state in
+            (state.machine.ended(number), state.course)
+        }
+        switch action {
         case .relay:
+            var failure = failure
+            if course.number > 0, failure.nextHop == nil, failure.party != .client {
+                failure.nextHop = course.uri.host
+            }
             self.receiver.upstream(failed: failure)
             self.over()
             self.body?.cancel()

@@ -102,6 +102,25 @@ enum RedirectedHead {
         for name in self.ofOrigin { head.fields.remove(name) }
     }
 
+    /// Has what a redirection said of itself hold for what it led to.
+    ///
+    /// Nothing that the target says of itself may win over it: no `must-understand`, which sets
+    /// `no-store` aside (RFC 9111 §5.2.2.3), and no targeted field (RFC 9213 §2.2).
+    static func restrict(_ head: inout ResponseHead, forbidsStoring: Bool, isPrivate: Bool) {
+        guard forbidsStoring || isPrivate else { return }
+        head.fields.keep { fields, line in
+            !String(decoding: fields.name(of: line), as: UTF8.self).lowercased()
+                .hasSuffix("-cache-control")
+        }
+        if forbidsStoring {
+            if CacheControl(head.fields).mustUnderstand {
+                head.fields.remove(FieldName(.cacheControl))
+            }
+            head.fields.append("Cache-Control", "no-store")
+        }
+        if isPrivate { head.fields.append("Cache-Control", "private") }
+    }
+
     private static let ofOrigin: [FieldName] = [
         FieldName(.setCookie), FieldName(.cacheGroups), FieldName(.cacheGroupInvalidation),
         FieldName(.wwwAuthenticate), "Authentication-Info", "Strict-Transport-Security", "Alt-Svc",

@@ -106,19 +106,27 @@ struct Deadlines {
 
     /// Has a transfer wait for something from `now` on, and for nothing else in this place.
     ///
-    /// What has no limit is not waited for.
+    /// What has no limit is not waited for. Cheap where nothing here began after `now`.
     mutating func enter(_ entry: WaitEntry, _ wait: Wait, _ now: MonotonicTime) {
         self.leave(entry)
         guard self.limits[wait.rawValue] != nil else { return }
         entry.wait = wait
         entry.began = now
-        entry.previous = self.last[wait.rawValue]
-        if let last = self.last[wait.rawValue] {
-            last.next = entry
+        // Only a request that others led to began before those that are here.
+        var previous = self.last[wait.rawValue]
+        while let later = previous, later.began > now { previous = later.previous }
+        entry.previous = previous
+        entry.next = previous.map { $0.next } ?? self.first[wait.rawValue]
+        if let next = entry.next {
+            next.previous = entry
+        } else {
+            self.last[wait.rawValue] = entry
+        }
+        if let previous {
+            previous.next = entry
         } else {
             self.first[wait.rawValue] = entry
         }
-        self.last[wait.rawValue] = entry
     }
 
     mutating func leave(_ entry: WaitEntry) {

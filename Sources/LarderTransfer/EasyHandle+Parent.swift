@@ -38,11 +38,28 @@ extension EasyHandle {
         // The parent's answer to CONNECT is not the origin's, and our fields are not the parent's.
         self.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         self.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        if parent.kind != .socks5, transfer.way.isTunnel {
+            try self.setVia(transfer.request.fields)
+        }
         self.setLogin(parent, transfer)
         if configuration.parents.hasOtherLogins(parent) {
             self.set(CURLOPT_FRESH_CONNECT, true)
             self.set(CURLOPT_FORBID_REUSE, true)
         }
+    }
+
+    /// Shows the parent with CONNECT the way that the request has come (RFC 9110 §7.6.3): proxies
+    /// that lead to each other would else never find out.
+    private func setVia(_ fields: Fields) throws(UpstreamFailure) {
+        guard fields.contains(FieldName(.via)) else { return }
+        for line in fields.lines where line.known == .via {
+            guard self.parentFields.append("Via".utf8, fields.value(of: line)) else {
+                throw UpstreamFailure(
+                    .proxyInternalError, party: .client,
+                    detail: "a field line that would break in two")
+            }
+        }
+        self.useParentFields()
     }
 
     private func setLogin(_ parent: Parent, _ transfer: Transfer) {

@@ -9,6 +9,8 @@ import Glibc
 @safe final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     let fields = RequestFieldList()
+    /// Those of the CONNECT to a parent.
+    let parentFields = RequestFieldList()
     private let errorText: UnsafeMutablePointer<CChar>
     /// The first option that was refused since `reset`.
     private(set) var firstError = CURLE_OK
@@ -38,6 +40,7 @@ import Glibc
         unsafe curl_easy_reset(self.pointer)
         self.firstError = CURLE_OK
         self.fields.removeAll()
+        self.parentFields.removeAll()
         unsafe self.errorText[0] = 0
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
     }
@@ -98,6 +101,12 @@ import Glibc
     /// Hands the field lines over, which must not change until the transfer is over.
     func useFields() {
         self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, self.fields.link()))
+    }
+
+    /// The same for those of the CONNECT to a parent.
+    func useParentFields() {
+        self.note(
+            unsafe ccurl_set_list(self.pointer, CURLOPT_PROXYHEADER, self.parentFields.link()))
     }
 
     /// Stops or lets go both directions (curl_easy_pause(3)); may run callbacks before it returns.

@@ -24,6 +24,13 @@ struct MonotonicTime: Comparable, Sendable {
         return MonotonicTime(nanoseconds: overflow || overflowed ? .max : sum)
     }
 
+    static func - (moment: MonotonicTime, duration: Duration) -> MonotonicTime {
+        let microseconds = UInt64(clamping: duration.inMicroseconds)
+        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
+        let (difference, overflowed) = moment.nanoseconds.subtractingReportingOverflow(nanoseconds)
+        return MonotonicTime(nanoseconds: overflow || overflowed ? 0 : difference)
+    }
+
     /// Whole milliseconds from `self` to `later`, rounded up, so that waiting that long is enough.
     func milliseconds(until later: MonotonicTime) -> Int32 {
         guard later > self else { return 0 }

@@ -30,7 +30,8 @@ enum ParentFailure {
         guard parent.kind == .https, end.isAboutTLS,
             end.distrustsParent || way.isRelay || end.connectStatus == 0
         else { return nil }
-        let isCertificate = end.distrustsParent || end.code == CURLE_PEER_FAILED_VERIFICATION
+        // libcurl calls a certificate untrusted, too, that a failed handshake never showed it.
+        let isCertificate = end.code != CURLE_SSL_CONNECT_ERROR
         return UpstreamFailure(
             isCertificate ? .tlsCertificateError : .tlsProtocolError,
             detail: "the parent itself: \(end.detail)")
@@ -38,9 +39,15 @@ enum ParentFailure {
 
     /// A 407: what Larder was given to log in with is missing or wrong.
     static func loginWanted(by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
-        UpstreamFailure(
-            .proxyConfigurationError, party: .larder,
-            detail: hadLogin ? "the parent refuses the login" : "the parent wants a login")
+        let detail =
+            switch (parent.credential?.name, hadLogin) {
+            case (let name?, true): "the parent refuses the login \(name)"
+            case (nil, true): "the parent refuses the login"
+            case (let name?, false):
+                "the parent wants a login, and there is no user name and password \(name)"
+            case (nil, false): "the parent wants a login, and its rule names no credential"
+            }
+        return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: detail)
     }
 
     /// An answer to CONNECT that is none of success.
@@ -52,6 +59,8 @@ enum ParentFailure {
         case 400, 405, 421, 426, 501, 505:
             // It knows no tunnels, or is no proxy at all.
             return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: text)
+        case 508:
+            return UpstreamFailure(.proxyLoopDetected, party: .larder, detail: text)
         case 404:
             return UpstreamFailure(.destinationNotFound, detail: text)
         case 408, 504:

@@ -38,12 +38,13 @@ extension CurlUpstream: TunnelDialer {
     package var dialer: (any TunnelDialer)? { self.hasParents ? self : nil }
 
     package func dial(
-        host: String, port: UInt16,
+        host: String, port: UInt16, via: Fields,
         completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
     ) -> (any TunnelDial)? {
         guard self.parents.parent(host: host, port: port) != nil else { return nil }
         // What will be spoken through the tunnel is not known, nor asked.
         let uri = TargetURI(scheme: .http, host: host, port: port, pathAndQuery: "/")
-        return self.begin(Request(method: .connect, uri: uri), dial: SocketDial(completion))
+        return self.begin(
+            Request(method: .connect, uri: uri, fields: via), dial: SocketDial(completion))
     }
 }

@@ -63,6 +63,8 @@ final class Transfer {
     private var announced = BodyLength.unknown
     private var received: UInt64 = 0
     private var attempts = 0
+    /// libcurl came as far as a request, whatever became of it.
+    private(set) var hasBegunRequest = false
     private var hasOpenedSocket = false
     private var remoteAddress = ""
 
@@ -123,6 +125,7 @@ final class Transfer {
     ///
     /// What answers a challenge is no repetition: the origin, or parent, has refused what came first.
     func requestBegins(address: String, port: Int32) -> Bool {
+        self.hasBegunRequest = true
         if self.assembler.dropHeld() { self.attempts = 0 }
         self.attempts += 1
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
@@ -306,13 +309,16 @@ final class Transfer {
         if let failure = self.failure { return .failed(failure) }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
-            if let failure = ParentFailure.of(end, self.way, hadLogin: self.hasLogin) {
-                return .failed(failure)
-            }
-            return .failed(
-                end.failure(
+            var failure =
+                ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
+                ?? end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,
-                    isInsideHead: self.assembler.isInsideHead))
+                    isInsideHead: self.assembler.isInsideHead)
+            if failure.kind == .tlsProtocolError {
+                // Where it is for the versions, libcurl does not say which.
+                failure.detail += "; \(self.loop.configuration.tlsVersions.text) was offered"
+            }
+            return .failed(failure)
         }
         // Nothing came behind a challenge: libcurl has no answer to it.
         if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }

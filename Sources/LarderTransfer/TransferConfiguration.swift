@@ -91,6 +91,8 @@ package struct TransferConfiguration: Sendable {
 package enum TLSVersion: Int, Hashable, Sendable, CaseIterable, Comparable {
     case v10, v11, v12, v13
 
+    var text: String { "1.\(self.rawValue)" }
+
     package static func < (a: TLSVersion, b: TLSVersion) -> Bool { a.rawValue < b.rawValue }
 }
 
@@ -108,5 +110,12 @@ package struct TLSVersions: Hashable, Sendable {
     package init(minimum: TLSVersion = .v12, maximum: TLSVersion? = nil) {
         self.minimum = minimum
         self.maximum = maximum
+    }
+
+    /// As failures name them.
+    var text: String {
+        guard let maximum else { return "TLS \(self.minimum.text) and newer" }
+        return maximum == self.minimum
+            ? "TLS \(maximum.text) alone" : "TLS \(self.minimum.text) to \(maximum.text)"
     }
 }

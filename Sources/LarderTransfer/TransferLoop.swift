@@ -138,7 +138,7 @@ final class TransferLoop {
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
         self.transfers[order.fetch.id] = transfer
-        self.deadlines.enter(transfer.lifetime, .resource, self.now)
+        self.deadlines.enter(transfer.lifetime, .resource, self.now - order.request.elapsed)
         do throws(UpstreamFailure) {
             if transfer.content == nil, order.request.bodyLength == .unknown {
                 throw UpstreamFailure(
@@ -369,7 +369,9 @@ final class TransferLoop {
         // A handle that did not come free is not used again, nor one that may have sent trailers:
         // libcurl 7.88 leaves such a handle in a state, which curl_easy_reset(3) keeps, in which
         // the next chunked content is written in front of its buffer.
-        guard code == CURLM_OK, !transfer.mayHaveTrailers else { return }
+        // Nor one that never got as far as a request: where the name was not resolved it keeps its
+        // buffer over curl_easy_reset(3), and refuses every later CURLOPT_BUFFERSIZE.
+        guard code == CURLM_OK, !transfer.mayHaveTrailers, transfer.hasBegunRequest else { return }
         easy.reset()
         if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
     }

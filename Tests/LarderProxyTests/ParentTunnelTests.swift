@@ -23,16 +23,18 @@ private final class ScriptedDialer: TunnelDialer {
     }
 
     let asked = Event<[String]>([])
+    let shown = Event<[Fields]>([])
     let dial = Dial()
     private let script: Script
 
     init(_ script: Script) { self.script = script }
 
     func dial(
-        host: String, port: UInt16,
+        host: String, port: UInt16, via: Fields,
         completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
     ) -> (any TunnelDial)? {
         self.asked.change { $0.append("\(host):\(port)") }
+        self.shown.change { $0.append(via) }
         if host == "localhost" { return nil }
         switch self.script {
         case .connect(let port):
@@ -96,6 +98,27 @@ struct ParentTunnelTests {
             #expect(dialer.asked.value == ["far.example:443"])
         }
         try await origin.stop()
+    }
+
+    @Test("show the parent the way that the request has come (RFC 9110 §7.6.3)")
+    func via() async throws {
+        var failure = UpstreamFailure(.proxyLoopDetected, detail: "CONNECT: 508")
+        failure.nextHop = "parent.example:3128"
+        let dialer = ScriptedDialer(.fail(failure))
+        try await Fixture.run(ScriptedSession(dialer: dialer)) { proxy in
+            let client = try await proxy.connect()
+            let head = Self.request.dropLast()  // CR LF is one character.
+            try await client.send(head + "Via: 1.0 before\r\nX-Mine: 1\r\n\r\n")
+            try await client.received("HTTP/1.1 502 ")
+            try await client.received("error=proxy_loop_detected")
+            let shown = dialer.shown.value.first?.values(FieldName(.via)).map {
+                String(decoding: $0, as: UTF8.self)
+            }
+            #expect(shown?.count == 2)
+            #expect(shown?.first == "1.0 before")
+            #expect(shown?.last?.hasPrefix("1.1 ") == true)
+            #expect(dialer.shown.value.first?.lines.count == 2)
+        }
     }
 
     @Test("are direct where the dialer says so, and then judged by address")

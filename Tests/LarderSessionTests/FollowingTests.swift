@@ -47,6 +47,47 @@ struct FollowingTests {
         }
     }
 
+    @Test(
+        "and nothing that the target says of itself wins over it (RFC 9111 §5.2.2.3, RFC 9213)",
+        arguments: [
+            ["Cache-Control": "must-understand, max-age=60"],
+            ["Cache-Control": "no-store, must-understand, max-age=60"],
+            ["Cache-Control": "max-age=60", "Larder-Cache-Control": "max-age=60"],
+        ] as [Fields])
+    func overruled(_ fields: Fields) {
+        for directive in ["no-store", "private"] {
+            let bench = ChainBench(follows: true)
+            let client = bench.perform().client
+            bench.upstream.fetches[0].answer(302, ["Location": "/x", "Cache-Control": directive])
+            bench.upstream.fetches[1].answer(200, fields, "x")
+            #expect(client.field("Cache-Control")?.contains(directive) == true)
+            #expect(client.field("Larder-Cache-Control") == nil)
+            #expect(client.cacheStatus?.contains("stored") == false)
+        }
+    }
+
+    @Test("the time for the whole resource is one for all requests (timeoutIntervalForResource)")
+    func elapsed() {
+        let bench = ChainBench(follows: true)
+        bench.perform()
+        #expect(bench.upstream.fetches[0].request.elapsed == .zero)
+        bench.clock.advance(.seconds(5))
+        bench.upstream.fetches[0].answer(302, ["Location": "/x"])
+        #expect(bench.upstream.fetches[1].request.elapsed == .seconds(5))
+        bench.clock.advance(.seconds(-9))
+        bench.upstream.fetches[1].answer(302, ["Location": "/y"])
+        #expect(bench.upstream.fetches[2].request.elapsed == .zero)
+    }
+
+    @Test("a failure names the host that redirections led to")
+    func nextHop() {
+        let bench = ChainBench(follows: true)
+        let client = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "https://b.example/"])
+        bench.upstream.fetches[1].fail(.dnsError)
+        #expect(client.failure?.nextHop == "b.example")
+    }
+
     @Test("an answer that a credential led to stays one, wherever it came from (RFC 9111 §3.5)")
     func authorized() {
         let bench = ChainBench(follows: true, store: ChainBench.holding(.basic))

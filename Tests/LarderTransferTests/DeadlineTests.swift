@@ -58,6 +58,35 @@ struct DeadlineTests {
         #expect(Wait.resource.failure?.kind == .httpResponseTimeout)
     }
 
+    @Test("of a request that others led to count from the first of them")
+    func chained() {
+        var configuration = TransferConfiguration()
+        configuration.resourceTimeout = .seconds(60)
+        var deadlines = Deadlines(configuration)
+        let entries = (0..<4).map { WaitEntry(id: UInt64($0)) }
+        for (index, began) in [50, 100, 70, 10].enumerated() {
+            deadlines.enter(entries[index], .resource, self.at(100) - .seconds(100 - began))
+        }
+        #expect(deadlines.next == self.at(70))
+        deadlines.leave(entries[2])
+        deadlines.enter(entries[2], .resource, self.at(70))
+        var order: [UInt64] = []
+        while let expired = deadlines.takeExpired(self.at(1000)) { order.append(expired.id) }
+        #expect(order == [3, 0, 2, 1])
+        #expect(self.at(5) - .seconds(6) == self.at(0))
+    }
+
+    @Test("are over at once for a request whose predecessors took all of it")
+    func usedUp() async throws {
+        let origin = try ScriptedOrigin { _ = $0.waitForEnd() }
+        var request = origin.request()
+        request.elapsed = .seconds(60)
+        let record = try await withUpstream({ $0.resourceTimeout = .seconds(60) }) {
+            await $0.answer(to: request)
+        }
+        #expect(record.failure == Wait.resource.failure)
+    }
+
     @Test("without a limit are not kept")
     func unlimited() {
         var deadlines = Deadlines(TransferConfiguration())

@@ -174,6 +174,23 @@ struct FailureTests {
         #expect([.dnsError, .dnsTimeout].contains(record.failure?.kind))
     }
 
+    @Test("a name that does not exist leaves nothing behind for the next request")
+    func afterUnknownName() async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.respond("200 OK", "", "x") }
+        }
+        let request = Request(
+            uri: TargetURI(scheme: .http, host: "larder.invalid", pathAndQuery: "/"))
+        try await withUpstream({ $0.resolveTimeout = .seconds(5) }) { upstream in
+            for _ in 0..<3 {
+                #expect(await upstream.answer(to: request).failure != nil)
+                let record = await upstream.answer(to: origin.request())
+                #expect(record.failure == nil)
+                #expect(record.text == "x")
+            }
+        }
+    }
+
     @Test("no free connection in time")
     func noConnection() async throws {
         let origin = try ScriptedOrigin { _ = $0.waitForEnd() }

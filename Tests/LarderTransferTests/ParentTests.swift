@@ -1,3 +1,4 @@
+import CCurl
 import LarderHTTP
 import Testing
 
@@ -71,7 +72,7 @@ struct ParentTests {
         try await withUpstream({ $0.parents = rules }) { upstream in
             #expect(await upstream.answer(to: origin.request()).text == "direct")
             #expect(await upstream.answer(to: .example()).text == "parent")
-            #expect(upstream.dial(host: "127.0.0.1", port: 22) { _ in } == nil)
+            #expect(upstream.dial(host: "127.0.0.1", port: 22, via: Fields()) { _ in } == nil)
             #expect(upstream.dialer != nil)
         }
         try await withUpstream { #expect($0.dialer == nil) }
@@ -264,6 +265,38 @@ struct ParentTests {
             await $0.answer(to: .example())
         }
         #expect(record.failure?.kind == .proxyConfigurationError)
+    }
+
+    @Test("a refused login names the credential, so that it can be found and mended")
+    func refusedLogin() {
+        let named = Parent(
+            kind: .http, host: "p", port: 1, authentication: .basic,
+            credential: ParentCredential(name: "work") { nil })
+        let nameless = Parent(kind: .http, host: "p", port: 1)
+        for (parent, hadLogin, text) in [
+            (named, true, "the parent refuses the login work"),
+            (named, false, "the parent wants a login, and there is no user name and password work"),
+            (nameless, false, "the parent wants a login, and its rule names no credential"),
+        ] {
+            let failure = ParentFailure.loginWanted(by: parent, hadLogin: hadLogin)
+            #expect(failure.detail == text)
+            #expect(failure.party == .larder && failure.kind == .proxyConfigurationError)
+        }
+    }
+
+    @Test("a failed handshake with an https parent is no fault of its certificate's")
+    func handshake() {
+        let parent = Parent(kind: .https, host: "p", port: 1)
+        for (code, kind) in [
+            (CURLE_SSL_CONNECT_ERROR, UpstreamFailure.Kind.tlsProtocolError),
+            (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificateError),
+        ] {
+            // The result of a verification that never was says "untrusted", too.
+            let end = CurlEnd(code: code, distrustsParent: true)
+            for way in [Way.relay(parent), .tunnel(parent)] {
+                #expect(ParentFailure.of(end, way, hadLogin: false)?.kind == kind)
+            }
+        }
     }
 
     @Test("no description of a login shows it")

@@ -245,6 +245,9 @@ struct TLSTests {
             $0.tlsVersions = TLSVersions(minimum: .v10, maximum: .v11)
         }) { await $0.answer(to: request) }
         #expect(old.failure?.kind == .tlsProtocolError)
+        #expect(old.failure?.detail.hasSuffix("; TLS 1.0 to 1.1 was offered") == true)
+        #expect(TLSVersions().text == "TLS 1.2 and newer")
+        #expect(TLSVersions(minimum: .v13, maximum: .v13).text == "TLS 1.3 alone")
     }
 
     @Test("are reached through a parent's tunnel, which hears nothing of the request")

@@ -28,6 +28,7 @@ struct TunnelTests {
             guard let head = connection.readHead() else { return }
             notes.add(head.components(separatedBy: "\r\n")[0])
             notes.add(field("Host", in: head) ?? "")
+            notes.add(field("Via", in: head) ?? "")
             notes.add(field("Proxy-Authorization", in: head) ?? "")
             connection.write("HTTP/1.1 200 Fine\r\nX: 1\r\n\r\nSSH-2.0-early")
             notes.add(connection.read(4) ?? "")
@@ -44,9 +45,26 @@ struct TunnelTests {
         }
         #expect(
             notes.all == [
-                "CONNECT origin.example:2222 HTTP/1.1", "origin.example:2222",
+                "CONNECT origin.example:2222 HTTP/1.1", "origin.example:2222", "1.1 before",
                 "Basic YWxpY2U6b3BlbiBzZXNhbWU=", "ping",
             ])
+    }
+
+    @Test("that led in a circle are told so (RFC 9110 §7.6.3)")
+    func circle() async throws {
+        let parent = try ScriptedOrigin { connection in
+            let head = connection.readHead() ?? ""
+            let via = head.components(separatedBy: "\r\n").filter { $0.hasPrefix("Via: ") }
+            let isCircle = via == ["Via: 1.1 before", "Via: 1.1 us"]
+            connection.respond(isCircle ? "508 Loop Detected" : "200 OK", "", "")
+        }
+        try await withUpstream({ $0.parents = .all(parent.parent()) }) { upstream in
+            guard case .failure(let failure)? = await upstream.dialled() else {
+                Issue.record("a tunnel stands")
+                return
+            }
+            #expect(failure.kind == .proxyLoopDetected)
+        }
     }
 
     @Test(
@@ -156,7 +174,7 @@ struct TunnelTests {
             if connection.waitForEnd() { ended.open() }
         }
         try await withUpstream({ $0.parents = .all(parent.parent()) }) { upstream in
-            let dial = upstream.dial(host: "o.example", port: 1) { _ in
+            let dial = upstream.dial(host: "o.example", port: 1, via: Fields()) { _ in
                 Issue.record("told of a dial that was given up")
             }
             await asked.passed()

@@ -46,7 +46,10 @@ extension CurlUpstream {
         _ host: String = "origin.example", _ port: UInt16 = 2222
     ) async -> Result<DialledSocket, UpstreamFailure>? {
         await withCheckedContinuation { continuation in
-            let dial = self.dial(host: host, port: port) { continuation.resume(returning: $0) }
+            let via: Fields = ["Via": "1.1 before", "via": "1.1 us"]
+            let dial = self.dial(host: host, port: port, via: via) {
+                continuation.resume(returning: $0)
+            }
             if dial == nil { continuation.resume(returning: nil) }
         }
     }
