@@ -2,7 +2,8 @@
 /// (RFC 4559): the upstream does it, as only it knows the connection.
 ///
 /// The password is behind a closure, so that neither a description nor a mirror of a request shows it.
-package struct ConnectionAuthentication: Sendable {
+/// A class, as each copy of a request has room for one and hardly any request has one.
+package final class ConnectionAuthentication: Sendable {
     package enum Scheme: String, Sendable, Hashable, CaseIterable {
         case ntlm, negotiate
     }

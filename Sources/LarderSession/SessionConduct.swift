@@ -3,7 +3,9 @@ import LarderHTTP
 import LarderPolicy
 
 /// What a session adds to requests by itself, and what it does about their answers.
-struct SessionConduct: Sendable {
+///
+/// A class, since each exchange takes it out of the session's lock: that is one reference to count.
+final class SessionConduct: Sendable {
     let additionalFields: Fields
     let cookies: (any HopCookies)?
     let rules: CredentialRules
@@ -60,9 +62,11 @@ struct SessionConduct: Sendable {
     func prepared(
         _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, at now: Timestamp
     ) -> Request {
+        let seals = self.takesPart && !self.isIdle && request.uri.scheme != .ftp
+        guard seals || !self.additionalFields.isEmpty else { return request }
         var request = request
         self.addFields(to: &request.fields)
-        guard self.takesPart, !self.isIdle, request.uri.scheme != .ftp else { return request }
+        guard seals else { return request }
         var sealing = Sealing(client: request.fields)
         self.sealCookies(&request, &sealing, at: now)
         self.sealCredential(&request, &sealing)
