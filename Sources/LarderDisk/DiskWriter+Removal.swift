@@ -1,0 +1,66 @@
+import LarderLMDB
+import LarderStore
+
+/// The removal of entries, with their place in a queue and what the totals say of them.
+extension DiskWriter {
+    /// Makes an entry invisible and its segments garbage; false where there is none.
+    @discardableResult
+    func remove(
+        _ key: ObjectKey, _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> Bool {
+        let schema = self.core.schema
+        let record = try self.record(key, transaction)
+        let place = try transaction.reading.get(schema.objects, key.bytes.span) {
+            ObjectRecord.supposedPlace($0)
+        }
+        attempt.removed.append(key.id)
+        guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
+        attempt.cost += 4096
+        let garbageKey = NumberKey.bytes(key.id.rawValue)
+        guard let record else {
+            try self.dequeueDamaged(key, at: place ?? nil, &attempt, transaction)
+            try transaction.put(schema.garbage, garbageKey.span, Span())
+            return true
+        }
+        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
+        try self.dequeue(
+            key, at: record.sequence, in: record.standing.queue, charge: record.charge, &attempt,
+            transaction)
+        // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
+        // itself: so no transaction frees very many.
+        var budget = ReclaimBudget(
+            free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
+        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= budget.segments
+            || self.core.isBeingRead(key.id)
+        {
+            try transaction.put(schema.garbage, garbageKey.span, Span())
+            attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
+        } else if record.segmentCount > 0 {
+            let (count, isEnd) = try self.deleteSegments(of: key.id, &budget, transaction)
+            attempt.deletedSegments += count
+            // Additions that came to nothing may have left more than the record knows of.
+            if !isEnd { try transaction.put(schema.garbage, garbageKey.span, Span()) }
+        }
+        return true
+    }
+
+    /// Takes an entry whose record is damaged from its queue, if what the record says of its place is
+    /// right; else eviction will come upon it there.
+    private func dequeueDamaged(
+        _ key: ObjectKey, at place: UInt64?, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        guard let place else { return }
+        for queue in [EvictionRules.Queue.small, .main] {
+            let charge = try self.dequeue(
+                key, at: place, in: queue, charge: nil, &attempt, transaction)
+            if let charge { return self.uncount(charge, &attempt) }
+        }
+    }
+
+    /// The body of a damaged record counts no more.
+    func uncount(_ charge: UInt64, _ attempt: inout Attempt) {
+        let bytes = charge &- min(charge, ObjectRecord.overhead)
+        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, bytes)
+    }
+}
