@@ -120,6 +120,27 @@ struct NetscapeCookieFileTests {
         #expect(contents.problems.isEmpty && contents.cookies.first?.domain == "[::1]")
     }
 
+    @Test("curl and wget compare an IPv6 address without brackets")
+    func addresses() throws {
+        let cookie = try #require(Self.parse("::1|FALSE|/|FALSE|0|n|v").cookies.first)
+        let (text, leftOut) = NetscapeCookieFile.write([cookie])
+        #expect(leftOut.isEmpty)
+        #expect(String(decoding: text, as: UTF8.self).contains("\n::1\tFALSE\t"))
+        #expect(NetscapeCookieFile.parse(text, now: t0).cookies == [cookie])
+    }
+
+    @Test(
+        "a port behind the host is wget's, and no part of a cookie",
+        arguments: [
+            ("127.0.0.1:8080", "127.0.0.1"), ("a.test:80", "a.test"), ("[::1]:8080", "[::1]"),
+            ("a.test:", "a.test"), ("fe80::1", "[fe80::1]"), ("a.test:x", nil), (":80", nil),
+            ("[::1", nil),
+        ] as [(String, String?)])
+    func ports(_ written: String, _ domain: String?) {
+        let cookies = Self.parse("\(written)|FALSE|/|FALSE|0|n|v").cookies
+        #expect(cookies.first?.domain == domain)
+    }
+
     @Test("a value may hold tabs; an expiry of 0 is the session's end")
     func values() {
         let cookie = Self.parse("a.test|FALSE|/|FALSE|0|n|v|w").cookies.first
