@@ -69,6 +69,8 @@ package final class OpenSession: Sendable {
             upstream: self.upstream, clock: clock, timers: timers, report: report)
         self.rules = factory.rules
         self.principals = PrincipalTable(make: factory.make) { made in
+            // They may have changed after it was made and before it could be found.
+            factory.rules.apply(to: made, at: clock.now())
             guard state.file != nil else { return made.begin() }
             Task { await made.open(at: clock.now()) }
         }

@@ -54,6 +54,12 @@ package final class PrincipalSession: ExchangeSession {
         return self.session.perform(request, body: body, options: options, client: client)
     }
 
+    /// What would be lost if it were let go now.
+    var residue: Residue {
+        if self.session.isBusy { return .underWay }
+        return max(self.cookies?.residue ?? .nothing, self.credentials.residue)
+    }
+
     /// Reads what was kept, and lets the exchanges begin that wait for it.
     func open(at now: Timestamp) async {
         await self.cookies?.restore(at: now)
