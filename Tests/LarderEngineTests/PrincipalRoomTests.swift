@@ -44,8 +44,8 @@ private func part(_ principal: String) -> PrincipalSession {
         principal: principal, session: session, cookies: cookies, credentials: credentials)
 }
 
-@Suite("The principals of a session in memory")
-struct PrincipalTableTests {
+@Suite("Who is let go when there are too many principals")
+struct PrincipalRoomTests {
     private let table = PrincipalTable(limit: 3, make: part) { $0.begin() }
 
     private var names: [String] { self.table.all.map(\.principal) }
