@@ -48,14 +48,17 @@ extension SettingsTable {
             By what those are told apart who share the session: each then has a private cache, \
             cookies and credentials of its own. user is the name that the client proves to the \
             listener, uid the user whose process is at the other end of a Unix socket, address the \
-            client's. A client that has none of it is refused. none shares all among all.
+            client's. A client that has none of it is refused. none shares all among all. Of more than \
+            1024 in memory those that were idle longest go; with them, where all have some, cookies \
+            and credentials that are not on disk.
             """),
         .one(
             "cookies.mode", \.cookies.mode,
             """
             pass leaves cookies to the clients. jar keeps those that origins set in the session and \
-            sends them for it: right for clients that keep none, of one person. "cookies: jar" is \
-            short for it.
+            sends them for it: right for clients that keep none, of one person. In a default session \
+            the answer that sets a lasting cookie begins once that is on the disk, after a second at \
+            the latest. "cookies: jar" is short for it.
             """),
         .one(
             "cookies.accept", \.cookies.accept, live: true,
@@ -72,7 +75,8 @@ extension SettingsTable {
             """),
         .one(
             "cookies.show-set-cookie", \.cookies.showsSetCookie, live: true,
-            "Whether clients see the Set-Cookie of cookies that the jar takes."),
+            "Whether clients see the Set-Cookie of origins; the jar takes their cookies either way."
+        ),
     ]
 
     private static let state: [Setting<SessionSettings>] = [

@@ -6,6 +6,7 @@ package struct CookieFileDomain {
     /// As a jar has it: lower case, no dot before it, no port behind it (RFC 6265bis §8.5: cookies
     /// know none), an IPv6 address in brackets and in the form of RFC 5952.
     package let name: String
+    /// Whether a dot stood before it.
     package let hasDot: Bool
 
     /// Nil where it is empty or no host name in ASCII.
@@ -30,5 +31,11 @@ package struct CookieFileDomain {
             name.first != UInt8(ascii: "[") && name.count { $0 == ASCII.colon } > 1
         let text = isBare ? [UInt8(ascii: "[")] + name + [UInt8(ascii: "]")] : name
         return (try? Authority(parsing: text.span))?.host
+    }
+
+    /// As curl and wget write and compare it: an IPv6 address without brackets.
+    static func bare(_ domain: String) -> String {
+        guard domain.hasPrefix("["), domain.hasSuffix("]") else { return domain }
+        return String(domain.dropFirst().dropLast())
     }
 }

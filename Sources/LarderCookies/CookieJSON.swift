@@ -175,9 +175,21 @@ package enum CookieJSON {
         return Array("[\n\(lines.joined(separator: ",\n"))\n]\n".utf8)
     }
 
-    private static func members(of cookie: Cookie) -> [String] {
-        var members = [
-            self.member("name", cookie.name), self.member("value", cookie.value),
+    /// One cookie on a line of its own, for lists.
+    ///
+    /// - Parameters:
+    ///   - valueBytes: how long the value is, whether it is shown or not.
+    ///   - isHidden: the value is left out.
+    package static func line(of cookie: Cookie, valueBytes: Int, isHidden: Bool) -> String {
+        let members =
+            self.members(of: cookie, isHidden: isHidden) + ["\"valueBytes\": \(valueBytes)"]
+        return "{\(members.joined(separator: ", "))}"
+    }
+
+    private static func members(of cookie: Cookie, isHidden: Bool = false) -> [String] {
+        var members = [self.member("name", cookie.name)]
+        if !isHidden { members.append(self.member("value", cookie.value)) }
+        members += [
             "\"domain\": \(JSONValue.quoted((cookie.isHostOnly ? "" : ".") + cookie.domain))",
             "\"hostOnly\": \(cookie.isHostOnly)", "\"path\": \(JSONValue.quoted(cookie.path))",
             "\"secure\": \(cookie.isSecure)", "\"httpOnly\": \(cookie.isHTTPOnly)",

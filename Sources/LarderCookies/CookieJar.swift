@@ -107,6 +107,11 @@ package struct CookieJar: Sendable {
         self.domains[identity.domain]?.first { $0.identity == identity }
     }
 
+    /// Whether any cookie ends with the session.
+    package var holdsSessionCookies: Bool {
+        self.domains.values.contains { cookies in cookies.contains { !$0.isPersistent } }
+    }
+
     // MARK: Removing
 
     /// Removes the cookies for which `isRemoved` says so.

@@ -123,7 +123,7 @@ package enum NetscapeCookieFile {
             // A moment in or before the first second of 1970 would read as "with the session".
             let expiry = cookie.expiry.map { max(1, $0.seconds) } ?? 0
             let columns = [
-                (cookie.isHostOnly ? "" : ".") + cookie.domain,
+                (cookie.isHostOnly ? "" : ".") + CookieFileDomain.bare(cookie.domain),
                 cookie.isHostOnly ? "FALSE" : "TRUE", cookie.path,
                 cookie.isSecure ? "TRUE" : "FALSE", String(expiry), "",
             ]

@@ -51,6 +51,13 @@ package struct CredentialStore: Sendable {
 
     package var isEmpty: Bool { self.spaces.isEmpty && self.byName.isEmpty }
 
+    /// Whether all that it holds outlives the process.
+    package var isPermanent: Bool {
+        self.spaces.values.allSatisfy { space in
+            space.byUser.values.allSatisfy { self.lasts($0.persistence) }
+        } && self.byName.values.allSatisfy { self.lasts($0.persistence) }
+    }
+
     package func named(_ name: String) -> NamedCredential? { self.byName[name] }
 
     /// Every named credential, by name.

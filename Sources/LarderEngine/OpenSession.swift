@@ -74,6 +74,8 @@ package final class OpenSession: Sendable {
         let common = factory.make("", beside: nil)
         self.common = common
         self.principals = PrincipalTable(make: { factory.make($0, beside: common) }) { made in
+            // They may have changed after it was made and before it could be found.
+            factory.rules.apply(to: made, at: clock.now())
             guard state.file != nil else { return made.begin() }
             Task {
                 // Rules look for credentials in the part of all, too.

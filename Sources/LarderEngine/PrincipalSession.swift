@@ -54,6 +54,12 @@ package final class PrincipalSession: ExchangeSession {
         return self.session.perform(request, body: body, options: options, client: client)
     }
 
+    /// What would be lost if it were let go now.
+    var residue: Residue {
+        if self.session.isBusy { return .underWay }
+        return max(self.cookies?.residue ?? .nothing, self.credentials.residue)
+    }
+
     /// Reads what was kept, and lets the exchanges begin that wait for it.
     func open(at now: Timestamp) async {
         await self.cookies?.restore(at: now)
@@ -85,14 +91,6 @@ package final class PrincipalSession: ExchangeSession {
             }
             if !waits { continuation.resume() }
         }
-    }
-
-    /// Whether nothing is under way: no exchange, no fetch behind one, and no cookie on its way to the
-    /// disk, of which another part of the same principal would not know.
-    var isIdle: Bool {
-        let counters = self.session.counters()
-        return counters.openExchanges == 0 && counters.openFetches == 0
-            && self.cookies?.isWriting != true
     }
 
     /// Drops what does not outlive the process, and returns when the rest is kept.

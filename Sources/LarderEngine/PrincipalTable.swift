@@ -5,9 +5,14 @@ import Synchronization
 /// The principals of a session that are in memory: made when they come, and let go when others need
 /// the room.
 ///
+/// Who is let go loses what is in memory alone: cookies and credentials of the session, and in an
+/// ephemeral one all of them. So those go first who have none of it, and nobody goes with whom
+/// something is under way. To refuse newcomers instead would let the first thousand lock all others
+/// out.
+///
 /// Any thread may use it.
 final class PrincipalTable: Sendable {
-    /// How many are held beside those that a connection or an exchange holds.
+    /// How many are held beside those that are held by somebody else, or are busy.
     static let limit = 1024
 
     private struct Entry {
@@ -34,25 +39,25 @@ final class PrincipalTable: Sendable {
             self.entries[session.principal] = Entry(session: session, lastUse: self.uses)
         }
 
-        /// Lets go of the one that was used the longest ago, that nobody else holds, and in which
-        /// nothing is under way.
-        ///
-        /// The part of all stays: rules look for its credentials.
-        mutating func makeRoom(_ limit: Int) {
-            guard self.entries.count >= limit else { return }
-            let byUse = self.entries.filter { !$0.key.isEmpty }.sorted {
-                $0.value.lastUse < $1.value.lastUse
-            }
-            .map(\.key)
-            for principal in byUse {
-                guard var entry = self.entries.removeValue(forKey: principal) else { continue }
-                if isKnownUniquelyReferenced(&entry.session), entry.session.isIdle {
+        /// Lets go of as many as are too many, unless somebody has used them since or holds them.
+        mutating func makeRoom(_ limit: Int, from spares: [Spare]) {
+            for spare in spares where self.entries.count >= limit {
+                guard self.entries[spare.principal]?.lastUse == spare.lastUse,
+                    var entry = self.entries.removeValue(forKey: spare.principal)
+                else { continue }
+                if isKnownUniquelyReferenced(&entry.session) {
                     self.retired = self.retired + entry.session.session.counters()
-                    return
+                } else {
+                    self.entries[spare.principal] = entry
                 }
-                self.entries[principal] = entry
             }
         }
+    }
+
+    /// A part that may be let go, as it was when that was found out.
+    private struct Spare {
+        let principal: String
+        let lastUse: UInt64
     }
 
     private let state = Mutex(State())
@@ -74,17 +79,45 @@ final class PrincipalTable: Sendable {
     /// The part of a principal, which is made where there is none; nil once the table is closed.
     func session(of principal: String) -> PrincipalSession? {
         if let known = self.state.withLock({ $0.touch(principal) }) { return known }
-        // Not under the lock: it takes others.
+        // Not under the lock: they take others.
         let made = self.make(principal)
+        let spares = self.spares()
         let (found, isNew) = self.state.withLock { state -> (PrincipalSession?, Bool) in
             if state.isClosed { return (nil, false) }
             if let other = state.touch(principal) { return (other, false) }
-            state.makeRoom(self.limit)
+            state.makeRoom(self.limit, from: spares)
             state.insert(made)
             return (made, true)
         }
         if isNew { self.open(made) }
         return found
+    }
+
+    /// So many are enough to choose from: a few may be held by a connection.
+    private static let enough = 32
+
+    /// The parts to let go of where there are too many, in this order.
+    ///
+    /// First those that have nothing to lose, then those with which nothing is under way, which lose
+    /// what is in memory alone, as if their session had ended; among equals, the one that was used the
+    /// longest ago. The part of all stays: rules look for its credentials.
+    private func spares() -> [Spare] {
+        let entries = self.state.withLock { state in
+            state.entries.count < self.limit ? [:] : state.entries
+        }
+        let byUse = entries.filter { !$0.key.isEmpty }.sorted {
+            $0.value.lastUse < $1.value.lastUse
+        }
+        var (first, second): ([Spare], [Spare]) = ([], [])
+        for (principal, entry) in byUse where first.count < Self.enough {
+            let spare = Spare(principal: principal, lastUse: entry.lastUse)
+            switch entry.session.residue {
+            case .nothing: first.append(spare)
+            case .memory: second.append(spare)
+            case .underWay: break
+            }
+        }
+        return first + second
     }
 
     /// Takes in a part that was made elsewhere.

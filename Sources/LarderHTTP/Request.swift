@@ -53,6 +53,9 @@ package struct ResponseHead: Sendable, Equatable {
     package var reason: String
     package var version: HTTPVersion
     package var fields: Fields
+    /// It set cookies that a session has kept for itself: their lines may be gone from `fields`, and
+    /// what holds for responses that set cookies holds for it nevertheless.
+    package var hasSetCookies = false
 
     package init(
         status: StatusCode, reason: String = "", version: HTTPVersion = .http11,

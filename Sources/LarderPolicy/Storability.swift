@@ -125,9 +125,9 @@ package enum Storability {
     private static func withholdsCookie(
         _ response: ResponseHead, _ configuration: PolicyConfiguration
     ) -> Bool {
-        guard response.fields.has(.setCookie), !configuration.ignored.contains(.setCookie) else {
-            return false
-        }
+        guard response.hasSetCookies || response.fields.has(.setCookie),
+            !configuration.ignored.contains(.setCookie)
+        else { return false }
         return self.keepsCookiesOut(response.fields, configuration)
     }
 

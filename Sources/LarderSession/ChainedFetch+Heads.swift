@@ -11,9 +11,14 @@ extension ChainedFetch {
         guard self.isCurrent(number) else { return .more }
         let course = self.state.withLock { $0.course }
         var head = head
-        self.chain.conduct.cookies?.takeCookies(
-            from: &head, for: self.chain.hop(self.request, self.sealed, course),
-            at: self.chain.clock.now())
+        if let cookies = self.chain.conduct.cookies, head.fields.contains(FieldName(.setCookie)) {
+            // Policy is to know of them also where their lines are gone.
+            head.hasSetCookies = true
+            self.state.withLock { $0.tookCookies = true }
+            cookies.takeCookies(
+                from: &head, for: self.chain.hop(self.request, self.sealed, course),
+                at: self.chain.clock.now())
+        }
         let next = self.next(after: head, course)
         if case .tooMany = next { return self.failTooMany(number) }
         let action = self.state.withLock { state in
@@ -21,7 +26,9 @@ extension ChainedFetch {
         }
         switch action {
         case .discard: return .more
-        case .relay: return self.relay(head, bodyLength, connection)
+        case .relay:
+            return self.relayWhenKept(
+                RelayedHead(head: head, bodyLength: bodyLength, connection: connection))
         case .drain:
             self.take(next, head)
             return .more
@@ -30,6 +37,17 @@ extension ChainedFetch {
             self.breakOff()
             return .pause
         }
+    }
+
+    /// What the client may see of an interim response.
+    ///
+    /// Its cookies are not taken, as RFC 6265bis §3 lets a client ignore them in a 1xx: the final
+    /// response sets those that count. Where the session keeps cookies, they are its business.
+    func shown(informational head: ResponseHead) -> ResponseHead {
+        guard let cookies = self.chain.conduct.cookies, !cookies.showsSetCookie else { return head }
+        var head = head
+        head.fields.remove(FieldName(.setCookie))
+        return head
     }
 
     /// What follows a response.
@@ -161,16 +179,13 @@ extension ChainedFetch {
 
     // MARK: Passing on
 
-    private func relay(
-        _ head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts
-    ) -> UpstreamDemand {
+    func relay(_ response: RelayedHead) -> UpstreamDemand {
         let (course, isAuthorized, answered) = self.state.withLock { state in
             (state.course, state.isAuthorized, state.answered)
         }
         // Nobody sends what a redirection has made superfluous.
         if course.hasContent { self.body?.release() } else { self.body?.cancel() }
-        var head = head
-        var connection = connection
+        var (head, connection) = (response.head, response.connection)
         connection.isAuthorized = isAuthorized
         connection.answered = answered
         connection.changed = course.changed(after: head.status)
@@ -178,9 +193,11 @@ extension ChainedFetch {
             RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
             RedirectedHead.restrict(
                 &head, forbidsStoring: course.forbidsStoring, isPrivate: course.isPrivate)
+            if course.setsCookies { head.hasSetCookies = true }
             for value in course.vary { head.fields.append("Vary", value) }
         }
-        return self.receiver.upstream(head: head, bodyLength: bodyLength, connection: connection)
+        return self.receiver.upstream(
+            head: head, bodyLength: response.bodyLength, connection: connection)
     }
 
     private func failTooMany(_ number: Int) -> UpstreamDemand {

@@ -22,6 +22,9 @@ final class ChainedFetch: UpstreamFetch {
         var isAuthorized: Bool
         var isCancelled = false
         var resumesWhenBegun = false
+        /// The session has taken cookies from a response on the way.
+        var tookCookies = false
+        var held = HeldHead.passedOn
     }
 
     let chain: RequestChain
@@ -105,7 +108,8 @@ final class ChainedFetch: UpstreamFetch {
     // MARK: What the fetch does
 
     func resume() {
-        let upstream = self.state.withLock { state in
+        let upstream = self.state.withLock { state -> (any UpstreamFetch)? in
+            guard state.held.resumed() else { return nil }
             if state.upstream == nil { state.resumesWhenBegun = true }
             return state.upstream
         }
@@ -116,6 +120,7 @@ final class ChainedFetch: UpstreamFetch {
         let upstream = self.state.withLock { state in
             state.isCancelled = true
             state.machine.cancel()
+            state.held.cancelled()
             return state.upstream.take()
         }
         upstream?.cancel()
@@ -136,7 +141,7 @@ final class ChainedFetch: UpstreamFetch {
 
         func upstream(informational head: ResponseHead) {
             guard self.fetch.isCurrent(self.number) else { return }
-            self.fetch.receiver.upstream(informational: head)
+            self.fetch.receiver.upstream(informational: self.fetch.shown(informational: head))
         }
 
         func upstream(
@@ -184,21 +189,27 @@ final class ChainedFetch: UpstreamFetch {
     }
 
     func failed(_ number: Int, _ failure: UpstreamFailure) {
-        let (action, course) = self.state.withLock { state in
-            (state.machine.ended(number), state.course)
+        let isHeardNow = self.state.withLock { state in
+            !state.machine.isCurrent(number) || state.held.failed(failure)
         }
-        switch action {
-        case .relay:
-            var failure = failure
-            if course.number > 0, failure.nextHop == nil, failure.party != .client {
-                failure.nextHop = course.uri.host
-            }
-            self.receiver.upstream(failed: failure)
-            self.over()
-            self.body?.cancel()
+        guard isHeardNow else { return }
+        switch self.state.withLock({ $0.machine.ended(number) }) {
+        case .relay: self.failed(failure)
         case .sendNext: self.sendNext()
         case .discard: break
         }
+    }
+
+    /// Says that the fetch has failed, which ends it.
+    func failed(_ failure: UpstreamFailure) {
+        let course = self.state.withLock { $0.course }
+        var failure = failure
+        if course.number > 0, failure.nextHop == nil, failure.party != .client {
+            failure.nextHop = course.uri.host
+        }
+        self.receiver.upstream(failed: failure)
+        self.over()
+        self.body?.cancel()
     }
 
     /// Ends the request under way, and goes on with the next.

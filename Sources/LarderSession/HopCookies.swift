@@ -34,7 +34,20 @@ package protocol HopCookies: AnyObject, Sendable {
     /// - Parameter fields: with the client's own `Cookie` lines, where those may travel.
     func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp)
 
+    /// The same for an explanation: nothing is sent, so nothing counts as used.
+    func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp)
+
+    /// Whether clients see the `Set-Cookie` lines of responses.
+    var showsSetCookie: Bool { get }
+
     /// Takes the cookies that a response sets, and removes their lines from it unless the client is
-    /// to see them. Once for each final response, also 401 and 3xx ones that no client sees.
+    /// to see them. Once for each final response that has any, also for 401 and 3xx ones that no
+    /// client sees.
     func takeCookies(from head: inout ResponseHead, for hop: Hop, at now: Timestamp)
+
+    /// Calls `body` once all cookies that were taken so far outlive the process, or could not be kept;
+    /// on any thread, never here.
+    ///
+    /// - Returns: false where there is nothing to wait for; `body` is not called then.
+    func whenKept(_ body: @escaping @Sendable () -> Void) -> Bool
 }

@@ -9,11 +9,16 @@ final class RequestChain: Upstream {
     let upstream: any Upstream
     let conduct: SessionConduct
     let clock: any WallClock
+    let timers: any Timers
 
-    init(_ upstream: any Upstream, conduct: SessionConduct, clock: any WallClock) {
+    init(
+        _ upstream: any Upstream, conduct: SessionConduct, clock: any WallClock,
+        timers: any Timers
+    ) {
         self.upstream = upstream
         self.conduct = conduct
         self.clock = clock
+        self.timers = timers
     }
 
     var dialer: (any TunnelDialer)? { self.upstream.dialer }
@@ -47,6 +52,8 @@ struct ChainCourse: Sendable {
     /// A redirection said that it must not be stored, or not in a shared cache.
     var forbidsStoring = false
     var isPrivate = false
+    /// One set cookies, which the session took.
+    var setsCookies = false
     /// What redirections say that they vary by.
     var vary: [[UInt8]] = []
     /// What unsafe requests that were redirected have changed (RFC 9111 §4.4).
@@ -62,6 +69,7 @@ struct ChainCourse: Sendable {
         let control = CacheControl(head.fields)
         self.forbidsStoring = self.forbidsStoring || control.noStore
         self.isPrivate = self.isPrivate || control.isPrivate
+        self.setsCookies = self.setsCookies || head.hasSetCookies
         for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
             self.vary.append(Array(value))
         }

@@ -28,7 +28,8 @@ extension Session {
         _ completion: @escaping @Sendable (Explanation, [UInt64]) -> Void
     ) {
         let now = self.clock.now()
-        let request = self.conduct?.prepared(request, permits: nil, at: now) ?? request
+        let request =
+            self.conduct?.prepared(request, permits: nil, isSent: false, at: now) ?? request
         let configuration = self.configuration
         let policy = configuration.policy.resolved(for: request.uri)
         let cachePolicy = cachePolicy ?? configuration.cachePolicy

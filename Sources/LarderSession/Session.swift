@@ -18,11 +18,13 @@ package final class Session: ExchangeSession {
 
         /// Once there is a chain there always is one: a request that was prepared for it finds it.
         mutating func take(
-            _ conduct: SessionConduct?, _ origins: any Upstream, _ clock: any WallClock
+            _ conduct: SessionConduct?, _ origins: any Upstream, _ clock: any WallClock,
+            _ timers: any Timers
         ) {
             self.conduct = conduct
             guard let conduct, conduct.takesPart else { return }
-            self.upstream = RequestChain(origins, conduct: conduct, clock: clock)
+            self.upstream = RequestChain(
+                origins, conduct: conduct, clock: clock, timers: timers)
         }
     }
 
@@ -67,7 +69,7 @@ package final class Session: ExchangeSession {
         }
         self.origins = upstream
         var current = Current(configuration: configuration, upstream: upstream)
-        current.take(self.makeConduct(configuration), upstream, clock)
+        current.take(self.makeConduct(configuration), upstream, clock, timers)
         self.current = Mutex(current)
         self.clock = clock
         self.timers = timers
@@ -117,7 +119,7 @@ package final class Session: ExchangeSession {
             current.configuration.injections = newer.injections
             current.configuration.answersChallenges = newer.answersChallenges
             current.configuration.followsRedirects = newer.followsRedirects
-            current.take(conduct, self.origins, self.clock)
+            current.take(conduct, self.origins, self.clock, self.timers)
         }
     }
 

@@ -59,8 +59,11 @@ final class SessionConduct: Sendable {
     // MARK: Preparing
 
     /// The request as everybody may see it, with what the session adds to it.
+    ///
+    /// - Parameter isSent: false for an explanation, which uses nothing up.
     func prepared(
-        _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, at now: Timestamp
+        _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, isSent: Bool = true,
+        at now: Timestamp
     ) -> Request {
         let seals = self.takesPart && !self.isIdle && request.uri.scheme != .ftp
         guard seals || !self.additionalFields.isEmpty else { return request }
@@ -68,7 +71,7 @@ final class SessionConduct: Sendable {
         self.addFields(to: &request.fields)
         guard seals else { return request }
         var sealing = Sealing(client: request.fields)
-        self.sealCookies(&request, &sealing, at: now)
+        self.sealCookies(&request, &sealing, isSent: isSent, at: now)
         self.sealCredential(&request, &sealing)
         request.sealed = SealedFields(
             sealing.lines, computed: sealing.computed, client: sealing.client,
@@ -97,15 +100,22 @@ final class SessionConduct: Sendable {
         }
     }
 
+    // An answer to a request with the jar's cookies is stored by the same rules as any other, also
+    // with a heuristic lifetime: RFC 9111 §4.2.2 makes no exception for them, and §7.3 leaves it
+    // to origins to say what is for one user alone. Those who share the jar are one user to the
+    // origin; where they must not be, a session is split by principal, and so is its cache.
     private func sealCookies(
-        _ request: inout Request, _ sealing: inout Sealing, at now: Timestamp
+        _ request: inout Request, _ sealing: inout Sealing, isSent: Bool, at now: Timestamp
     ) {
         guard let cookies = self.cookies else { return }
         let name = FieldName(.cookie)
         var fields = request.fields
-        cookies.addCookies(
-            to: &fields, for: Hop(method: request.method, uri: request.uri, client: sealing.client),
-            at: now)
+        let hop = Hop(method: request.method, uri: request.uri, client: sealing.client)
+        if isSent {
+            cookies.addCookies(to: &fields, for: hop, at: now)
+        } else {
+            cookies.showCookies(in: &fields, for: hop, at: now)
+        }
         let values = fields.values(name).map { Array($0) }
         request.fields.remove(name)
         // The name is sealed also where there is none, so that a later one finds its place.

@@ -9,7 +9,7 @@ import Synchronization
 /// The jar is right at once: a request that begins after a response was taken has its cookies, and
 /// no caller waits for a disk. The storage follows in the same order, batch by batch; of changes
 /// that come faster than it keeps them it gets the last of each cookie. Who must know that changes
-/// are kept waits: `change`, `flush` and `endSession` do. Where the storage fails, the session goes
+/// are kept waits: `change`, `flush`, `whenKept` and `endSession` do. Where the storage fails, the session goes
 /// on in memory, and what is missing is brought to it with the next change.
 ///
 /// Any thread may call it. No description shows a cookie's value.
@@ -72,6 +72,16 @@ package final class SessionCookies: HopCookies {
         self.state.withLock { $0.counters.sent &+= UInt64(sent) }
     }
 
+    package func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp) {
+        let context = self.context(hop)
+        let (cookies, merging) = self.state.withLock {
+            ($0.jar.cookies(for: context, at: now), $0.handling.merging)
+        }
+        CookieField.apply(cookies, to: &fields, by: merging)
+    }
+
+    package var showsSetCookie: Bool { self.state.withLock { $0.handling.showsSetCookie } }
+
     package func takeCookies(from head: inout ResponseHead, for hop: Hop, at now: Timestamp) {
         let lines = SetCookie.lines(of: head.fields)
         guard !lines.isEmpty else { return }
@@ -123,6 +133,17 @@ package final class SessionCookies: HopCookies {
         }
     }
 
+    package func whenKept(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let turn = self.state.withLock { $0.isWriting ? $0.backlog.last : nil }
+        guard let turn else { return false }
+        // Nobody's child: it ends with the batch, which the storage's own answer ends.
+        Task {
+            try? await self.wait(for: turn)
+            body()
+        }
+        return true
+    }
+
     // MARK: Settings and people
 
     /// Takes other settings, for the requests and responses to come.
@@ -151,6 +172,19 @@ package final class SessionCookies: HopCookies {
             counters.held = state.jar.count
             counters.unkept = state.backlog.count
             return counters
+        }
+    }
+
+    /// Looks at what it holds, under its lock.
+    ///
+    /// - Parameter body: gets the jar, what waits for the storage, whether that is being written to,
+    ///   and whether there is one that is read and written.
+    func look<Answer>(
+        _ body: (CookieJar, CookieBacklog, _ isWriting: Bool, _ isKept: Bool) -> Answer
+    ) -> Answer {
+        self.state.withLock { state in
+            let isKept = self.storage != nil && state.cutOff == nil
+            return body(state.jar, state.backlog, state.isWriting, isKept)
         }
     }
 
@@ -276,6 +310,8 @@ package final class SessionCookies: HopCookies {
                 if self.finished(error) { return }
             }
         }
+        // The storage was given up while this was about to begin.
+        self.state.withLock { $0.isWriting = false }
     }
 
     /// Notes how a batch went, and tells those who wait for it.

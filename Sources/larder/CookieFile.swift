@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import LarderControl
 import LarderCookies
 import LarderDaemon
@@ -53,38 +52,38 @@ struct CookieFile {
             for problem in contents.problems {
                 self.problems.append(Problem(place: index + 1, cause: problem.fault.rawValue))
             }
-            for cookie in contents.cookies {
-                self.add(CookieRecord(cookie, reveals: true), at: index + 1)
-            }
+            for cookie in contents.cookies { self.add(cookie, at: index + 1) }
         }
     }
 
     private mutating func readJSON(
         _ bytes: [UInt8], name: String, now: Int64
     ) throws(CommandFailure) {
-        let decoder = JSONDecoder()
-        let data = Data(bytes)
-        guard
-            let list = (try? decoder.decode([Lenient].self, from: data))
-                ?? (try? decoder.decode(Wrapped.self, from: data))?.cookies
-        else {
+        let contents: CookieJSON.Contents
+        do throws(CookieJSON.TextError) {
+            contents = try CookieJSON.parse(bytes, now: Timestamp(microseconds: now))
+        } catch {
+            let cause =
+                switch error {
+                case .syntax(let offset): "no JSON from byte \(offset) on"
+                case .noArray: "no JSON array of cookies"
+                }
             throw CommandFailure(
-                .data, "\(name): no JSON array of cookies",
+                .data, "\(name): \(cause)",
                 remedy: "\"larder cookies export x.json\" writes one")
         }
-        for (index, entry) in list.enumerated() {
-            do throws(CookieJSON.Fault) {
-                guard let cookie = entry.cookie else {
-                    throw CookieJSON.Fault(text: "no object with domain, name and value")
-                }
-                self.add(try cookie.record(now: now), at: index + 1)
-            } catch {
-                self.problems.append(Problem(place: index + 1, cause: error.text))
-            }
+        for problem in contents.problems {
+            self.problems.append(Problem(place: problem.element, cause: problem.fault.rawValue))
         }
+        // Every element has become a cookie or a problem.
+        let faulty = Set(contents.problems.map(\.element))
+        let count = contents.cookies.count + contents.problems.count
+        let places = (0..<count).map { $0 + 1 }.filter { !faulty.contains($0) }
+        for (place, cookie) in zip(places, contents.cookies) { self.add(cookie, at: place) }
     }
 
-    private mutating func add(_ cookie: CookieRecord, at place: Int) {
+    private mutating func add(_ cookie: Cookie, at place: Int) {
+        let cookie = CookieRecord(cookie, reveals: true)
         guard CookieBatch.fits(cookie) else {
             let reason = CookieText.reason(CookieRefusal.tooLarge.rawValue)
             self.problems.append(Problem(place: place, cause: reason))
@@ -93,36 +92,20 @@ struct CookieFile {
         self.entries.append(Entry(place: place, cookie: cookie))
     }
 
-    /// One bad entry does not spoil the others.
-    private struct Lenient: Decodable {
-        let cookie: CookieJSON?
-
-        init(from decoder: any Decoder) throws {
-            self.cookie = try? CookieJSON(from: decoder)
-        }
-    }
-
-    /// As Playwright keeps a browser's state.
-    private struct Wrapped: Decodable {
-        var cookies: [Lenient]
-    }
-
     // MARK: Writing
 
     /// The bytes of a file, and the names of those that its form cannot hold.
     static func write(
         _ cookies: [CookieRecord], _ format: CookieFormat, now: Int64
-    ) throws(CommandFailure) -> (bytes: [UInt8], leftOut: [String]) {
+    ) -> (bytes: [UInt8], leftOut: [String]) {
+        let moment = Timestamp(microseconds: now)
+        let cookies = cookies.compactMap { Cookie($0, at: moment) }
         switch format {
         case .netscape:
-            let moment = Timestamp(microseconds: now)
-            let file = NetscapeCookieFile.write(cookies.compactMap { Cookie($0, at: moment) })
+            let file = NetscapeCookieFile.write(cookies)
             return (file.bytes, file.leftOut.map { String(decoding: $0.name, as: UTF8.self) })
         case .json:
-            var lines: [String] = []
-            for cookie in cookies { lines.append(try JSONLine.of(CookieJSON(cookie))) }
-            let text = lines.isEmpty ? "[]\n" : "[\n\(lines.joined(separator: ",\n"))\n]\n"
-            return (Array(text.utf8), [])
+            return (CookieJSON.write(cookies), [])
         }
     }
 }

@@ -1,5 +1,7 @@
 import LarderControl
 import LarderCookies
+import LarderDaemon
+import LarderHTTP
 
 /// Cookies for people.
 enum CookieText {
@@ -39,6 +41,15 @@ enum CookieText {
             let room = String(repeating: " ", count: width - name.count + 2)
             return "\(name)\(room)\(Printable.text(value))"
         }
+    }
+
+    /// An object on one line, as `CookieJSON` has it; without the value where it is hidden.
+    static func json(_ cookie: CookieRecord, now: Int64) -> String {
+        var shown = cookie
+        shown.value = cookie.value ?? ControlSecret([])
+        guard let whole = Cookie(shown, at: Timestamp(microseconds: now)) else { return "{}" }
+        return CookieJSON.line(
+            of: whole, valueBytes: cookie.valueBytes, isHidden: cookie.value == nil)
     }
 
     private static func name(_ cookie: CookieRecord) -> String {

@@ -36,7 +36,8 @@ struct CookiesList: AsyncParsableCommand {
         let cookies = try await self.state.open().cookies(
             CookieFilter(domain: self.domain), reveals: self.reveal)
         if self.json {
-            for cookie in cookies { try Output.line(try JSONLine.of(CookieJSON(cookie))) }
+            let now = wallClockMicroseconds()
+            for cookie in cookies { try Output.line(CookieText.json(cookie, now: now)) }
             return
         }
         for line in CookieText.table(
@@ -77,7 +78,7 @@ struct CookiesShow: AsyncParsableCommand {
         let now = wallClockMicroseconds()
         for (index, cookie) in cookies.enumerated() {
             if self.json {
-                try Output.line(try JSONLine.of(CookieJSON(cookie)))
+                try Output.line(CookieText.json(cookie, now: now))
                 continue
             }
             if index > 0 { try Output.line("") }

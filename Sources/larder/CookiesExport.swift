@@ -42,7 +42,7 @@ struct CookiesExport: AsyncParsableCommand {
         // A file that is in the way is told of before anybody is asked for secrets.
         let output = try ArchiveFile(name: self.file, replaces: self.force)
         let cookies = try await state.cookies(CookieFilter(domain: self.domain), reveals: true)
-        let (bytes, leftOut) = try CookieFile.write(
+        let (bytes, leftOut) = CookieFile.write(
             cookies, self.format ?? .of(self.file), now: wallClockMicroseconds())
         try output.write(bytes)
         try output.finish()

@@ -84,12 +84,14 @@ struct CookiesSet: AsyncParsableCommand {
             input = .prompt("Value of \(Printable.text(self.name)): ")
         }
         let value = try input.read()
-        let domain = CookieFileDomain.canonical(self.domain)
+        let domain = CookieFileDomain(Array(self.domain.utf8)[...])
         return CookieRecord(
             name: Array(self.name.utf8), value: ControlSecret(value), valueBytes: value.count,
-            domain: domain.name, isHostOnly: !domain.hasDot, path: self.path,
-            isSecure: self.secure, isHTTPOnly: self.httpOnly, sameSite: sameSite.rawValue,
-            createdMicroseconds: now, lastUsedMicroseconds: now, expiryMicroseconds: expiry)
+            // What is no host's name the jar refuses, with the reason.
+            domain: domain?.name ?? self.domain, isHostOnly: domain?.hasDot != true,
+            path: self.path, isSecure: self.secure,
+            isHTTPOnly: self.httpOnly, sameSite: sameSite.rawValue, createdMicroseconds: now,
+            lastUsedMicroseconds: now, expiryMicroseconds: expiry)
     }
 
     /// A moment in microseconds, as people write one.

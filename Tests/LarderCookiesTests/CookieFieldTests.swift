@@ -120,6 +120,15 @@ struct NetscapeCookieFileTests {
         #expect(contents.problems.isEmpty && contents.cookies.first?.domain == "[::1]")
     }
 
+    @Test("curl and wget compare an IPv6 address without brackets")
+    func addresses() throws {
+        let cookie = try #require(Self.parse("::1|FALSE|/|FALSE|0|n|v").cookies.first)
+        let (text, leftOut) = NetscapeCookieFile.write([cookie])
+        #expect(leftOut.isEmpty)
+        #expect(String(decoding: text, as: UTF8.self).contains("\n::1\tFALSE\t"))
+        #expect(NetscapeCookieFile.parse(text, now: t0).cookies == [cookie])
+    }
+
     @Test(
         "a port behind a domain, which wget writes, is passed over (RFC 6265bis §8.5)",
         arguments: [

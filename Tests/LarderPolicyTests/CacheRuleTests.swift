@@ -291,6 +291,23 @@ struct CacheRuleTests {
         #expect(verdict == c.verdict)
     }
 
+    @Test(
+        "Cookies that a session has taken count as set (RFC 9111 §7.3)",
+        arguments: [
+            (PolicyConfiguration(storesSetCookie: false), .notStorable(.setsCookie)),
+            (.ruled(rule(ignored: .isPrivate)), .notStorable(.setsCookie)),
+            (.ruled(rule(ignored: [.isPrivate, .setCookie])), .storable),
+        ] as [(PolicyConfiguration, StorageVerdict)])
+    func taken(_ configuration: PolicyConfiguration, _ expected: StorageVerdict) {
+        let directives = configuration.storesSetCookie ? "private, max-age=5" : "max-age=5"
+        var told = response("Cache-Control: \(directives)")
+        told.hasSetCookies = true
+        let verdict = Storability.judge(
+            request: request(), response: told, bodyLength: .known(1), now: t0,
+            configuration: configuration)
+        #expect(verdict == expected)
+    }
+
     @Test("A response whose cookies are ignored is stored without them")
     func cookies() {
         let told = response("Set-Cookie: a=b | X: y | Cache-Control: max-age=5 | Set-Cookie: c=d")

@@ -18,6 +18,37 @@ final class OneCookieJar: HopCookies {
 
     func put(_ cookie: String, for host: String) { self.jar.withLock { $0[host] = cookie } }
 
+    func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp) {
+        self.addCookies(to: &fields, for: hop, at: now)
+    }
+
+    var showsSetCookie: Bool { false }
+
+    private struct Keeping {
+        var isSlow = false
+        var waiting: [@Sendable () -> Void] = []
+    }
+
+    private let keeping = Mutex(Keeping())
+
+    /// Whoever waits for cookies to be kept waits until `keep`.
+    func keepSlowly() { self.keeping.withLock { $0.isSlow = true } }
+
+    func keep() {
+        let waiting = self.keeping.withLock { keeping in
+            defer { keeping = Keeping() }
+            return keeping.waiting
+        }
+        for body in waiting { body() }
+    }
+
+    func whenKept(_ body: @escaping @Sendable () -> Void) -> Bool {
+        self.keeping.withLock { keeping in
+            if keeping.isSlow { keeping.waiting.append(body) }
+            return keeping.isSlow
+        }
+    }
+
     func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp) {
         guard let cookie = self.jar.withLock({ $0[hop.uri.host] }) else { return }
         let own = fields.string(FieldName(.cookie)).map { $0 + "; " } ?? ""

@@ -19,6 +19,48 @@ struct ChainCookieTests {
         #expect(bench.sent(1, "Cookie") == "own=2; a=1")
     }
 
+    @Test("what set cookies is not stored where a setting says so, though the jar took them")
+    func notStored() {
+        for lines: Fields in [["Set-Cookie": "a=1"], ["X": "y"]] {
+            let bench = ChainBench(
+                jar: OneCookieJar(), policy: PolicyConfiguration(storesSetCookie: false))
+            for _ in 0..<2 {
+                bench.perform()
+                let fetch = bench.upstream.fetches.last
+                var fields: Fields = ["Cache-Control": "max-age=60"]
+                for line in lines.lines { fields.append(line, of: lines) }
+                fetch?.answer(200, fields, "one")
+            }
+            #expect(bench.upstream.fetches.count == (lines.contains("Set-Cookie") ? 2 : 1))
+        }
+    }
+
+    @Test("the same holds for what a redirection led to that set cookies")
+    func notStoredBehind() {
+        let bench = ChainBench(
+            jar: OneCookieJar(), policy: PolicyConfiguration(storesSetCookie: false),
+            follows: true)
+        for round in 0..<2 {
+            let client = bench.perform().client
+            bench.upstream.fetches.last?.answer(
+                302,
+                [
+                    "Location": "/2", "Set-Cookie": "a=1", "Cache-Control": "max-age=60",
+                ])
+            bench.upstream.fetches.last?.answer(200, ["Cache-Control": "max-age=60"], "one")
+            #expect(client.wholeBody == "one")
+            #expect(bench.upstream.fetches.count == 2 * (round + 1))
+        }
+    }
+
+    @Test("the client sees no Set-Cookie of an interim response either")
+    func interim() {
+        let bench = ChainBench(jar: OneCookieJar())
+        let client = bench.perform().client
+        bench.upstream.fetches[0].informational(["Set-Cookie": "a=1", "Link": "</x>"])
+        #expect(client.informational.map(\.fields) == [["Link": "</x>"]])
+    }
+
     @Test("those of a 401 and of a redirection are taken before the next request")
     func everyResponse() {
         let jar = OneCookieJar()

@@ -40,6 +40,11 @@ final class ScriptedUpstream: Upstream {
 
         // What the origin says.
 
+        func informational(_ fields: Fields) {
+            self.receiver.upstream(
+                informational: ResponseHead(status: StatusCode(103), fields: fields))
+        }
+
         @discardableResult
         func head(
             _ status: UInt16, _ fields: Fields = Fields(), length: BodyLength = .unknown

@@ -61,6 +61,42 @@ struct SessionCookiesTests {
         #expect(try cookies.sends(hop("https://b.test/")) == nil)
     }
 
+    @Test("what is only explained counts neither as sent nor as used")
+    func explained() throws {
+        let cookies = self.cookies()
+        try cookies.take("a=1", hop: hop())
+        var fields = Fields()
+        cookies.showCookies(in: &fields, for: try hop(), at: t0 + .seconds(9))
+        #expect(fields.string("Cookie") == "a=1")
+        #expect(cookies.counters().sent == 0)
+        #expect(cookies.snapshot(at: t0).map(\.lastAccess) == [t0])
+    }
+
+    @Test("what would be lost: nothing, what is in memory alone, what is on its way")
+    func residue() async throws {
+        let ephemeral = self.cookies()
+        #expect(ephemeral.residue == .nothing)
+        try ephemeral.take("a=1; Max-Age=9", hop: hop())
+        #expect(ephemeral.residue == .memory)
+        let storage = ScriptedCookieStorage()
+        let kept = SessionCookies(
+            CookieHandling(accept: .always), storage: storage, suffixes: TopLevelSuffixes())
+        storage.stop()
+        try kept.take("a=1; Max-Age=9", hop: hop())
+        #expect(kept.residue == .underWay)
+        storage.go()
+        try await kept.flush()
+        #expect(kept.residue == .nothing)
+        try kept.take("b=1", hop: hop())
+        #expect(kept.residue == .memory)
+        try await kept.endSession()
+        #expect(kept.residue == .nothing)
+        storage.fail(CookieStorageError(.full, "full"))
+        try kept.take("c=1; Max-Age=9", hop: hop())
+        try? await kept.flush()
+        #expect(kept.residue == .memory)
+    }
+
     @Test("show-set-cookie lets the client see all lines")
     func shows() throws {
         let cookies = self.cookies(CookieHandling(accept: .always, showsSetCookie: true))
