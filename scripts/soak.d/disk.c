@@ -1,7 +1,8 @@
 /*
  * A disk that remembers and that fails, for a program that it is preloaded into (LD_PRELOAD).
  *
- * Only calls on files named cache.mdb are looked at. Two things, each asked for by a variable:
+ * Only calls on files named cache.mdb or cache.mdb.new are looked at. Two things, each asked for by a
+ * variable:
  *
  *   LARDER_DISK_LOG=FILE     every change of such a file is appended to FILE in the order in which it
  *                            was made, with its bytes, and every synchronisation at its end: what a
@@ -85,11 +86,11 @@ static int is_ours(int descriptor) {
     return descriptor >= 0 && descriptor < DESCRIPTORS && marks[descriptor] != MARK_NONE;
 }
 
+/* A new file has its own name no sooner than it is whole. */
 static int names_cache(const char *path) {
-    static const char name[] = "cache.mdb";
-    size_t length = path ? strlen(path) : 0, end = sizeof name - 1;
-    return length >= end && strcmp(path + length - end, name) == 0 &&
-           (length == end || path[length - end - 1] == '/');
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
+    return name && (strcmp(name, "cache.mdb") == 0 || strcmp(name, "cache.mdb.new") == 0);
 }
 
 static void append(const void *bytes, size_t count) {
