@@ -117,21 +117,30 @@ let package = Package(
             swiftSettings: house),
 
         // Tests
-        tests("LarderHTTPTests", ["LarderHTTP", nioCore]),
-        tests("LarderPolicyTests", ["LarderPolicy", "LarderHTTP"]),
+        .target(name: "SeededNumbers", path: "Tests/SeededNumbers", swiftSettings: house),
+        tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", nioCore]),
+        tests("LarderPolicyTests", ["SeededNumbers", "LarderPolicy", "LarderHTTP"]),
         tests("LarderArchiveTests", ["LarderArchive", "LarderHTTP", nioCore]),
-        tests("LarderCookiesTests", ["LarderCookies", "LarderHTTP"]),
-        tests("LarderCredentialsTests", ["LarderCredentials", "LarderHTTP", crypto]),
+        tests("LarderCookiesTests", ["SeededNumbers", "LarderCookies", "LarderHTTP"]),
+        tests(
+            "LarderCredentialsTests",
+            ["SeededNumbers", "LarderCredentials", "LarderHTTP", crypto]),
         .target(
             name: "EvictionTraces", dependencies: ["LarderStore", "LarderHTTP"],
             path: "Tests/EvictionTraces", swiftSettings: house),
         tests(
             "LarderStoreTests",
-            ["EvictionTraces", "LarderStore", "LarderPolicy", "LarderHTTP", nioCore]),
-        tests("LarderLMDBTests", ["LarderLMDB"]),
+            [
+                "SeededNumbers", "EvictionTraces", "LarderStore", "LarderPolicy", "LarderHTTP",
+                nioCore,
+            ]),
+        tests("LarderLMDBTests", ["SeededNumbers", "LarderLMDB"]),
         tests(
             "LarderDiskTests",
-            ["LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore]),
+            [
+                "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderLMDB", nioCore,
+            ]),
         tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
@@ -142,7 +151,8 @@ let package = Package(
         tests(
             "LarderSessionTests",
             [
-                "LarderSession", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
+                "SeededNumbers", "LarderSession", "LarderDisk", "LarderStore", "LarderPolicy",
+                "LarderCookies",
                 "LarderCredentials", "LarderHTTP", nioCore,
             ]),
         tests(
@@ -169,7 +179,8 @@ let package = Package(
         tests(
             "LarderCommandTests",
             [
-                "larder", "LarderDaemon", "LarderDisk", "LarderState", "LarderStore",
+                "SeededNumbers", "larder", "LarderDaemon", "LarderDisk", "LarderState",
+                "LarderStore",
                 "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", "LarderConfig",
                 "LarderControl", arguments, nioCore,
             ]),
@@ -177,7 +188,8 @@ let package = Package(
         .testTarget(
             name: "LarderFuzzTests",
             dependencies: [
-                "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderDisk",
+                "SeededNumbers", "LarderHTTP", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "LarderDisk",
                 "LarderStore", "LarderState", "LarderConfig", "LarderControl", "LarderArchive",
                 nioCore,
             ],
@@ -190,14 +202,16 @@ let package = Package(
         .executableTarget(
             name: "LarderStress",
             dependencies: [
-                "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", nioCore,
+                "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
+                "LarderLMDB", nioCore,
                 arguments,
             ],
             path: "Tests/LarderStress", swiftSettings: house),
         tests(
             "LarderScenarioTests",
             [
-                "larder", "LarderProcess", "LarderStress", "LarderDisk", "LarderStore",
+                "SeededNumbers", "larder", "LarderProcess", "LarderStress", "LarderDisk",
+                "LarderStore",
                 "LarderPolicy", "LarderHTTP",
             ]),
         tests("LarderConformanceTests", ["larder", "LarderProcess"]),

@@ -1,28 +1,18 @@
 import Foundation
+import SeededNumbers
 import Testing
 
 @testable import larder
 
 @Suite("Sorting in bounded memory")
 struct RecordSorterTests {
-    /// Numbers that look random and are the same each time (splitmix64).
-    private struct Numbers {
-        var state: UInt64
-
-        mutating func next(below bound: UInt64) -> UInt64 {
-            self.state &+= 0x9E37_79B9_7F4A_7C15
-            var z = self.state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return (z ^ (z >> 31)) % bound
-        }
-    }
-
     private static func records(_ count: Int, seed: UInt64) -> [[UInt8]] {
-        var numbers = Numbers(state: seed)
+        var numbers = SplitMix64(seed: seed)
         return (0..<count).map { _ in
             // Few letters and short ones, so that many begin alike and some are the same.
-            (0..<Int(numbers.next(below: 14))).map { _ in UInt8(97 + numbers.next(below: 3)) }
+            (0..<Int.random(in: 0..<14, using: &numbers)).map { _ in
+                UInt8.random(in: 97...99, using: &numbers)
+            }
         }
     }
 

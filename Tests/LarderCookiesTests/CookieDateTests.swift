@@ -1,5 +1,6 @@
 import LarderCookies
 import LarderHTTP
+import SeededNumbers
 import Testing
 
 @Suite("The date of a cookie (RFC 6265bis §5.1.1)")
@@ -53,7 +54,7 @@ struct CookieDateTests {
 
     @Test("takes anything, and what HTTP writes reads back", arguments: [1, 2, 3] as [UInt64])
     func mutations(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         for _ in 0..<500 {
             let text = HTTPDate.format(
                 Timestamp(

@@ -1,5 +1,6 @@
 import LarderCookies
 import LarderHTTP
+import SeededNumbers
 import Testing
 
 @Suite("The Cookie field (RFC 6265bis §5.8.1), and how two senders share it")
@@ -151,7 +152,7 @@ struct NetscapeCookieFileTests {
 
     @Test("what is written reads back", arguments: [1, 2, 3] as [UInt64])
     func roundTrip(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var jar = jar(limits: CookieLimits(perDomain: 1000, total: 1000))
         for i in 0..<200 {
             let line = generator.mutated(
@@ -175,7 +176,7 @@ struct NetscapeCookieFileTests {
 
     @Test("takes anything", arguments: [1, 2, 3] as [UInt64])
     func mutations(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let sample =
             "#HttpOnly_.a.test\tTRUE\t/\tTRUE\t1700000060\tn\tv\nb.test\tFALSE\t/\tFALSE\t0\tn\tv\n"
         for _ in 0..<500 {

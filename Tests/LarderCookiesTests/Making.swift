@@ -1,5 +1,6 @@
 import LarderCookies
 import LarderHTTP
+import SeededNumbers
 
 /// The moment at which all tables are set: Tue, 14 Nov 2023 22:13:20 GMT.
 let t0 = Timestamp(seconds: 1_700_000_000)
@@ -61,18 +62,7 @@ extension CookieJar {
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     /// Damages text in a few places.
     mutating func mutated(_ text: String) -> [UInt8] {
         var out = Array(text.utf8)

@@ -1,5 +1,6 @@
 import LarderCookies
 import LarderHTTP
+import SeededNumbers
 import Testing
 
 @Suite("Retrieval (RFC 6265bis §5.8.3)")
@@ -194,7 +195,7 @@ struct EvictionTests {
                 }
             }
         }
-        var generator = SeededGenerator(state: 7)
+        var generator = SplitMix64(seed: 7)
         for i in 0..<600 {
             let now = t0 + .seconds(Int64(i))
             let age = Int.random(in: -20...300, using: &generator)
@@ -235,7 +236,7 @@ struct EvictionTests {
 
     @Test("a line of junk never breaks a jar", arguments: [1, 2, 3, 4] as [UInt64])
     func mutations(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var jar = jar(limits: Self.limits)
         let sample =
             "__Host-id=a3fWa; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Max-Age=-0; "

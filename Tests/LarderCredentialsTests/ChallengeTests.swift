@@ -1,5 +1,6 @@
 import LarderCredentials
 import LarderHTTP
+import SeededNumbers
 import Testing
 
 @Suite("Challenges (RFC 9110 §11.3, §11.6.1)")
@@ -110,7 +111,7 @@ struct ChallengeTests {
 
     @Test("damaged lines never break the parser", arguments: [1, 2, 3, 4] as [UInt64])
     func mutations(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let sample =
             "Negotiate YII=, Digest realm=\"a\\\"b\", qop=\"auth, auth-int\", nonce=\"x\", "
             + "algorithm=SHA-256-sess, stale=TRUE, Basic realm=\"b\", charset=\"UTF-8\""

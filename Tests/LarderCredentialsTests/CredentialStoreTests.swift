@@ -1,5 +1,6 @@
 import LarderCredentials
 import LarderHTTP
+import SeededNumbers
 import Testing
 
 @Suite("The credential store")
@@ -101,7 +102,7 @@ struct CredentialStoreTests {
     @Test(
         "a storage that follows the changes holds what is permanent", arguments: [1, 2] as [UInt64])
     func changes(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var store = CredentialStore(keepsPermanent: true)
         var held = CredentialStore(keepsPermanent: true)
         var events = 0

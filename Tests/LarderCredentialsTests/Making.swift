@@ -1,6 +1,7 @@
 import Crypto
 import LarderCredentials
 import LarderHTTP
+import SeededNumbers
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
@@ -44,18 +45,7 @@ struct RecordedHasher: DigestHasher {
     }
 }
 
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     private static let fragments = ["\"", "\\", ",", "=", " ", "\t", ", Basic ", "\u{0}", "=="]
 
     /// Damages text in a few places.

@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -49,7 +50,7 @@ struct EvictionTests {
     func churn() async throws {
         let capacity = ByteCount.mebibytes(16)
         let store = try self.world.open(self.directory, capacity: capacity)
-        var generator = SplitMix(state: 42)
+        var generator = SplitMix64(seed: 42)
         var written: UInt64 = 0
         var refused = 0
         var number = 0

@@ -4,6 +4,7 @@ import LarderLMDB
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -211,7 +212,7 @@ struct PartialLifeTests {
             }
             return true
         }
-        var random = SplitMix(state: 5)
+        var random = SplitMix64(seed: 5)
         for _ in 0..<25 {
             let start = UInt64.random(in: 0..<790_000, using: &random)
             let end = min(800_000, start + .random(in: 1...40_000, using: &random))
@@ -227,7 +228,7 @@ struct PartialLifeTests {
     func room() async throws {
         let capacity = ByteCount.mebibytes(4)
         let store = try self.world.open(self.directory, capacity: capacity)
-        var random = SplitMix(state: 9)
+        var random = SplitMix64(seed: 9)
         for _ in 0..<150 {
             let key = cacheKey("\(UInt64.random(in: 0..<30, using: &random))")
             let start = UInt64.random(in: 0..<900_000, using: &random)

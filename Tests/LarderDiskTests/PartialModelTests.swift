@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -88,7 +89,7 @@ struct PartialModelTests {
         arguments: Kind.allCases, [1, 2] as [UInt64])
     func random(kind: Kind, seed: UInt64) async throws {
         let subject = try Subject(kind)
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         var model = Model()
         var completed = 0
         for _ in 0..<70 {
@@ -113,7 +114,7 @@ struct PartialModelTests {
         await subject.close()
     }
 
-    private func range(_ length: UInt64, _ random: inout SplitMix) -> Range<UInt64> {
+    private func range(_ length: UInt64, _ random: inout SplitMix64) -> Range<UInt64> {
         let cell = UInt64(Segment.payloadSize)
         let borders = [0, cell - 1, cell, cell + 1, 2 * cell, length - 1].filter { $0 < length }
         let start =
@@ -124,7 +125,7 @@ struct PartialModelTests {
     }
 
     private func begin(
-        _ subject: Subject, _ model: inout Model, _ random: inout SplitMix
+        _ subject: Subject, _ model: inout Model, _ random: inout SplitMix64
     ) async throws {
         model = Model(version: model.version + 1)
         model.length = .random(
@@ -156,7 +157,7 @@ struct PartialModelTests {
         model.id = id
     }
 
-    private func write(_ bytes: [UInt8], _ sink: any ObjectSink, _ random: inout SplitMix) {
+    private func write(_ bytes: [UInt8], _ sink: any ObjectSink, _ random: inout SplitMix64) {
         var position = 0
         while position < bytes.count {
             let end = min(bytes.count, position + .random(in: 1...40_000, using: &random))
@@ -166,7 +167,7 @@ struct PartialModelTests {
     }
 
     private func add(
-        _ subject: Subject, _ model: inout Model, _ random: inout SplitMix
+        _ subject: Subject, _ model: inout Model, _ random: inout SplitMix64
     ) async throws {
         let gaps = StoredExtent(completeLength: nil, ranges: model.ranges)
             .gaps(in: 0..<model.length)
@@ -213,7 +214,7 @@ struct PartialModelTests {
 
     /// Adds bytes that are not those of the representation, over some that are there.
     private func contradict(
-        _ subject: Subject, _ model: Model, _ random: inout SplitMix
+        _ subject: Subject, _ model: Model, _ random: inout SplitMix64
     ) async throws {
         guard let stored = model.ranges.randomElement(using: &random) else { return }
         let observer = Observer()
@@ -239,7 +240,7 @@ struct PartialModelTests {
     }
 
     private func check(
-        _ subject: Subject, _ model: Model, _ random: inout SplitMix
+        _ subject: Subject, _ model: Model, _ random: inout SplitMix64
     ) async throws {
         let objects = await subject.store.looked(self.key)
         #expect(objects.count == 1)

@@ -3,6 +3,7 @@ import LarderLMDB
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -20,7 +21,7 @@ struct PartialStressTests {
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<4 as Range<UInt64> {
                 group.addTask {
-                    var random = SplitMix(state: task)
+                    var random = SplitMix64(seed: task)
                     for _ in 0..<50 { await Self.act(store, &random) }
                 }
             }
@@ -45,7 +46,7 @@ struct PartialStressTests {
         await withCheckedContinuation { done in store.close { done.resume() } }
     }
 
-    private static func act(_ store: TieredStore, _ random: inout SplitMix) async {
+    private static func act(_ store: TieredStore, _ random: inout SplitMix64) async {
         let key = cacheKey("k\(UInt64.random(in: 0..<3, using: &random))")
         let start = UInt64.random(in: 0..<Self.length, using: &random)
         let end = min(Self.length, start + .random(in: 1...90_000, using: &random))

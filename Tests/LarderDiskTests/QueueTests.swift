@@ -4,6 +4,7 @@ import LarderLMDB
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -155,7 +156,7 @@ struct QueueTests {
         "the books are right after any operations, growing parts and damage included",
         arguments: [1, 2, 3] as [UInt64])
     func books(seed: UInt64) async throws {
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         var store = try self.world.open(self.directory, capacity: .mebibytes(2))
         for step in 0..<600 {
             let key = cacheKey("\(random.next() % 300)")

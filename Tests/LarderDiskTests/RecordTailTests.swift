@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -100,7 +101,7 @@ struct RecordTailTests {
 
     @Test("noise that passes is what would be written", arguments: 0..<2000 as Range<UInt64>)
     func noise(seed: UInt64) throws {
-        var generator = SplitMix(state: seed)
+        var generator = SplitMix64(seed: seed)
         var bytes = pattern(Int(generator.next() % 60), seed: seed)
         if bytes.count >= 4 {
             bytes[0] = UInt8(generator.next() % 8)

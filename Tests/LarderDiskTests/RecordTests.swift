@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderDisk
@@ -9,7 +10,7 @@ import Testing
 @Suite("The record of a stored response")
 struct RecordTests {
     private static func record(_ seed: UInt64) -> ObjectRecord {
-        var generator = SplitMix(state: seed)
+        var generator = SplitMix64(seed: seed)
         func text(_ limit: Int) -> String {
             let count = Int(generator.next() % UInt64(limit))
             return String(
@@ -149,19 +150,6 @@ struct RecordTests {
             Self.reseal(&bytes)
             #expect(throws: RecordDamage.self) { try decode(bytes) }
         }
-    }
-}
-
-/// A small generator whose run is its seed's.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
 

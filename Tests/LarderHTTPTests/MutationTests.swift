@@ -1,21 +1,9 @@
 import LarderHTTP
 import NIOCore
+import SeededNumbers
 import Testing
 
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
-extension SeededGenerator {
+extension SplitMix64 {
     private static let fragments = [
         "\r", "\n", "\r\n", "\r\n\r\n", " ", "\t", ":", ",", ";", "\"", "%", "#", "@", "[", "]",
         "\u{0}", "0", "f", "chunked", "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n",
@@ -60,7 +48,7 @@ struct MutationTests {
 
     @Test("requests", arguments: Self.seeds)
     func requests(_ seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var accepted = 0
         for round in 0..<Self.rounds {
             let sample = ValidRequest.all[round % ValidRequest.all.count]
@@ -100,7 +88,7 @@ struct MutationTests {
 
     @Test("responses", arguments: Self.seeds)
     func responses(_ seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let sample = wire("HTTP/1.1 200 OK\nA: 1\nFolded: a\n b\n\tc\nContent-Length: 5\nE:\n\n")
         for _ in 0..<Self.rounds {
             let bytes = generator.mutated(sample + sample)
@@ -118,7 +106,7 @@ struct MutationTests {
 
     @Test("chunked content", arguments: Self.seeds)
     func chunked(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let sample = wire("5\nhello\n10;a=\"b\"\n0123456789abcdef\n0;x\nA: b\nC: d\n\nGET")
         for _ in 0..<Self.rounds {
             let bytes = generator.mutated(sample)
@@ -129,7 +117,7 @@ struct MutationTests {
 
     @Test("field rules take anything", arguments: Self.seeds)
     func rules(_ seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let text = "1.1 a (b, \"c\\\"), close;q=0.123, text/html;q=1.0, \"x\\, y\", 100-continue"
         for _ in 0..<Self.rounds {
             let value = String(decoding: generator.mutated(Array(text.utf8)), as: UTF8.self)

@@ -1,4 +1,5 @@
 import Foundation
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -109,7 +110,7 @@ struct DamagedPageTests {
             Issue.record("the file is not sound before it is damaged")
             return
         }
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var refused = 0
         for page in 0..<data.count / 4096 {
             var damaged = data
@@ -149,7 +150,7 @@ struct DamagedPageTests {
         let data = try Data(contentsOf: URL(fileURLWithPath: sample.path))
         var round = Round(sample: sample)
         round.checksValues = false
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         for turn in 0..<30 {
             var damaged = data
             let headersOnly = turn % 2 == 0

@@ -1,4 +1,5 @@
 import Foundation
+import SeededNumbers
 import Testing
 
 @testable import LarderLMDB
@@ -45,7 +46,7 @@ struct FileStructureTests {
     func everyPage(seed: UInt64) throws {
         let sample = try SampleFile(entries: 400, seed: seed)
         let data = try Data(contentsOf: URL(fileURLWithPath: sample.path))
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var found = 0
         for page in 2..<data.count / 4096 {
             var damaged = data

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SeededNumbers
 import Testing
 
 @testable import LarderLMDB
@@ -47,7 +48,7 @@ private struct Vandal {
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: self.path))
         let data = try Data(contentsOf: URL(fileURLWithPath: self.path))
         for page in try target.pages(of: Array(data)) {
-            var random = SeededGenerator(seed: UInt64(page))
+            var random = SplitMix64(seed: UInt64(page))
             try handle.seek(toOffset: UInt64(page) * 4096)
             try handle.write(contentsOf: Data(self.bytes(page, &random)))
         }
@@ -57,7 +58,7 @@ private struct Vandal {
         try handle.close()
     }
 
-    private func bytes(_ page: Int, _ random: inout SeededGenerator) -> [UInt8] {
+    private func bytes(_ page: Int, _ random: inout SplitMix64) -> [UInt8] {
         switch self.manner {
         case .noise: return (0..<4096).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         case .ones: return [UInt8](repeating: 0xFF, count: 4096)

@@ -1,4 +1,5 @@
 import Foundation
+import SeededNumbers
 import Testing
 
 @testable import LarderLMDB
@@ -13,7 +14,7 @@ struct SampleFile {
     init(entries count: Int = 1500, seed: UInt64 = 1) throws {
         self.directory = try TemporaryDirectory()
         self.path = self.directory.path + "/sample.mdb"
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         for number in 0..<count {
             let key = Self.key(number)
             let isBig = number % 50 == 7
@@ -48,23 +49,6 @@ struct SampleFile {
     func open(isReadOnly: Bool = false) throws(LMDBError) -> Environment {
         try Environment.open(
             path: self.path, options: EnvironmentOptions(mapSize: 64 << 20, isReadOnly: isReadOnly))
-    }
-}
-
-/// Numbers that are the same in every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        self.state = seed &* 0x2545_F491_4F6C_DD1D
-    }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

@@ -1,19 +1,9 @@
 import LarderHTTP
 import LarderPolicy
+import SeededNumbers
 import Testing
 
-/// SplitMix64: the same numbers for the same seed everywhere.
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     private static let names = [
         "Cache-Control", "CDN-Cache-Control", "Expires", "Date", "Age", "ETag", "Last-Modified",
         "Vary", "No-Vary-Search", "Cache-Groups", "Cache-Group-Invalidation", "Content-Range",
@@ -55,7 +45,7 @@ struct JunkTests {
 
     @Test("and none of them traps", arguments: [1, 2, 3, 4] as [UInt64])
     func anything(seed: UInt64) {
-        var random = Seeded(state: seed)
+        var random = SplitMix64(seed: seed)
         var configuration = PolicyConfiguration(targetedFields: [FieldName(.cdnCacheControl)])
         for round in 0..<1500 {
             configuration.kind = round % 3 == 0 ? .private : .shared

@@ -4,6 +4,7 @@ import LarderDisk
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import SeededNumbers
 import Testing
 
 @testable import LarderProcess
@@ -225,7 +226,7 @@ struct FailingDiskTests {
         for seed in 0..<200 as Range<UInt64> {
             var disk = FailingDisk(log, seed: seed)
             disk.advance(to: index)
-            var random = Random(state: seed)
+            var random = SplitMix64(seed: seed)
             let image = disk.afterPowerFailure(&random)
             images.insert(stride(from: 0, to: image.count, by: 8).map { image[$0] })
         }
@@ -259,7 +260,7 @@ struct FailingDiskTests {
         for seed in 0..<300 as Range<UInt64> {
             var disk = FailingDisk(DiskLog(data), seed: seed)
             disk.advance(to: 1)
-            var random = Random(state: seed)
+            var random = SplitMix64(seed: seed)
             let image = disk.afterPowerFailure(&random)
             for place in stride(from: 0, to: image.count, by: 512) {
                 let bytes = image[place..<min(place + 512, image.count)].dropFirst(

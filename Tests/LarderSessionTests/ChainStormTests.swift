@@ -2,23 +2,11 @@ import LarderCredentials
 import LarderHTTP
 import LarderSession
 import NIOCore
+import SeededNumbers
 import Testing
 
 @Suite("Whatever comes in whatever order, a chain keeps its promises")
 struct ChainStormTests {
-    /// The same numbers for the same seed (SplitMix64).
-    private struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            self.state &+= 0x9E37_79B9_7F4A_7C15
-            var z = self.state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-    }
-
     private static let heads: [(UInt16, Fields)] = [
         (200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=1"]), (200, ["Vary": "Cookie"]),
         (401, ["WWW-Authenticate": "Basic realm=\"r\""]),
@@ -33,7 +21,7 @@ struct ChainStormTests {
         "one answer at most, one request under way, nothing left behind",
         arguments: UInt64(0)..<400)
     func storm(_ seed: UInt64) {
-        var numbers = Numbers(state: seed)
+        var numbers = SplitMix64(seed: seed)
         let bench = ChainBench(
             jar: seed % 2 == 0 ? OneCookieJar() : nil, follows: seed % 3 != 0,
             store: ChainBench.holding(.basic, .digest))

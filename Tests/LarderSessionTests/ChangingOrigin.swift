@@ -2,20 +2,10 @@ import LarderHTTP
 import LarderPolicy
 import LarderSession
 import NIOCore
+import SeededNumbers
 import Synchronization
 
-/// Random numbers that come again with their seed.
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
@@ -56,7 +46,7 @@ enum Version {
 /// otherwise keeps to the RFC.
 final class ChangingOrigin: Upstream {
     private struct State {
-        var random: SeededRandom
+        var random: SplitMix64
         var version = 0
     }
 
@@ -69,7 +59,7 @@ final class ChangingOrigin: Upstream {
         self.telling = telling
         self.clock = clock
         self.start = clock.now()
-        self.state = Mutex(State(random: SeededRandom(state: seed)))
+        self.state = Mutex(State(random: SplitMix64(seed: seed)))
     }
 
     var version: Int { self.state.withLock { $0.version } }
@@ -79,7 +69,7 @@ final class ChangingOrigin: Upstream {
     ) -> any UpstreamFetch {
         let (version, random) = self.state.withLock { state in
             if state.random.chance(4) { state.version += 1 }
-            return (state.version, SeededRandom(state: state.random.next()))
+            return (state.version, SplitMix64(seed: state.random.next()))
         }
         let fetch = Fetch()
         Task { await self.answer(request, version, random, receiver, fetch) }
@@ -163,7 +153,7 @@ final class ChangingOrigin: Upstream {
     }
 
     private func answer(
-        _ request: Request, _ version: Int, _ random: SeededRandom,
+        _ request: Request, _ version: Int, _ random: SplitMix64,
         _ receiver: any UpstreamReceiver, _ fetch: Fetch
     ) async {
         var random = random

@@ -4,6 +4,7 @@ import LarderPolicy
 import LarderSession
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -69,9 +70,9 @@ private struct Asked: Sendable {
     var ifRange: String?
     var noCache = false
 
-    init(_ random: inout SeededRandom, _ version: Int) {
+    init(_ random: inout SplitMix64, _ version: Int) {
         let most = 349_999
-        func place(_ random: inout SeededRandom) -> (Int, Int) {
+        func place(_ random: inout SplitMix64) -> (Int, Int) {
             let first = Int.random(in: 0..<most, using: &random)
             let length = Int.random(in: 1...(random.chance(50) ? 300 : 120_000), using: &random)
             return (first, min(most, first + length))
@@ -134,7 +135,7 @@ struct ConsistencyTests {
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<Self.tasks {
                 group.addTask {
-                    var random = SeededRandom(state: seed << 8 | task)
+                    var random = SplitMix64(seed: seed << 8 | task)
                     // What has no strong validator is never put together.
                     for _ in 0..<(telling == .strongTag ? 60 : 15) {
                         await Self.exchange(session, origin, clock, &random)
@@ -165,7 +166,7 @@ struct ConsistencyTests {
 
     private static func exchange(
         _ session: Session, _ origin: ChangingOrigin, _ clock: StandingClock,
-        _ random: inout SeededRandom
+        _ random: inout SplitMix64
     ) async {
         let asked = Asked(&random, origin.version)
         let uri = TargetURI(

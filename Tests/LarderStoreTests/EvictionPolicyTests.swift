@@ -1,6 +1,7 @@
 import EvictionTraces
 import LarderHTTP
 import LarderStore
+import SeededNumbers
 import Testing
 
 @Suite("Eviction by S3-FIFO")
@@ -71,7 +72,7 @@ struct EvictionPolicyTests {
 
     @Test("keeps its books under any mix of events", arguments: [1, 2, 3, 4, 5])
     func books(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var cache = MemoryTierCache(capacity: 10_000)
         for _ in 0..<20_000 {
             let object = Int.random(in: 0..<300, using: &random)

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderStore
+import SeededNumbers
 import Testing
 
 @Suite("What is remembered of evicted entries")
@@ -44,7 +45,7 @@ struct GhostTableTests {
     func reach() {
         let capacity: UInt64 = 64 << 20
         var ghosts = GhostTable(capacity: ByteCount(capacity))
-        var random = SeededGenerator(seed: 3)
+        var random = SplitMix64(seed: 3)
         let marks = (0..<40_000).map { _ in random.next() }
         for mark in marks { ghosts.insert(mark, size: 4096) }
         let reach = Int(capacity / 10 * 9 / 4096) - 10
@@ -76,7 +77,7 @@ struct GhostTableTests {
     @Test("comes back from its chunks, and another capacity's chunk is refused")
     func chunks() {
         var ghosts = GhostTable(capacity: .gibibytes(1))
-        var random = SeededGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         let marks = (0..<50_000).map { _ in random.next() }
         for mark in marks { ghosts.insert(mark, size: 10_000) }
         var again = GhostTable(capacity: .gibibytes(1), clock: ghosts.clock)

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderStore
+import SeededNumbers
 import Testing
 
 @Suite("Invalidated groups (RFC 9875 §3)")
@@ -24,7 +25,7 @@ struct GroupInvalidationTests {
         var groups = GroupInvalidations<Int>(limit: limit)
         var noted: [Int: Timestamp] = [:]
         var kept: Set<Int> = []
-        var random = SeededGenerator(seed: UInt64(limit))
+        var random = SplitMix64(seed: UInt64(limit))
         for _ in 0..<2000 {
             let name = Int.random(in: 0..<500, using: &random)
             let time = self.seconds(.random(in: 0..<100_000, using: &random))

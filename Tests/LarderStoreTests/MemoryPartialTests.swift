@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @Suite("Partial content in memory (RFC 9111 §3.3, §3.4)")
@@ -266,7 +267,7 @@ struct MemoryPartialTests {
     func bound() {
         let store = MemoryStore(
             MemoryConfiguration(capacity: .mebibytes(1), maximumObject: .kibibytes(64)))
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         for _ in 0..<800 {
             let name = "k\(Int.random(in: 0..<60, using: &random))"
             let start = Int.random(in: 0..<60_000, using: &random)

@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -169,7 +170,7 @@ struct MemoryStoreTests {
     @Test("holds its bound, and counts what it holds")
     func bound() {
         let store = self.store(.mebibytes(2))
-        var random = SeededGenerator(seed: 3)
+        var random = SplitMix64(seed: 3)
         for i in 0..<3000 {
             let length = Int.random(in: 0..<20_000, using: &random)
             store.put("o\(i)", body: Sample.body(length))
@@ -256,7 +257,7 @@ struct MemoryStoreTests {
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<8 {
                 group.addTask {
-                    var random = SeededGenerator(seed: UInt64(task))
+                    var random = SplitMix64(seed: UInt64(task))
                     for step in 0..<1500 {
                         let name = "k\(Int.random(in: 0..<200, using: &random))"
                         switch step % 8 {

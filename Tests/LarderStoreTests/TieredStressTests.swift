@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -32,7 +33,7 @@ struct TieredStressTests {
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<8 {
                 group.addTask {
-                    var random = SeededGenerator(seed: UInt64(task))
+                    var random = SplitMix64(seed: UInt64(task))
                     for _ in 0..<600 {
                         let name = "k\(Int.random(in: 0..<12, using: &random))"
                         let choice = Int.random(in: 0..<10, using: &random)

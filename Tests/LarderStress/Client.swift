@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SeededNumbers
 import Synchronization
 
 /// What all clients of a stress test have seen.
@@ -23,7 +24,7 @@ struct Tally: Sendable {
 /// On a thread of its own.
 final class Client {
     private let soak: Soak
-    private var random: Random
+    private var random: SplitMix64
     private var connection: Connection?
     /// The life of the proxy that the connection belongs to.
     private var connectedIn = 0
@@ -31,7 +32,7 @@ final class Client {
 
     init(_ soak: Soak, seed: UInt64) {
         self.soak = soak
-        self.random = Random(state: seed)
+        self.random = SplitMix64(seed: seed)
     }
 
     func run() {

@@ -2,6 +2,7 @@ import Glibc
 import LarderHTTP
 import LarderPolicy
 import NIOCore
+import SeededNumbers
 
 /// What every response of a stress test must be: all of it follows from its URL and its version.
 enum Content {
@@ -10,7 +11,7 @@ enum Content {
     /// A prime that is no multiple of a segment, so that a piece in the wrong place is seen.
     private static let period = 1_048_573
     private static let noise: [UInt8] = {
-        var random = Random(state: 42)
+        var random = SplitMix64(seed: 42)
         var bytes = [UInt8](repeating: 0, count: Self.period)
         unsafe bytes.withUnsafeMutableBytes { bytes in
             for place in stride(from: 0, to: Self.period - 7, by: 8) {
@@ -21,14 +22,14 @@ enum Content {
     }()
 
     private static func mix(_ key: Int, _ version: UInt64) -> UInt64 {
-        var random = Random(
-            state: UInt64(clamping: key) &* 0x1_0000_0001 ^ version &* 0xD6E8_FEB8_6659_FD93)
+        var random = SplitMix64(
+            seed: UInt64(clamping: key) &* 0x1_0000_0001 ^ version &* 0xD6E8_FEB8_6659_FD93)
         return random.next()
     }
 
     /// How long the body is: nothing to three MiB, most of it small.
     static func length(_ key: Int, _ version: UInt64, largest: UInt64 = 3 << 20) -> UInt64 {
-        var random = Random(state: Self.mix(key, version))
+        var random = SplitMix64(seed: Self.mix(key, version))
         let bounds: ClosedRange<UInt64> =
             switch random.next() % 100 {
             case 0..<5: 0...0
@@ -126,17 +127,6 @@ enum Content {
     }
 }
 
-/// SplitMix64: small, seeded, good enough.
-struct Random: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
-
+extension SplitMix64 {
     mutating func below(_ bound: UInt64) -> UInt64 { self.next() % bound }
 }

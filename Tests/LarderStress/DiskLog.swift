@@ -1,4 +1,5 @@
 import Foundation
+import SeededNumbers
 
 /// What a program did to its cache file, as the library in scripts/soak.d wrote it down.
 struct DiskLog {
@@ -67,11 +68,11 @@ struct FailingDisk {
     private(set) var pending: [Int] = []
     private var next = 0
     /// Decides what of a synchronisation that failed reached the disk.
-    private var random: Random
+    private var random: SplitMix64
 
     init(_ log: DiskLog, seed: UInt64) {
         self.log = log
-        self.random = Random(state: seed)
+        self.random = SplitMix64(seed: seed)
     }
 
     /// Goes on up to and without the change of this index.
@@ -109,7 +110,7 @@ struct FailingDisk {
 
     /// What may be found after a power failure at this moment: some of what was on its way, in any
     /// order, a write torn between any two sectors.
-    func afterPowerFailure(_ random: inout Random) -> [UInt8] {
+    func afterPowerFailure(_ random: inout SplitMix64) -> [UInt8] {
         var image = self.durable
         let style = random.below(5)
         var chosen = self.pending

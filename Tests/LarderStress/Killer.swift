@@ -1,6 +1,7 @@
 import Glibc
 import LarderDisk
 import LarderHTTP
+import SeededNumbers
 
 /// Kills a process that writes to a cache, again and again, at instants of its own choosing, and
 /// judges what each left behind.
@@ -30,7 +31,7 @@ struct Killer {
     }
 
     private func run(in directory: String) async throws -> Report {
-        var random = Random(state: self.seed)
+        var random = SplitMix64(seed: self.seed)
         var expectations = Expectations()
         var report = Report()
         let judge = StoreJudge(directory: directory, capacity: self.capacity)
@@ -68,7 +69,7 @@ struct Killer {
 
     /// Runs a writer for a random while, and kills it; what it said.
     private func live(
-        in directory: String, round: Int, _ random: inout Random
+        in directory: String, round: Int, _ random: inout SplitMix64
     ) throws -> [JournalLine] {
         let child = try Child(
             Child.ownPath,

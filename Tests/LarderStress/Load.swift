@@ -4,6 +4,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 
 /// Stores, replaces, extends, freshens, invalidates, removes and reads, all at once, and says before
 /// and after each what it does.
@@ -25,7 +26,7 @@ struct Load: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<self.tasks {
                 group.addTask {
-                    var random = Random(state: self.seed &* 1_000 &+ UInt64(task))
+                    var random = SplitMix64(seed: self.seed &* 1_000 &+ UInt64(task))
                     var version = self.firstVersion + UInt64(task)
                     var done = 0
                     while self.operations.map({ done < $0 }) ?? true {
@@ -42,7 +43,7 @@ struct Load: Sendable {
     }
 
     private func act(
-        _ store: DiskStore, _ key: Int, _ version: UInt64, _ random: inout Random
+        _ store: DiskStore, _ key: Int, _ version: UInt64, _ random: inout SplitMix64
     ) async throws {
         let objects = await store.found(Content.key(key))
         let present = objects.first.flatMap { object in
@@ -68,7 +69,7 @@ struct Load: Sendable {
     }
 
     private func read(
-        _ object: StoredObject, _ key: Int, _ entry: Entry, _ random: inout Random
+        _ object: StoredObject, _ key: Int, _ entry: Entry, _ random: inout SplitMix64
     ) async throws {
         let length = Content.length(key, entry.version)
         var range = entry.ranges?.first ?? 0..<length
@@ -85,7 +86,7 @@ struct Load: Sendable {
 
     private func store(
         _ store: DiskStore, _ key: Int, _ version: UInt64, replacing: [ObjectID],
-        _ random: inout Random
+        _ random: inout SplitMix64
     ) async {
         let length = Content.length(key, version, largest: self.largest)
         guard length == Content.length(key, version) else { return }
@@ -125,7 +126,7 @@ struct Load: Sendable {
 
     private func write(
         _ key: Int, _ version: UInt64, _ range: Range<UInt64>, to sink: (any ObjectSink)?,
-        _ watch: SinkWatch, _ random: inout Random
+        _ watch: SinkWatch, _ random: inout SplitMix64
     ) async {
         var position = range.lowerBound
         while position < range.upperBound {
@@ -147,7 +148,7 @@ struct Load: Sendable {
 
     private func extend(
         _ store: DiskStore, _ key: Int, _ object: StoredObject, _ entry: Entry,
-        _ random: inout Random
+        _ random: inout SplitMix64
     ) async {
         let length = Content.length(key, entry.version)
         let a = UInt64.random(in: 0..<length, using: &random)

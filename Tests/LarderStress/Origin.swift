@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import LarderHTTP
 import NIOCore
+import SeededNumbers
 import Synchronization
 
 /// An origin whose representations change all the time; each says which version it is.
@@ -63,7 +64,7 @@ final class Origin: Sendable {
     }
 
     private func serve(_ connection: Connection, _ number: UInt64) {
-        var random = Random(state: self.seed ^ number &* 77)
+        var random = SplitMix64(seed: self.seed ^ number &* 77)
         while let (line, fields) = connection.head() {
             let words = line.split(separator: " ")
             guard words.count == 3, let key = Int(words[1].dropFirst()), key < self.keys else {
@@ -87,7 +88,7 @@ final class Origin: Sendable {
 
     private func answer(
         _ connection: Connection, _ key: Int, _ fields: [String: String], isHead: Bool,
-        _ random: inout Random
+        _ random: inout SplitMix64
     ) -> Bool {
         let version = self.version(key)
         let tag = "\"\(key)-\(version)\""

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import LarderDisk
 import LarderHTTP
+import SeededNumbers
 
 /// Takes the power away from a disk under a cache, at many instants, and judges what is left.
 struct PowerLoss {
@@ -34,7 +35,7 @@ struct PowerLoss {
         var report = Report()
         report.changes = log.changes.count
         report.syncs = log.changes.count { if case .sync = $0 { true } else { false } }
-        var random = Random(state: self.seed)
+        var random = SplitMix64(seed: self.seed)
         let points = (0..<self.cuts).map { _ in
             1 + Int(random.below(UInt64(max(1, log.changes.count))))
         }.sorted()

@@ -3,6 +3,7 @@ import Glibc
 import LarderDisk
 import LarderHTTP
 import LarderPolicy
+import SeededNumbers
 import Synchronization
 
 /// Drives a soak: who does what when, and what must hold all the while.
@@ -54,7 +55,7 @@ final class SoakDriver: Sendable {
         self.onThread { $0.commands() }
         if self.options.library != nil { self.onThread { $0.faults() } }
         let end = self.begun + self.options.length
-        var random = Random(state: self.options.seed ^ 0xD1CE)
+        var random = SplitMix64(seed: self.options.seed ^ 0xD1CE)
         var nextReport = self.begun + self.options.reportEvery
         var nextEnd = self.begun + self.life(&random)
         while ContinuousClock.now < end, !self.soak.isOver {
@@ -72,7 +73,7 @@ final class SoakDriver: Sendable {
         try self.finish(say)
     }
 
-    private func life(_ random: inout Random) -> Duration {
+    private func life(_ random: inout SplitMix64) -> Duration {
         self.options.killEvery * (0.3 + 1.4 * Double(random.below(1000)) / 1000)
     }
 
@@ -166,7 +167,7 @@ final class SoakDriver: Sendable {
 
     /// Representations change, those that are asked for most as often as others.
     private func change() {
-        var random = Random(state: self.options.seed ^ 0xC4A6)
+        var random = SplitMix64(seed: self.options.seed ^ 0xC4A6)
         while !self.soak.isOver {
             self.soak.origin.change(Int(random.below(UInt64(self.options.keys))))
             self.soak.pause(until: .now + .milliseconds(4))
@@ -175,7 +176,7 @@ final class SoakDriver: Sendable {
 
     /// A person looks and purges, and leaves listings standing.
     private func commands() {
-        var random = Random(state: self.options.seed ^ 0x10_0C)
+        var random = SplitMix64(seed: self.options.seed ^ 0x10_0C)
         while !self.soak.isOver {
             let life = self.soak.waitUntilServing()
             guard life.isServing else { return }
@@ -251,7 +252,7 @@ final class SoakDriver: Sendable {
 
     /// The disk fails for a while, in one way after the other, and is well again.
     private func faults() {
-        var random = Random(state: self.options.seed ^ 0xFA17)
+        var random = SplitMix64(seed: self.options.seed ^ 0xFA17)
         let kinds: [(FaultControl.Operations, Int32)] = [
             (.write, ENOSPC), (.write, EIO), (.write, 0), (.sync, EIO), (.write, EROFS),
             (.truncate, ENOSPC), (.read, EIO), ([.write, .open], EROFS),

@@ -1,4 +1,5 @@
 import Foundation
+import SeededNumbers
 import Testing
 
 /// The inputs that are checked in for one target.
@@ -81,7 +82,7 @@ struct PromiseTests {
     @Test("for damaged seeds", arguments: FuzzInputs.all)
     func damaged(_ inputs: FuzzInputs) throws {
         let seeds = try inputs.seeds()
-        var generator = SeededGenerator(state: 1)
+        var generator = SplitMix64(seed: 1)
         for round in 0..<Self.rounds {
             let seed = seeds[round % seeds.count]
             let other = seeds[Int.random(in: seeds.indices, using: &generator)]
@@ -91,7 +92,7 @@ struct PromiseTests {
 
     @Test("for junk", arguments: FuzzInputs.all)
     func junk(_ inputs: FuzzInputs) {
-        var generator = SeededGenerator(state: 2)
+        var generator = SplitMix64(seed: 2)
         for _ in 0..<Self.rounds { inputs.check(generator.junk()) }
         inputs.check([])
         for byte in UInt8.min...UInt8.max { inputs.check([byte]) }
