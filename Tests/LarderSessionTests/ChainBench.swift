@@ -195,12 +195,7 @@ struct ChainBench {
     ) -> CredentialStore {
         var store = CredentialStore(keepsPermanent: false)
         for method in method {
-            _ = store.set(
-                Credential(
-                    user: "alice", password: Secret(self.password), persistence: .forSession),
-                for: ProtectionSpace(
-                    party: .server(scheme), host: host, port: scheme.defaultPort, realm: realm,
-                    method: method))
+            store.addLogin(method, realm: realm, scheme: scheme, host: host)
         }
         return store
     }
@@ -313,5 +308,20 @@ enum Base64Text {
             }
         }
         return out
+    }
+}
+
+extension CredentialStore {
+    /// Adds alice's credential for a realm of an origin.
+    mutating func addLogin(
+        _ method: AuthenticationMethod, realm: String?, scheme: Scheme = .https,
+        host: String = "origin.example"
+    ) {
+        self.set(
+            Credential(
+                user: "alice", password: Secret(ChainBench.password), persistence: .forSession),
+            for: ProtectionSpace(
+                party: .server(scheme), host: host, port: scheme.defaultPort, realm: realm,
+                method: method))
     }
 }

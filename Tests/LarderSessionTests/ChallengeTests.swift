@@ -189,12 +189,7 @@ struct ChallengeTests {
     @Test("a realm of Basic beside one of Digest is answered, and known from then on")
     func besideDigest() {
         var store = ChainBench.holding(.digest, realm: "d")
-        _ = store.set(
-            Credential(
-                user: "alice", password: Secret(ChainBench.password), persistence: .forSession),
-            for: ProtectionSpace(
-                party: .server(.https), host: "origin.example", port: 443, realm: "b",
-                method: .basic))
+        store.addLogin(.basic, realm: "b")
         let bench = ChainBench(store: store)
         bench.perform("https://origin.example/d/x")
         bench.upstream.fetches[0].answer(
@@ -214,12 +209,7 @@ struct ChallengeTests {
     @Test("over plain http another realm is no reason to send in clear what went out as Digest")
     func besideDigestInClear() {
         var store = ChainBench.holding(.digest, realm: "d", scheme: .http)
-        _ = store.set(
-            Credential(
-                user: "alice", password: Secret(ChainBench.password), persistence: .forSession),
-            for: ProtectionSpace(
-                party: .server(.http), host: "origin.example", port: 80, realm: "b",
-                method: .basic))
+        store.addLogin(.basic, realm: "b", scheme: .http)
         let bench = ChainBench(store: store)
         bench.perform("http://origin.example/d/x")
         bench.upstream.fetches[0].answer(
