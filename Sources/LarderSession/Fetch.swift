@@ -170,7 +170,7 @@ final class Fetch: Sendable {
     ///
     /// - Returns: whether it did.
     @discardableResult
-    private func cancel() -> Bool {
+    func cancel() -> Bool {
         guard let ended = self.filling.endDeserted() else { return false }
         self.state.withLock { $0.machine.cancel() }
         self.cancelUpstream()
@@ -321,97 +321,5 @@ extension Fetch: UpstreamReceiver {
         case .breakOff: self.breakOff(.upstream(failure))
         case .nothing: break
         }
-    }
-}
-
-// MARK: - What the store says
-
-extension Fetch: ObjectSinkObserver {
-    func sink(written offset: UInt64) {
-        self.filling.sinkWritten(offset)
-    }
-
-    func sinkEnded(_ outcome: SinkOutcome) {
-        self.filling.stopSink()
-        var turnedAway: PolicyReason?
-        switch outcome {
-        case .visible: self.session.live.stored.add()
-        case .abandoned(let why):
-            self.session.live.storesAbandoned.add()
-            turnedAway = why.policyReason
-            if let turnedAway { self.session.live.reasons.add(turnedAway) }
-        }
-        let (isOver, storing) = self.state.withLock { state in
-            state.sinkIsOver = true
-            state.isRelayingStored = false
-            state.turnedAway = turnedAway
-            return (state.upstreamIsOver, state.storing.take())
-        }
-        // Before its own end is noted: only others' are of interest.
-        if case .visible = outcome, let storing, !storing.isAddition,
-            self.session.storings.hasEnded(storing.key, since: self.order.mark)
-        {
-            PartMerge.start(self.session, self.policy, storing.key, storing.head)
-        }
-        // Before the filling can no longer be found: one of both knows the response always.
-        if let storing { self.session.storings.end(storing) }
-        if isOver {
-            self.leaveTable()
-        } else if self.filling.bytesSinceDeserted != nil {
-            self.deserted()
-        }
-        storing?.release()
-    }
-}
-
-// MARK: - What the clients do
-
-extension Fetch: FillingControl {
-    func resume() {
-        let upstream = self.state.withLock { state in
-            if state.upstream == nil { state.resumesWhenBegun = true }
-            return state.upstream
-        }
-        upstream?.resume()
-    }
-
-    /// Goes on without clients where the rest is small and will be of use to the next one.
-    func deserted() {
-        let (isRelaying, isStored, announced, expectsContent) = self.state.withLock { state in
-            (
-                state.machine.isRelaying, state.isRelayingStored, state.announced,
-                state.expectsContent
-            )
-        }
-        // Its end comes with its head: cancelled, it would cost the connection.
-        if isRelaying, !expectsContent { return }
-        if self.order.isBackground, isStored || !isRelaying { return }
-        if !isRelaying, self.order.request.method == .get, self.order.body == nil {
-            return  // The head decides.
-        }
-        var remaining: UInt64 = 0
-        if case .known(let length) = announced {
-            let received = self.filling.bytesReceived
-            remaining = length > received ? length - received : 0
-        }
-        if isStored, remaining <= self.session.configuration.finishAfterClientLeft.bytes { return }
-        self.cancel()
-    }
-
-    /// The store gets a while to make progress before the storing is given up.
-    func heldUpBySink(at written: UInt64) {
-        let token = self.session.timers.schedule(
-            after: self.session.configuration.storePatience
-        ) { [weak self] in
-            guard let self, let now = self.filling.patienceOver() else { return }
-            if now > written { return self.heldUpBySink(at: now) }
-            self.session.live.storesTooSlow.add()
-            self.filling.giveUpSink()
-        }
-        self.state.withLock { state in
-            let old = state.patience
-            state.patience = token
-            return old
-        }?.cancel()
     }
 }
