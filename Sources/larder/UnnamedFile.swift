@@ -13,10 +13,10 @@ enum UnnamedFile {
     /// - Returns: the descriptor, for the caller to close; negative where there is none, and errno
     ///   says why.
     static func make(in directory: String) -> CInt {
-        var name = Array("\(directory)/larder-XXXXXX".utf8CString)
-        let descriptor = unsafe mkstemp(&name)
+        let number = String(UInt64.random(in: .min ... .max), radix: 36)
+        let name = "\(directory)/larder-\(number)"
+        let descriptor = unsafe open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return descriptor }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = unsafe unlink(name)
         return descriptor
     }
