@@ -60,15 +60,21 @@ struct CacheView {
         _ request: ControlRequest, patience: Duration = .seconds(10),
         _ body: (ControlReply) throws -> Bool
     ) throws -> Bool {
-        var client: ControlClient
-        do throws(ControlError) {
-            client = try ControlClient(paths: self.loaded.controlSockets, patience: patience)
-        } catch {
-            if error.code == .notRunning { return false }
-            throw error
-        }
+        guard var client = try self.loaded.runningProxy(patience: patience) else { return false }
         try client.send(request, body)
         return true
+    }
+}
+
+extension LoadedSettings {
+    /// A connection with the running proxy; nil where none is running.
+    func runningProxy(patience: Duration) throws(ControlError) -> ControlClient? {
+        do throws(ControlError) {
+            return try ControlClient(paths: self.controlSockets, patience: patience)
+        } catch {
+            if error.code == .notRunning { return nil }
+            throw error
+        }
     }
 }
 

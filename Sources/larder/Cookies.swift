@@ -48,11 +48,8 @@ struct CookiesList: AsyncParsableCommand {
     }
 }
 
-/// The verb `larder cookies show NAME`.
-struct CookiesShow: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show all that is known of the cookies of a name.")
-
+/// The cookies of a name, as a command line says them.
+struct NamedCookies: ParsableArguments {
     @Argument(help: "The cookie's name.")
     var name: String
 
@@ -62,6 +59,17 @@ struct CookiesShow: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Of this path.", valueName: "path"))
     var path: String?
 
+    var filter: CookieFilter {
+        CookieFilter(name: Array(self.name.utf8), domain: self.domain, path: self.path)
+    }
+}
+
+/// The verb `larder cookies show NAME`.
+struct CookiesShow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show all that is known of the cookies of a name.")
+
+    @OptionGroup var cookies: NamedCookies
     @OptionGroup var state: StateOptions
 
     @Flag(help: "Show the values.")
@@ -72,9 +80,9 @@ struct CookiesShow: AsyncParsableCommand {
 
     func run() async throws {
         let cookies = try await self.state.open().cookies(
-            CookieFilter(name: Array(self.name.utf8), domain: self.domain, path: self.path),
+            self.cookies.filter,
             reveals: self.reveal)
-        guard !cookies.isEmpty else { throw CommandFailure.noCookie(self.name) }
+        guard !cookies.isEmpty else { throw CommandFailure.noCookie(self.cookies.name) }
         let now = wallClockMicroseconds()
         for (index, cookie) in cookies.enumerated() {
             if self.json {
@@ -92,21 +100,13 @@ struct CookiesDelete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Remove the cookies of a name; prints how many.")
 
-    @Argument(help: "The cookie's name.")
-    var name: String
-
-    @Option(help: ArgumentHelp("Of this domain and the names below it.", valueName: "domain"))
-    var domain: String?
-
-    @Option(help: ArgumentHelp("Of this path.", valueName: "path"))
-    var path: String?
-
+    @OptionGroup var cookies: NamedCookies
     @OptionGroup var state: StateOptions
 
     func run() async throws {
         let removed = try await self.state.open().removeCookies(
-            CookieFilter(name: Array(self.name.utf8), domain: self.domain, path: self.path))
-        guard removed > 0 else { throw CommandFailure.noCookie(self.name) }
+            self.cookies.filter)
+        guard removed > 0 else { throw CommandFailure.noCookie(self.cookies.name) }
         try Output.line("\(removed)")
     }
 }

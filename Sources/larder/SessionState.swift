@@ -79,13 +79,7 @@ struct SessionState {
     private func isAnswered(
         _ request: ControlRequest, _ patience: Duration, _ body: (ControlReply) throws -> Void
     ) throws -> Bool {
-        var client: ControlClient
-        do throws(ControlError) {
-            client = try ControlClient(paths: self.loaded.controlSockets, patience: patience)
-        } catch {
-            if error.code == .notRunning { return false }
-            throw error
-        }
+        guard var client = try self.loaded.runningProxy(patience: patience) else { return false }
         do {
             try client.send(request) {
                 try body($0)
