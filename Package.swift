@@ -30,7 +30,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "larder",
     products: [
-        .executable(name: "larder", targets: ["larder"])
+        .executable(name: "larder", targets: ["larder"]),
+        .library(name: "URLLoading", targets: ["URLLoading"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -94,6 +95,14 @@ let package = Package(
             [
                 "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
                 nioPosix,
+            ]),
+
+        module(
+            "URLLoading",
+            [
+                "LarderEngine", "LarderSession", "LarderDisk", "LarderState", "LarderTransfer",
+                "LarderStore", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP",
+                nioCore,
             ]),
 
         // Floor 7
@@ -160,6 +169,13 @@ let package = Package(
             [
                 "LarderEngine", "LarderSession", "LarderState", "LarderTransfer", "LarderStore",
                 "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", nioCore,
+            ]),
+        tests(
+            "URLLoadingTests",
+            [
+                "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
+                "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(
             "LarderProxyTests",

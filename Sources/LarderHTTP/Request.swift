@@ -26,6 +26,10 @@ package struct Request: Sendable {
     package var elapsed = Duration.zero
     /// The handshake that the upstream is to authenticate its connection with.
     package var connectionAuthentication: ConnectionAuthentication?
+    /// What it wants of the upstream by itself.
+    package var transfer = TransferOptions()
+    /// Looks on; nil: nobody.
+    package var observer: (any TransferObserver)?
 
     package init(
         method: Method = .get, uri: TargetURI, fields: Fields = Fields(),

@@ -1,0 +1,51 @@
+/// Looks on while an upstream performs a request, and has a say in whom it trusts.
+///
+/// Called on the upstream's threads; must not block. A request that no upstream performs (a hit)
+/// has nothing to tell.
+package protocol TransferObserver: AnyObject, Sendable {
+    /// So many bytes of the content have been handed to the kernel or the TLS library, in all.
+    func transfer(sent total: UInt64)
+    /// What it took; after the last call to the receiver, also where that was a failure, and where it
+    /// was cancelled.
+    func transfer(measured measurement: TransferMeasurement)
+    /// Whether the server of a new connection is trusted; called in the midst of the handshake.
+    func transfer(evaluates server: TLSPeer) -> TLSVerdict
+    /// A server wants a client certificate, and the request has none (`TransferOptions.identity`).
+    ///
+    /// - Parameter issuers: the names that it accepts, DER.
+    /// - Returns: false to go on without; true to break the handshake off, in order to ask somebody.
+    func transfer(wantsCertificateFrom issuers: [[UInt8]], host: String, port: UInt16) -> Bool
+}
+
+/// A server as its certificates show it.
+package struct TLSPeer: Sendable, Hashable {
+    package var host: String
+    package var port: UInt16
+    /// The server's own first, DER.
+    package var certificates: [[UInt8]]
+    /// What is wrong with it by the system's rules, name of the host included; nil: nothing.
+    package var fault: TLSFault?
+
+    package init(host: String, port: UInt16, certificates: [[UInt8]], fault: TLSFault?) {
+        self.host = host
+        self.port = port
+        self.certificates = certificates
+        self.fault = fault
+    }
+}
+
+/// What is wrong with a server's certificate.
+package enum TLSFault: String, Sendable, Hashable, CaseIterable {
+    case expired, notYetValid, unknownRoot, wrongHost, revoked, untrusted
+}
+
+/// What somebody says about a server's certificate.
+package enum TLSVerdict: Sendable, Hashable {
+    /// As the system's rules say.
+    case bySystem
+    case trusted
+    case refused
+    /// The handshake is to be broken off, and somebody asked; the request fails with
+    /// `tls_certificate_error`.
+    case undecided
+}

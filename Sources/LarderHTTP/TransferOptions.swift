@@ -1,0 +1,57 @@
+/// What one request wants of the upstream, where it differs from the upstream's configuration.
+package struct TransferOptions: Sendable, Hashable {
+    /// How long it waits for further data (`timeoutIntervalForRequest`); nil: as configured.
+    package var idleTimeout: Duration?
+    /// How long it may take as a whole, waiting included (`timeoutIntervalForResource`); nil: as
+    /// configured.
+    package var resourceTimeout: Duration?
+    /// From 0 to 1: the order in which requests wait for a connection, and the weight of a stream of
+    /// HTTP/2.
+    package var priority: Float = 0.5
+    /// The traffic class of its packets (the DSCP, RFC 2474 §3); nil: the system's.
+    package var trafficClass: UInt8?
+    /// Its response is handed over with the content codings undone that the upstream knows;
+    /// `Content-Encoding` stays in the head, and the length counts as unknown.
+    package var decodesContent = false
+    /// The client certificate that it may show; nil: none.
+    package var identity: TLSIdentity?
+
+    package init() {}
+}
+
+/// A client certificate with its key, as a TLS library reads it.
+///
+/// A secret: no description shows it.
+package final class TLSIdentity: Sendable, Hashable {
+    package enum Form: String, Sendable, Hashable { case pem, pkcs12 }
+
+    package let form: Form
+    /// The certificate, for PKCS #12 with the key in it.
+    package let certificate: [UInt8]
+    /// The key (PEM); empty where it is in `certificate`.
+    package let key: [UInt8]
+    package let password: String
+
+    package init(form: Form, certificate: [UInt8], key: [UInt8] = [], password: String = "") {
+        self.form = form
+        self.certificate = certificate
+        self.key = key
+        self.password = password
+    }
+
+    package static func == (a: TLSIdentity, b: TLSIdentity) -> Bool {
+        a.form == b.form && a.certificate == b.certificate && a.key == b.key
+            && a.password == b.password
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.form)
+        hasher.combine(self.certificate)
+    }
+}
+
+extension TLSIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "(a client certificate)" }
+    package var debugDescription: String { self.description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import LarderHTTP
+import NIOCore
+
+/// One request of a task on its way: what a redirection, a challenge or a new attempt begins anew.
+///
+/// ```
+/// begin ─▶ informational* ─▶ answered(response, body) ─▶ the body is pulled by whoever holds it
+///                         └▶ redirected | challenged* | failed
+/// ```
+///
+/// Made by a `Loader`; its observer hears of it on any thread, one call after the other, possibly
+/// before the method that began it returns.
+protocol Load: AnyObject, Sendable {
+    /// Ends it; the observer hears nothing more, except for a call that is under way. Any thread, at
+    /// any time, also twice, also after its end.
+    func cancel()
+}
+
+/// Begins loads of the URLs that it knows: http, https and ftp by the engine; file; data; what a
+/// program's `URLProtocol` does.
+protocol Loader: Sendable {
+    /// Begins at once; does not block.
+    func load(_ order: LoadOrder, observer: any LoadObserver) -> any Load
+}
+
+/// What is to be loaded.
+struct LoadOrder: Sendable {
+    /// As the program sees it: without what the session adds on the way (`Cookie`, defaults).
+    var request: URLRequest
+    /// The task's; for `URLProtocol` and for storages that want to know.
+    let task: URLSessionTask
+    /// The content to send, a new source for each load; nil: none.
+    var body: UploadSource?
+    /// The credential that answers a challenge, or is sent before one.
+    var authorization: LoadAuthorization?
+    /// Bytes on from there, with a condition (resumed downloads); fields of `request` say so, too.
+    var offset: Int64 = 0
+    /// Downloads neither read nor fill a cache.
+    var usesCache = true
+}
+
+/// The content of a request, ready to be read once.
+struct UploadSource: Sendable {
+    let source: any BodySource
+    /// nil: not known, it is sent in chunks.
+    let length: Int64?
+}
+
+/// Hears what comes of a load.
+protocol LoadObserver: AnyObject, Sendable {
+    /// A 1xx response other than 100 and 101.
+    func load(informational response: HTTPURLResponse)
+    /// So many bytes of the request's content went out in all.
+    func load(sent total: Int64)
+    /// The response's head. Whoever holds the body must read or cancel it. The last call but for
+    /// `load(finished:)`.
+    func load(answered answer: LoadAnswer)
+    /// A program's protocol says that the response is a redirection (`wasRedirectedTo`).
+    func load(redirectedTo request: URLRequest, by response: URLResponse)
+    /// The connection, a proxy or a program's protocol asks for a credential; nothing goes on until
+    /// the answer is given.
+    func load(
+        challenged challenge: URLAuthenticationChallenge,
+        answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+    /// The load is over without an answer.
+    func load(failed error: URLError)
+    /// What the transaction took, once its body has ended, failed or been cancelled; always the last
+    /// call, and also where it was cancelled before.
+    func load(measured transaction: TransactionMeasurement)
+}
+
+/// The answer to a request.
+struct LoadAnswer: Sendable {
+    var response: URLResponse
+    /// The head that HTTP gave; nil for other schemes.
+    var head: ResponseHead?
+    var body: any BodySource
+    var isFromCache = false
+    /// What is about to be stored of it; nil: nothing.
+    var storing: (any PendingStoring)?
+}
+
+/// A response that will be stored when its body is whole, unless the program decides otherwise.
+protocol PendingStoring: AnyObject, Sendable {
+    /// What would be stored. Its `data` is read when it is asked for. Only after the body has ended.
+    func proposedResponse() -> CachedURLResponse
+    /// Stores what was proposed, or another response in its place; nil: nothing. Exactly once.
+    func decide(_ response: CachedURLResponse?)
+}
