@@ -43,6 +43,8 @@ package struct ExchangeOptions: Sendable {
     ///
     /// nil: none. Called on any thread; must not block.
     package var permits: (@Sendable (TargetURI) -> Bool)?
+    /// Whether another client's fetch for the same thing will do; false: each asks for itself.
+    package var collapses = true
 
     package init(
         cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
