@@ -124,6 +124,8 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var nextHop: String?
     /// What the session did by itself before it failed, in order; for the log.
     package var acts: [SessionAct] = []
+    /// The upstream's own, where it failed.
+    package var upstream: UpstreamFailure?
 
     package init(
         status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,

@@ -246,7 +246,8 @@ extension Fetch {
                 UInt64(exactDigits: $0)
             }
             let isDecoded =
-                self.policy.storesDecoded && object.head.fields.contains(FieldName(.contentEncoding))
+                self.policy.storesDecoded
+                && object.head.fields.contains(FieldName(.contentEncoding))
             let length =
                 isDecoded ? told : object.head.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
