@@ -45,7 +45,7 @@ extension URLAuthenticationChallenge {
     static func about(
         _ question: LoadTrust.Question, _ url: URL?
     ) -> URLAuthenticationChallenge? {
-        nil
+        URLAuthenticationChallenge()
     }
 }
 
