@@ -70,6 +70,19 @@ protocol LoadObserver: AnyObject, Sendable {
     /// What the transaction took, once its body has ended, failed or been cancelled; always the last
     /// call, and also where it was cancelled before.
     func load(measured transaction: TransactionMeasurement)
+    /// There is no way into the network, and the session waits for one (`waitsForConnectivity`); once
+    /// a load.
+    func loadWaitsForConnectivity()
+    /// Whether there is anybody to be asked about servers and for client certificates; read once, when
+    /// the load begins.
+    ///
+    /// Asking costs a second handshake. True unless it says otherwise.
+    var answersChallenges: Bool { get }
+}
+
+extension LoadObserver {
+    func loadWaitsForConnectivity() {}
+    var answersChallenges: Bool { true }
 }
 
 extension LoadObserver {
