@@ -15,10 +15,35 @@ protocol TaskPurpose: AnyObject, Sendable {
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
     ) throws(BodyConsumerError) -> any BodyConsumer
+    /// Whether a response is of no use, and another request to be made instead; called for each that
+    /// might be the final one, before anybody hears of it.
+    func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest?
+    /// The result is there, and nothing more comes; what is left to do is done now.
+    ///
+    /// - Parameter then: to be called once, with the result to tell.
+    func settle(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        then: @escaping @Sendable (TaskOutcome) -> Void)
+    /// Tells what comes before the metrics and the end, of a task that succeeded. On the delegate
+    /// queue unless `isDirect`.
+    func conclude(_ task: URLSessionTask, of session: URLSession)
     /// Tells the end. The last call, exactly once; on the delegate queue unless `isDirect`.
     ///
     /// - Parameter session: of the task, which forgets it afterwards.
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?)
+}
+
+extension TaskPurpose {
+    func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? { nil }
+
+    func settle(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        then: @escaping @Sendable (TaskOutcome) -> Void
+    ) {
+        then(outcome)
+    }
+
+    func conclude(_ task: URLSessionTask, of session: URLSession) {}
 }
 
 /// Data for a delegate: the response, then each piece of the body.
