@@ -32,10 +32,17 @@ final class UploadStream: UploadReader, @unchecked Sendable {
             return (0...Self.pieceSize).contains(result) ? result : 0
         }
         guard (0...Self.pieceSize).contains(result) else {
-            var info: [String: Any] = [:]
-            info[NSUnderlyingErrorKey] = self.stream.streamError
-            throw URLError(.requestBodyStreamExhausted, userInfo: info)
+            throw URLError(.requestBodyStreamExhausted, userInfo: self.cause)
         }
         return piece.readableBytes > 0 ? piece : nil
+    }
+
+    /// What Foundation's own streams say of an error. Foundation traps where there is none, and so do
+    /// subclasses that do not say it themselves.
+    private var cause: [String: Any] {
+        guard type(of: self.stream) == InputStream.self, self.stream.streamStatus == .error,
+            let error = self.stream.streamError
+        else { return [:] }
+        return [NSUnderlyingErrorKey: error]
     }
 }
