@@ -102,7 +102,7 @@ final class HTTPLoad: Load {
 
     func tell(failed error: URLError) {
         self.content?.cancel()
-        self.observer.load(failed: error.at(self.order.request.url))
+        self.observer.load(failed: error.completed(for: self.order.request.url))
         self.state.withLock { $0.machine.told() }
         self.measureIfDue()
     }
@@ -136,10 +136,10 @@ final class HTTPLoad: Load {
 
 extension HTTPLoad: ExchangeClient {
     func exchange(informational head: ResponseHead) {
-        guard self.state.withLock({ $0.machine.isAsking }), let url = self.order.request.url,
-            let response = HTTPURLResponse.of(head, at: url) as? HTTPURLResponse
+        guard self.state.withLock({ $0.machine.isAsking }), let url = self.order.request.url
         else { return }
-        self.observer.load(informational: response)
+        self.observer.load(
+            informational: HTTPURLResponse(url: url, head: head, bodyLength: .none))
     }
 
     func exchange(answered answer: Answer) {
@@ -200,7 +200,12 @@ extension HTTPLoad: ExchangeClient {
     }
 
     private func response(_ answer: Answer, _ url: URL) -> URLResponse {
-        guard self.isFTP else { return HTTPURLResponse.of(answer.head, at: url) }
+        guard self.isFTP else {
+            // Of what was decoded nobody knows the length beforehand.
+            let isCoded = answer.head.fields.contains(FieldName(.contentEncoding))
+            return HTTPURLResponse(
+                url: url, head: answer.head, bodyLength: isCoded ? .unknown : answer.bodyLength)
+        }
         let length: Int =
             if case .known(let bytes) = answer.bodyLength { Int(clamping: bytes) } else { -1 }
         return URLResponse(

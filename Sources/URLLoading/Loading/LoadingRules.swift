@@ -98,7 +98,7 @@ extension TransferConfiguration {
         self.tlsVersions = TLSVersions(
             minimum: TLSVersion(settings.tlsMinimumSupportedProtocolVersion) ?? .v12,
             maximum: TLSVersion(settings.tlsMaximumSupportedProtocolVersion))
-        self.parents = settings.engineParents
+        self.parents = settings.parentRules
     }
 }
 

@@ -15,29 +15,6 @@ extension URLSessionConfiguration {
 
     /// How requests meet cookies; nil: they do not.
     var engineCookies: (any HopCookies)? { nil }
-
-    /// Which proxies lead where.
-    var engineParents: ParentRules { ParentRules() }
-}
-
-extension URLRequest {
-    /// Whether the program has set the timeout.
-    var isTimeoutSet: Bool { self.timeoutInterval != 60 }
-}
-
-extension HTTPURLResponse {
-    /// A response as HTTP gave it.
-    static func of(_ head: ResponseHead, at url: URL) -> URLResponse {
-        var fields: [String: String] = [:]
-        for pair in head.fields.pairs {
-            fields[pair.name] = fields[pair.name].map { "\($0), \(pair.value)" } ?? pair.value
-        }
-        return HTTPURLResponse(
-            url: url, statusCode: Int(head.status.rawValue), httpVersion: "HTTP/1.1",
-            headerFields: fields)
-            ?? URLResponse(
-                url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
-    }
 }
 
 extension URLAuthenticationChallenge {
