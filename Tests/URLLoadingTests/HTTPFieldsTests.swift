@@ -39,7 +39,7 @@ struct HTTPFieldsTests {
 
     @Test("nothing that would break a message in two")
     func injection() {
-        let fields = SessionFields(nil).completing([
+        let fields = SessionFields([:]).completing([
             "A": "1\r\nEvil: 2", "B\r\nEvil": "3", "": "4", "C": "5\nEvil: 6",
         ])
         #expect(!fields.contains(FieldName("Evil")))

@@ -17,7 +17,7 @@ struct LoadingRules: Sendable {
         self.timeout = settings.timeoutIntervalForRequest
         self.networkServiceType = settings.networkServiceType
         self.waitsForConnectivity = settings.waitsForConnectivity
-        self.fields = SessionFields(settings.httpAdditionalHeaders)
+        self.fields = SessionFields(settings.additionalFields)
     }
 
     /// The request's own policy, unless it leaves that to the session.
