@@ -43,12 +43,16 @@ package struct ExchangeOptions: Sendable {
     ///
     /// nil: none. Called on any thread; must not block.
     package var permits: (@Sendable (TargetURI) -> Bool)?
+    /// Has a say in what of the answer is stored; nil: the rules of caching alone decide.
+    package var storing: (any StoringGate)?
 
     package init(
-        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil,
+        storing: (any StoringGate)? = nil
     ) {
         self.cachePolicy = cachePolicy
         self.permits = permits
+        self.storing = storing
     }
 }
 
