@@ -10,6 +10,7 @@ struct LoadingRules: Sendable {
     let timeout: TimeInterval
     let networkServiceType: NSURLRequest.NetworkServiceType
     let waitsForConnectivity: Bool
+    let handlesCookies: Bool
     let fields: SessionFields
 
     init(_ settings: URLSessionConfiguration) {
@@ -17,6 +18,7 @@ struct LoadingRules: Sendable {
         self.timeout = settings.timeoutIntervalForRequest
         self.networkServiceType = settings.networkServiceType
         self.waitsForConnectivity = settings.waitsForConnectivity
+        self.handlesCookies = settings.httpCookieStorage != nil
         self.fields = SessionFields(settings.additionalFields)
     }
 
