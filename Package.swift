@@ -152,7 +152,9 @@ let package = Package(
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderLMDB", nioCore,
             ]),
-        tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+        tests(
+            "LarderTransferTests",
+            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [
