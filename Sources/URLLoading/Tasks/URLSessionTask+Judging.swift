@@ -121,10 +121,6 @@ extension URLSessionTask {
         }
     }
 
-    func becomeDownload() {
-        self.fail(.unsupportedURL)
-    }
-
     // MARK: The body
 
     func receive() {
