@@ -15,10 +15,37 @@ protocol TaskPurpose: AnyObject, Sendable {
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
     ) throws(BodyConsumerError) -> any BodyConsumer
+    /// Gets together what the first load needs, before it begins.
+    ///
+    /// - Parameter then: called once, on any thread.
+    func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void)
+    /// A request of the task's as it is to be sent.
+    func asking(_ request: URLRequest) -> URLRequest
+    /// Whether a response is of no use, and another is to be asked for; `asking` asks otherwise then.
+    func refuses(_ answer: LoadAnswer) -> Bool
+    /// Puts away what has come, when it is known how the task ends, and before that is told.
+    ///
+    /// - Parameter then: called once, on any thread: what is to be told.
+    func conclude(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        then: @escaping @Sendable (TaskOutcome) -> Void)
     /// Tells the end. The last call, exactly once; on the delegate queue unless `isDirect`.
     ///
     /// - Parameter session: of the task, which forgets it afterwards.
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?)
+}
+
+extension TaskPurpose {
+    func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
+    func asking(_ request: URLRequest) -> URLRequest { request }
+    func refuses(_ answer: LoadAnswer) -> Bool { false }
+
+    func conclude(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        then: @escaping @Sendable (TaskOutcome) -> Void
+    ) {
+        then(outcome)
+    }
 }
 
 /// Data for a delegate: the response, then each piece of the body.

@@ -100,11 +100,16 @@ extension URLSessionTask {
         }
         guard isMine else { return }
         // A task that never began has no lane yet.
-        self.guarded.withLock { state in
-            guard state.begun == nil, !self.purpose.isDirect else { return }
-            state.lane = state.lane ?? state.session?.dispatcher.lane()
+        let outcome = self.guarded.withLock { state in
+            if state.begun == nil, !self.purpose.isDirect {
+                state.lane = state.lane ?? state.session?.dispatcher.lane()
+            }
+            return state.outcome
         }
-        self.send { [self] in self.complete() }
+        self.purpose.conclude(self, outcome ?? .finished) { [self] outcome in
+            self.guarded.withLock { $0.outcome = outcome }
+            self.send { self.complete() }
+        }
     }
 
     private func complete() {

@@ -71,6 +71,7 @@ extension URLSessionTask {
     // MARK: The response
 
     func respond(with answer: LoadAnswer) {
+        if self.purpose.refuses(answer) { return self.loadAgain(insteadOf: answer) }
         let answer = answer.storable(by: self)
         self.count { state in
             state.response = answer.response
@@ -103,8 +104,19 @@ extension URLSessionTask {
         }
     }
 
-    func becomeDownload() {
-        self.fail(.unsupportedURL)
+    /// The response is of no use; the purpose asks for another.
+    private func loadAgain(insteadOf answer: LoadAnswer) {
+        let goesOn = self.guarded.withLock { state in
+            guard state.machine.prepare() else { return false }
+            state.answer = nil
+            state.load = nil
+            return true
+        }
+        answer.storing?.decide(nil)
+        guard goesOn else { return answer.body.cancel() }
+        BodyDrain.drain(answer.body, expecting: answer.response.expectedContentLength) {
+            self.prepare()
+        }
     }
 
     // MARK: The body

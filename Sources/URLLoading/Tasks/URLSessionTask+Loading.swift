@@ -25,7 +25,7 @@ extension URLSessionTask {
         if session.settings.identifier != nil {
             return self.fail(.backgroundSessionRequiresSharedContainer)
         }
-        self.prepare()
+        self.purpose.prepare(for: self) { [self] in self.prepare() }
     }
 
     /// Gets together what the next load needs.
@@ -48,7 +48,7 @@ extension URLSessionTask {
                 return nil
             }
             state.unmeasured += 1
-            return (number, request)
+            return (number, self.purpose.asking(request))
         }
         guard let (number, request) = launch else { return }
         guard let loader = self.session?.loaders.loader(for: request, of: self) else {
