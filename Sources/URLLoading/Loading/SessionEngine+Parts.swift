@@ -20,11 +20,6 @@ extension URLSessionConfiguration {
     var engineParents: ParentRules { ParentRules() }
 }
 
-extension URLRequest {
-    /// Whether the program has set the timeout.
-    var isTimeoutSet: Bool { self.timeoutInterval != 60 }
-}
-
 extension HTTPURLResponse {
     /// A response as HTTP gave it.
     static func of(_ head: ResponseHead, at url: URL) -> URLResponse {

@@ -32,7 +32,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await self.awaited { handler in
-            self.makeUpload(self.order(request, handler, delegate, sending: .whole(bodyData)))
+            self.makeUpload(self.order(request, handler, delegate, sending: .data(bodyData)))
         }
     }
 
@@ -75,7 +75,8 @@ extension URLSession {
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await self.awaited { handler in
-            var order = TaskOrder.resuming(resumeData, for: .caller(handler))
+            var order = TaskOrder(
+                resuming: resumeData, for: DownloadPurpose(for: .caller(handler)))
             order.delegate = delegate
             return self.makeDownload(order)
         }
@@ -119,9 +120,11 @@ extension URLSession {
         _ request: URLRequest, _ handler: @escaping HandlerPurpose.Handler,
         _ delegate: (any URLSessionTaskDelegate)?, sending content: UploadBody? = nil
     ) -> TaskOrder {
-        var order = TaskOrder(request, for: HandlerPurpose(isDirect: true, handler))
+        let purpose = HandlerPurpose(isDirect: true, handler)
+        var order =
+            content.map { TaskOrder(request, sending: $0, for: purpose) }
+            ?? TaskOrder(request, for: purpose)
         order.delegate = delegate
-        if let content { order.content = content }
         return order
     }
 

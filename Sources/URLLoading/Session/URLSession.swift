@@ -199,6 +199,151 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
     }
 
+    // MARK: Upload tasks
+
+    /// Makes a task that sends data.
+    ///
+    /// - Parameters:
+    ///   - request: its own body does not count.
+    ///   - bodyData: its length is announced.
+    open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
+        self.makeUpload(TaskOrder(request, sending: .data(bodyData), for: DelegatePurpose()))
+    }
+
+    /// Makes a task that sends a file, which is read while it is sent.
+    ///
+    /// - Parameters:
+    ///   - request: its own body does not count. Without a `Content-Type` it gets the one that the
+    ///     extension of the file suggests.
+    ///   - fileURL: must not change before the task has completed.
+    open func uploadTask(
+        with request: URLRequest, fromFile fileURL: URL
+    ) -> URLSessionUploadTask {
+        self.makeUpload(TaskOrder(request, sending: .file(fileURL), for: DelegatePurpose()))
+    }
+
+    /// Makes a task that sends what the delegate gives it in
+    /// `urlSession(_:task:needNewBodyStream:)`: at first, and whenever it must be sent again.
+    ///
+    /// - Parameter request: says the content's type, and its length where that is known; its own body
+    ///   does not count.
+    open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+        self.makeUpload(TaskOrder(request, sending: .streamed, for: DelegatePurpose()))
+    }
+
+    /// Makes a task that sends data, and gives its result to a handler; see `dataTask`.
+    ///
+    /// - Parameter bodyData: nil: there is nothing to send.
+    @preconcurrency
+    open func uploadTask(
+        with request: URLRequest, from bodyData: Data?,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        self.makeUpload(
+            TaskOrder(
+                request, sending: .data(bodyData ?? Data()), for: HandlerPurpose(completionHandler))
+        )
+    }
+
+    /// Makes a task that sends a file, and gives its result to a handler; see `dataTask`.
+    @preconcurrency
+    open func uploadTask(
+        with request: URLRequest, fromFile fileURL: URL,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        self.makeUpload(
+            TaskOrder(request, sending: .file(fileURL), for: HandlerPurpose(completionHandler)))
+    }
+
+    // MARK: Download tasks
+
+    /// Makes a task that writes the body to a temporary file, and gives that to the delegate.
+    ///
+    /// - Parameter request: may have a body. The cache is neither asked nor filled.
+    open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
+        self.makeDownload(TaskOrder(request, for: DownloadPurpose()))
+    }
+
+    /// Makes a task that writes the body to a temporary file, and gives that to the delegate.
+    open func downloadTask(with url: URL) -> URLSessionDownloadTask {
+        self.downloadTask(with: URLRequest(url: url))
+    }
+
+    /// Makes a task that writes the body to a temporary file, and gives that to a handler.
+    ///
+    /// - Parameter completionHandler: called once, on the delegate queue; the file is removed when it
+    ///   returns.
+    @preconcurrency
+    open func downloadTask(
+        with request: URLRequest,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        self.makeDownload(TaskOrder(request, for: DownloadPurpose(completionHandler)))
+    }
+
+    /// Makes a task that writes the body to a temporary file, and gives that to a handler.
+    @preconcurrency
+    open func downloadTask(
+        with url: URL,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        self.downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
+    }
+
+    /// Makes a task that goes on where an earlier download was broken off.
+    ///
+    /// - Parameter resumeData: as that download gave it; what is none makes a task that completes
+    ///   with `URLError.unsupportedURL`.
+    open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+        self.makeDownload(TaskOrder(resuming: resumeData, for: DownloadPurpose()))
+    }
+
+    /// Makes a task that goes on where an earlier download was broken off, and gives its file to a
+    /// handler.
+    @preconcurrency
+    open func downloadTask(
+        withResumeData resumeData: Data,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        self.makeDownload(
+            TaskOrder(resuming: resumeData, for: DownloadPurpose(completionHandler)))
+    }
+
+    // MARK: Connections
+
+    /// Makes a task that would read and write a connection; it completes with
+    /// `URLError.unsupportedURL`.
+    open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
+        var order = TaskOrder(nil, for: DelegatePurpose())
+        order.fault = URLError(.unsupportedURL)
+        return self.introduce(URLSessionStreamTask(order, of: self))
+    }
+
+    /// Makes a task for the messages of a WebSocket.
+    ///
+    /// - Parameter url: ws or wss.
+    open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
+        self.webSocketTask(with: URLRequest(url: url))
+    }
+
+    /// Makes a task for the messages of a WebSocket.
+    ///
+    /// - Parameter protocols: those that the program would like to speak, the best first.
+    open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        var request = URLRequest(url: url)
+        request.setValue(
+            protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        return self.webSocketTask(with: request)
+    }
+
+    /// Makes a task for the messages of a WebSocket; where the library that transfers has none, it
+    /// completes with `URLError.unsupportedURL`.
+    open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        var order = TaskOrder(request, for: DelegatePurpose())
+        order.fault = URLError(.unsupportedURL)
+        return self.introduce(URLSessionWebSocketTask(order, of: self))
+    }
+
     // MARK: Enumeration
 
     /// The tasks that run or are suspended, by kind: data, upload (these alone, although they are

@@ -6,6 +6,20 @@ import Synchronization
 
 // What a download leaves when it ends before its end.
 
+extension TaskOrder {
+    /// Of a download that goes on where another was broken off; with data that says nothing of the
+    /// kind, the task fails.
+    init(resuming data: Data, for purpose: DownloadPurpose) {
+        guard let resume = ResumeData(decoding: data) else {
+            self.init(nil, for: purpose)
+            self.fault = URLError(.unsupportedURL)
+            return
+        }
+        purpose.state.withLock { $0.resume = resume }
+        self.init(resume.request, for: purpose)
+    }
+}
+
 extension DownloadPurpose {
     /// Has somebody hear of the resume data when the task is over.
     ///
@@ -18,7 +32,7 @@ extension DownloadPurpose {
         }
     }
 
-    func conclude(
+    func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {

@@ -1,6 +1,5 @@
 import Foundation
 import LarderHTTP
-import NIOCore
 import Synchronization
 
 /// A file for a delegate, a completion handler or an async method.
@@ -44,18 +43,18 @@ final class DownloadPurpose: TaskPurpose {
     private let directory: URL
     let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - resume: what an earlier download left.
-    ///   - directory: where the file is made.
-    init(
-        for receiver: Receiver, resuming resume: ResumeData? = nil,
-        in directory: URL = FileManager.default.temporaryDirectory
-    ) {
+    /// - Parameter directory: where the file is made.
+    init(for receiver: Receiver, in directory: URL = FileManager.default.temporaryDirectory) {
         if case .caller = receiver { self.isDirect = true } else { self.isDirect = false }
         if case .delegate = receiver { self.isDelegates = true } else { self.isDelegates = false }
         self.directory = directory
-        self.state = Mutex(State(receiver: receiver, resume: resume))
+        self.state = Mutex(State(receiver: receiver))
     }
+
+    /// For the delegate.
+    convenience init() { self.init(for: .delegate) }
+
+    convenience init(_ handler: @escaping Handler) { self.init(for: .handler(handler)) }
 
     var asksForDisposition: Bool { false }
     var asksForStoring: Bool { false }
@@ -79,8 +78,8 @@ final class DownloadPurpose: TaskPurpose {
         self.state.withLock { $0.partial == nil ? nil : $0.resume }?.asking(request) ?? request
     }
 
-    func refuses(_ answer: LoadAnswer) -> Bool {
-        self.state.withLock { state in
+    func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? {
+        let isRefused = self.state.withLock { state in
             state.step = .restart
             guard let resume = state.resume, let head = answer.head else { return false }
             state.step = ResumeStep.decide(resume, head)
@@ -88,6 +87,8 @@ final class DownloadPurpose: TaskPurpose {
             state.resume = nil
             return true
         }
+        // The same without what `asking` has added.
+        return isRefused ? task.currentRequest : nil
     }
 
     // MARK: The body
@@ -119,7 +120,7 @@ final class DownloadPurpose: TaskPurpose {
         if let outdated { FileWork.queue.async { outdated.remove() } }
         guard self.isDelegates else { return file }
         if let offset { self.tellOfOffset(offset, task) }
-        return DeliveredFile(file, of: task)
+        return file
     }
 
     private func tellOfOffset(_ offset: Int64, _ task: URLSessionTask) {
@@ -136,18 +137,32 @@ final class DownloadPurpose: TaskPurpose {
         { [weak self, weak task] written, total, taken in
             guard let self, let task else { return taken() }
             let expected = self.state.withLock { $0.total }
-            task.tell(orElse: taken) { task, session, delegates in
-                if let download = task as? URLSessionDownloadTask {
-                    delegates.download?.urlSession(
+            task.send {
+                if !task.isSettled, let session = task.session,
+                    let download = task as? URLSessionDownloadTask
+                {
+                    session.delegates(of: task).download?.urlSession(
                         session, downloadTask: download, didWriteData: written,
                         totalBytesWritten: total, totalBytesExpectedToWrite: expected)
                 }
+                // In any case: the end of the file waits for it.
                 taken()
             }
         }
     }
 
     // MARK: The end
+
+    func conclude(_ task: URLSessionTask, of session: URLSession) {
+        guard self.isDelegates, let download = task as? URLSessionDownloadTask,
+            let file = self.state.withLock({ $0.file.take() })
+        else { return }
+        if let location = file.location {
+            session.delegates(of: task).download?.urlSession(
+                session, downloadTask: download, didFinishDownloadingTo: location)
+        }
+        file.discard()
+    }
 
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
         let (receiver, file) = self.state.withLock { state in
@@ -172,35 +187,4 @@ final class DownloadPurpose: TaskPurpose {
         }
         file?.discard()
     }
-}
-
-/// Takes a body to a file, and the file to a delegate before the task is over.
-final class DeliveredFile: BodyConsumer {
-    private let file: FileConsumer
-    private let task: URLSessionTask
-
-    init(_ file: FileConsumer, of task: URLSessionTask) {
-        self.file = file
-        self.task = task
-    }
-
-    func take(_ piece: ByteBuffer, ready: @escaping @Sendable (BodyConsumerError?) -> Void) {
-        self.file.take(piece, ready: ready)
-    }
-
-    func finish(done: @escaping @Sendable (BodyConsumerError?) -> Void) {
-        self.file.finish { [file, task] error in
-            guard error == nil, let location = file.location else { return done(error) }
-            task.tell(orElse: { done(nil) }) { task, session, delegates in
-                if let download = task as? URLSessionDownloadTask {
-                    delegates.download?.urlSession(
-                        session, downloadTask: download, didFinishDownloadingTo: location)
-                }
-                file.discard()
-                done(nil)
-            }
-        }
-    }
-
-    func stop() { self.file.stop() }
 }

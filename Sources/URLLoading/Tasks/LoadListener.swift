@@ -45,4 +45,13 @@ final class LoadListener: LoadObserver {
     func load(measured transaction: TransactionMeasurement) {
         self.task.measured(transaction)
     }
+
+    func loadWaitsForConnectivity() {
+        self.task.waitsForConnectivity(load: self.number)
+    }
+
+    var answersChallenges: Bool {
+        guard let session = self.task.session else { return false }
+        return !session.delegates(of: self.task).isEmpty
+    }
 }

@@ -52,6 +52,7 @@ enum Redirect: Equatable {
         if request.mainDocumentURL == request.url { next.mainDocumentURL = url }
         if target.dropsContent {
             next.httpBody = nil
+            next.httpBodyStream = nil
             self.remove(self.ofContent, from: &next)
         }
         if crossesOrigins { self.remove(self.ofOrigin, from: &next) }

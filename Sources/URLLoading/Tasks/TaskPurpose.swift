@@ -21,14 +21,18 @@ protocol TaskPurpose: AnyObject, Sendable {
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void)
     /// A request of the task's as it is to be sent.
     func asking(_ request: URLRequest) -> URLRequest
-    /// Whether a response is of no use, and another is to be asked for; `asking` asks otherwise then.
-    func refuses(_ answer: LoadAnswer) -> Bool
-    /// Puts away what has come, when it is known how the task ends, and before that is told.
+    /// Whether a response is of no use, and another request to be made instead; called for each that
+    /// might be the final one, before anybody hears of it.
+    func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest?
+    /// The result is there, and nothing more comes; what is left to do is done now.
     ///
-    /// - Parameter then: called once, on any thread: what is to be told.
-    func conclude(
+    /// - Parameter then: to be called once, with the result to tell.
+    func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void)
+    /// Tells what comes before the metrics and the end, of a task that succeeded. On the delegate
+    /// queue unless `isDirect`.
+    func conclude(_ task: URLSessionTask, of session: URLSession)
     /// Tells the end. The last call, exactly once; on the delegate queue unless `isDirect`.
     ///
     /// - Parameter session: of the task, which forgets it afterwards.
@@ -38,14 +42,16 @@ protocol TaskPurpose: AnyObject, Sendable {
 extension TaskPurpose {
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
     func asking(_ request: URLRequest) -> URLRequest { request }
-    func refuses(_ answer: LoadAnswer) -> Bool { false }
+    func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? { nil }
 
-    func conclude(
+    func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {
         then(outcome)
     }
+
+    func conclude(_ task: URLSessionTask, of session: URLSession) {}
 }
 
 /// Data for a delegate: the response, then each piece of the body.

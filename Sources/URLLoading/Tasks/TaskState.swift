@@ -6,6 +6,8 @@ struct TaskOrder {
     /// nil for a stream task.
     var request: URLRequest?
     var purpose: any TaskPurpose
+    /// The content to send; what the request itself has does not count for upload tasks.
+    var content: UploadBody
     var prefersIncrementalDelivery: Bool
     /// The task's own.
     var delegate: (any URLSessionTaskDelegate)?
@@ -15,7 +17,18 @@ struct TaskOrder {
     init(_ request: URLRequest?, for purpose: any TaskPurpose) {
         self.request = request
         self.purpose = purpose
+        self.content = UploadBody(of: request)
         self.prefersIncrementalDelivery = purpose.asksForDisposition
+    }
+
+    /// Of an upload task: what the request itself has to send is left out.
+    init(_ request: URLRequest, sending content: UploadBody, for purpose: any TaskPurpose) {
+        var request = request
+        request.httpBody = nil
+        request.httpBodyStream = nil
+        self.init(request, for: purpose)
+        if case .data(let data) = content, data.isEmpty { return }
+        self.content = content
     }
 }
 
@@ -49,6 +62,11 @@ struct TaskState {
     /// Where its messages go; nil: straight on, on whatever thread they come up.
     var lane: DelegateLane?
     var fault: URLError?
+    var content = UploadBody.none
+    /// A stream that can be read once has been.
+    var isContentSpent = false
+    /// What is being sent.
+    var source: UploadSource?
     /// There is somebody who wants to hear what it took.
     var hasDelegate = false
     var begun: Date?
@@ -62,6 +80,9 @@ struct TaskState {
     /// How it ended.
     var outcome: TaskOutcome?
     var redirects = 0
+    /// The delegate has been told that there is no way into the network.
+    var hasWaited = false
+    var created = Date()
     /// Loads whose measurement has not come.
     var unmeasured = 0
     var transactions: [TransactionMeasurement] = []
@@ -79,6 +100,10 @@ struct TaskState {
         self.currentRequest = order.request
         self.prefersIncrementalDelivery = order.prefersIncrementalDelivery
         self.fault = order.fault
+        self.content = order.content
+        let announced = UploadBody.announcedLength(
+            order.request?.value(forHTTPHeaderField: "Content-Length"))
+        self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
         self.session = session
     }
 

@@ -101,12 +101,12 @@ extension URLSessionTask {
         guard isMine else { return }
         // A task that never began has no lane yet.
         let outcome = self.guarded.withLock { state in
-            if state.begun == nil, !self.purpose.isDirect {
-                state.lane = state.lane ?? state.session?.dispatcher.lane()
+            if state.begun == nil, !self.purpose.isDirect, state.lane == nil {
+                state.lane = state.session?.dispatcher.lane()
             }
-            return state.outcome
+            return state.outcome ?? .cancelled
         }
-        self.purpose.conclude(self, outcome ?? .finished) { [self] outcome in
+        self.purpose.settle(self, outcome) { [self] outcome in
             self.guarded.withLock { $0.outcome = outcome }
             self.send { self.complete() }
         }
@@ -114,6 +114,9 @@ extension URLSessionTask {
 
     private func complete() {
         let session = self.session
+        if let session, self.guarded.withLock({ $0.outcome?.isSuccess == true }) {
+            self.purpose.conclude(self, of: session)
+        }
         self.tellMetrics(to: session)
         let error = self.guarded.withLock { state in
             state.machine.finish()
@@ -135,12 +138,16 @@ extension URLSessionTask {
 
     private func tellMetrics(to session: URLSession?) {
         guard let session, let delegate = session.delegates(of: self).task else { return }
-        guard let metrics = self.metrics() else { return }
-        delegate.urlSession(session, task: self, didFinishCollecting: metrics)
+        delegate.urlSession(session, task: self, didFinishCollecting: self.metrics())
     }
 
-    private func metrics() -> URLSessionTaskMetrics? {
-        URLSessionTaskMetrics()
+    private func metrics() -> URLSessionTaskMetrics {
+        let (transactions, created, redirects) = self.guarded.withLock {
+            ($0.transactions, $0.created, $0.redirects)
+        }
+        return URLSessionTaskMetrics(
+            transactions.sorted { $0.begun < $1.begun }, created: created, ended: Date(),
+            redirects: redirects)
     }
 }
 

@@ -10,16 +10,16 @@ extension URLSessionTask {
 
     func judge(_ answer: LoadAnswer) {
         let (request, number) = self.guarded.withLock { ($0.currentRequest, $0.redirects) }
+        if let other = self.purpose.reconsider(answer, for: self) {
+            return self.reload(other, insteadOf: answer)
+        }
         guard let head = answer.head, let request else { return self.respond(with: answer) }
-        switch Redirect.judge(
-            head, to: request, number: number, hasContent: request.httpBody?.isEmpty == false)
-        {
+        let hasContent = self.guarded.withLock { $0.content.isSomething }
+        switch Redirect.judge(head, to: request, number: number, hasContent: hasContent) {
         case .none: self.respond(with: answer)
-        case .tooMany:
-            answer.abandon()
-            self.fail(.httpTooManyRedirects)
-        case .follow(let next, _):
-            self.follow(next, by: answer.response, answer: answer)
+        case .tooMany: self.fail(.httpTooManyRedirects)
+        case .follow(let next, let keepsContent):
+            self.follow(next, by: answer.response, answer: answer, keepsContent: keepsContent)
         }
     }
 
@@ -27,14 +27,18 @@ extension URLSessionTask {
     ///
     /// - Parameter answer: the redirection itself, as the response that it becomes where it is not
     ///   followed; nil where it has no body.
-    func follow(_ next: URLRequest, by response: URLResponse, answer: LoadAnswer?) {
+    func follow(
+        _ next: URLRequest, by response: URLResponse, answer: LoadAnswer?,
+        keepsContent: Bool = false
+    ) {
         guard let question = self.guarded.withLock({ $0.machine.ask() }) else {
             answer?.abandon()
             return
         }
         let decide: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard self.guarded.withLock({ $0.machine.answer(question) }) else { return }
-            self.decided(chosen, response: response, answer: answer)
+            self.decided(
+                chosen, response: response, answer: answer, keepsContent: keepsContent)
         }
         guard let response = response as? HTTPURLResponse else { return decide(next) }
         self.tell(orElse: { decide(next) }) { task, session, delegates in
@@ -45,33 +49,46 @@ extension URLSessionTask {
         }
     }
 
-    private func decided(_ chosen: URLRequest?, response: URLResponse, answer: LoadAnswer?) {
+    private func decided(
+        _ chosen: URLRequest?, response: URLResponse, answer: LoadAnswer?, keepsContent: Bool
+    ) {
         guard let chosen else {
             return self.respond(
                 with: answer ?? LoadAnswer(response: response, body: EmptyBody()))
         }
-        let goesOn = self.guarded.withLock { state in
-            guard state.machine.prepare() else { return false }
+        self.reload(insteadOf: answer) { state in
             state.currentRequest = chosen
             state.redirects += 1
+            state.replaceContent(for: chosen, keeping: keepsContent)
+        }
+    }
+
+    private func reload(_ request: URLRequest, insteadOf answer: LoadAnswer) {
+        self.reload(insteadOf: answer) { $0.currentRequest = request }
+    }
+
+    /// Begins another load; what the last one answered with is not wanted.
+    func reload(insteadOf answer: LoadAnswer?, _ change: (inout TaskState) -> Void) {
+        let goesOn = self.guarded.withLock { state in
+            guard state.machine.prepare() else { return false }
+            change(&state)
             state.answer = nil
             state.load = nil
             return true
         }
-        answer?.storing?.decide(nil)
-        guard goesOn else {
-            answer?.body.cancel()
-            return
-        }
-        guard let body = answer?.body else { return self.prepare() }
+        // Who ended the task has dealt with the answer.
+        guard goesOn else { return }
+        guard let answer else { return self.prepare() }
+        answer.storing?.decide(nil)
         // A connection can be used again when what is left on it has been read.
-        BodyDrain.drain(body, expecting: response.expectedContentLength) { self.prepare() }
+        BodyDrain.drain(answer.body, expecting: answer.response.expectedContentLength) {
+            self.prepare()
+        }
     }
 
     // MARK: The response
 
     func respond(with answer: LoadAnswer) {
-        if self.purpose.refuses(answer) { return self.loadAgain(insteadOf: answer) }
         let answer = answer.storable(by: self)
         self.count { state in
             state.response = answer.response
@@ -101,21 +118,6 @@ extension URLSessionTask {
         case .becomeDownload: self.becomeDownload()
         // The connection belongs to the transfer, which cannot give it away.
         case .becomeStream: self.fail(.unsupportedURL)
-        }
-    }
-
-    /// The response is of no use; the purpose asks for another.
-    private func loadAgain(insteadOf answer: LoadAnswer) {
-        let goesOn = self.guarded.withLock { state in
-            guard state.machine.prepare() else { return false }
-            state.answer = nil
-            state.load = nil
-            return true
-        }
-        answer.storing?.decide(nil)
-        guard goesOn else { return answer.body.cancel() }
-        BodyDrain.drain(answer.body, expecting: answer.response.expectedContentLength) {
-            self.prepare()
         }
     }
 

@@ -28,17 +28,6 @@ extension URLSessionTask {
         self.purpose.prepare(for: self) { [self] in self.prepare() }
     }
 
-    /// Gets together what the next load needs.
-    func prepare() {
-        guard let request = self.currentRequest, let url = request.url, url.scheme != nil else {
-            return self.fail(.unsupportedURL)
-        }
-        if request.httpMethod ?? "GET" == "GET", let body = request.httpBody, !body.isEmpty {
-            return self.fail(.dataLengthExceedsMaximum)
-        }
-        self.launch(body: nil)
-    }
-
     /// Begins the next load, or has it wait until the task is resumed.
     func launch(body: UploadSource?) {
         let launch = self.guarded.withLock { state -> (Int, URLRequest)? in
@@ -48,9 +37,15 @@ extension URLSessionTask {
                 return nil
             }
             state.unmeasured += 1
-            return (number, self.purpose.asking(request))
+            state.source = body
+            state.reported = 0
+            return (number, self.purpose.asking(state.completed(request)))
         }
-        guard let (number, request) = launch else { return }
+        guard let (number, request) = launch else {
+            // Held for later, or the task is over.
+            if self.isSettled { body?.source.cancel() }
+            return
+        }
         guard let loader = self.session?.loaders.loader(for: request, of: self) else {
             self.guarded.withLock { $0.unmeasured -= 1 }
             return self.fail(.unsupportedURL)
@@ -142,11 +137,26 @@ extension URLSessionTask {
             return false
         }
         guard isHeard else { return }
-        self.settle(.failed(error))
+        // What went wrong with the content is known better by whoever read it.
+        let source = self.guarded.withLock { $0.source }
+        self.settle(.failed(source?.failure ?? error))
     }
 
     private func hears(_ load: Int) -> Bool {
         self.guarded.withLock { $0.machine.hears(load: load) }
+    }
+
+    /// There is no way into the network yet; the delegate hears that once.
+    func waitsForConnectivity(load: Int) {
+        let isFirst = self.guarded.withLock { state in
+            guard state.machine.hears(load: load), !state.hasWaited else { return false }
+            state.hasWaited = true
+            return true
+        }
+        guard isFirst else { return }
+        self.tell { task, session, delegates in
+            delegates.task?.urlSession(session, taskIsWaitingForConnectivity: task)
+        }
     }
 
     /// Bytes of the request's body went out. The delegate is told of as many at a time as have gather
