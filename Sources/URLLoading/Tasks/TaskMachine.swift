@@ -132,12 +132,6 @@ struct TaskMachine: Sendable, Equatable {
         return true
     }
 
-    /// Goes on as what another task had a response for.
-    mutating func adopt(suspensions: Int) {
-        self.stage = .judging
-        self.suspensions = suspensions
-    }
-
     // MARK: Questions
 
     /// Something is asked, and nothing goes on until it is answered.

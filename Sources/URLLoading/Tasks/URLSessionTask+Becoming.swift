@@ -4,63 +4,76 @@ import Synchronization
 // A data task that goes on as a download (§4.3).
 
 extension URLSessionTask {
-    /// Hands everything over to a download task: the response, the body, and what was counted.
-    ///
-    /// The data task is over then, without a completion of its own.
+    /// Hands its response over, with the body of which nothing has been taken yet, to a download task
+    /// that hears everything from now on; it hears nothing more itself.
     func becomeDownload() {
-        guard let session = self.session, let data = self as? URLSessionDataTask else { return }
-        let purpose = DownloadPurpose()
-        let download = URLSessionDownloadTask(
-            TaskOrder(self.originalRequest, for: purpose), of: session)
-        let legacy = self.guarded.withLock { state -> TaskState? in
-            guard state.machine.settle(), state.machine.deliver() else { return nil }
-            state.machine.finish()
-            let legacy = state
-            state.successor = download
-            state.answer = nil
-            state.load = nil
-            return legacy
+        guard let session = self.session, let answer = self.guarded.withLock({ $0.answer }) else {
+            return
         }
-        guard let legacy else { return }
-        legacy.answer?.storing?.decide(nil)
-        download.guarded.withLock { $0.inherit(legacy) }
+        let order = TaskOrder(self.originalRequest, for: DownloadPurpose(for: .delegate))
+        let download = URLSessionDownloadTask(order, of: session)
+        let before = self.guarded.withLock { state -> TaskState? in
+            guard !state.machine.isSettled else { return nil }
+            let before = state
+            state.machine.giveUp()
+            state.successor = download
+            state.session = nil
+            state.delegate = nil
+            state.load = nil
+            state.answer = nil
+            return before
+        }
+        // Who ended the task meanwhile has dealt with the answer.
+        guard let before else { return }
+        var handedOver = answer
+        // Downloads are not stored.
+        answer.storing?.decide(nil)
+        handedOver.storing = nil
+        download.guarded.withLock { $0.takeOver(before, with: handedOver) }
         session.replace(self, by: download)
-        self.send { [self] in
-            session.delegates(of: self).data?.urlSession(
-                session, dataTask: data, didBecome: download)
-            let delegate = self.guarded.withLock { state in
-                state.session = nil
-                state.lane = nil
-                return state.delegate.take()
-            }
-            withExtendedLifetime(delegate) {}
+        before.progress?.cancellationHandler = nil
+        guard let lane = before.lane, let task = self as? URLSessionDataTask else {
+            return download.receive()
+        }
+        lane.send {
+            let delegate = session.delegates(of: download).data
+            delegate?.urlSession(session, dataTask: task, didBecome: download)
             download.receive()
         }
     }
 }
 
+extension TaskMachine {
+    /// Another task has what this one was about.
+    mutating func giveUp() {
+        guard self.settle(), self.deliver() else { return }
+        self.finish()
+    }
+}
+
 extension TaskState {
-    fileprivate mutating func inherit(_ other: TaskState) {
-        self.machine.adopt(suspensions: other.machine.suspensions)
-        self.currentRequest = other.currentRequest
-        self.response = other.response
-        self.delegate = other.delegate
-        self.label = other.label
-        self.priority = other.priority
-        self.sent = other.sent
-        self.expectedToSend = other.expectedToSend
-        self.expectedToReceive = other.expectedToReceive
-        self.clientExpectsToSend = other.clientExpectsToSend
-        self.clientExpectsToReceive = other.clientExpectsToReceive
-        self.lane = other.lane
-        self.hasDelegate = other.hasDelegate
-        self.begun = other.begun
-        self.created = other.created
-        self.load = other.load
-        self.answer = other.answer
-        self.answer?.storing = nil
-        self.redirects = other.redirects
-        self.unmeasured = other.unmeasured
-        self.transactions = other.transactions
+    /// Goes on where another task was, behind the head of its response.
+    fileprivate mutating func takeOver(_ before: TaskState, with answer: LoadAnswer) {
+        self.machine = before.machine
+        self.currentRequest = before.currentRequest
+        self.response = before.response
+        self.delegate = before.delegate
+        self.label = before.label
+        self.priority = before.priority
+        self.sent = before.sent
+        self.expectedToSend = before.expectedToSend
+        self.expectedToReceive = before.expectedToReceive
+        self.clientExpectsToSend = before.clientExpectsToSend
+        self.clientExpectsToReceive = before.clientExpectsToReceive
+        self.lane = before.lane
+        self.hasDelegate = before.hasDelegate
+        self.begun = before.begun
+        self.created = before.created
+        self.load = before.load
+        self.answer = answer
+        self.redirects = before.redirects
+        self.unmeasured = before.unmeasured
+        self.transactions = before.transactions
+        self.held = before.held
     }
 }
