@@ -15,7 +15,23 @@ open class URLCache: NSObject, @unchecked Sendable {
     }
 
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        self.memoryCapacity = memoryCapacity
+        self.diskCapacity = diskCapacity
         super.init()
+    }
+
+    open var memoryCapacity: Int
+    open var diskCapacity: Int
+
+    open func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {}
+
+    open func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completionHandler(nil)
     }
 }
 

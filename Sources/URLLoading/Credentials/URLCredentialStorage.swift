@@ -37,4 +37,16 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
             (@escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) ->
                 Void
         )?
+
+    /// Whom to answer.
+    open var sender: (any URLAuthenticationChallengeSender)?
+}
+
+/// Takes the answer to a challenge that a program made itself.
+public protocol URLAuthenticationChallengeSender: NSObjectProtocol {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
+    func cancel(_ challenge: URLAuthenticationChallenge)
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge)
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
 }
