@@ -6,6 +6,9 @@ struct ProtocolLoader: Loader {
     /// Where responses are looked for and stored; nil: nowhere.
     private let cache: URLCache?
 
+    /// The class, for tests.
+    var name: String { "\(self.kind)" }
+
     /// Who of the program's classes loads a request; nil: none of them.
     ///
     /// A configuration's classes are asked in their order, then the registered ones, newest first; the
