@@ -102,7 +102,7 @@ let package = Package(
             [
                 "LarderEngine", "LarderSession", "LarderDisk", "LarderState", "LarderTransfer",
                 "LarderStore", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP",
-                nioCore,
+                "CLinux", nioCore,
             ]),
 
         // Floor 7

@@ -9,7 +9,7 @@ extension ClientExchange {
     ///
     /// - Parameter ofGap: it is for bytes that are missing from what is stored.
     func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
-        guard self.request.method == .get, self.body == nil, forward != .request,
+        guard self.collapses, self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
         let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)

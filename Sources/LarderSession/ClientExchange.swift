@@ -44,6 +44,7 @@ final class ClientExchange: Exchange {
     /// What the session was told when the exchange began, for its URI.
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
+    let collapses: Bool
     let key: CacheKey
     let state: Mutex<State>
 
@@ -54,6 +55,7 @@ final class ClientExchange: Exchange {
         self.session = session
         self.body = body
         self.client = client
+        self.collapses = options.collapses
         var configuration = session.configuration
         configuration.policy = configuration.policy.resolved(for: request.uri)
         self.configuration = configuration

@@ -43,6 +43,8 @@ package struct ExchangeOptions: Sendable {
     ///
     /// nil: none. Called on any thread; must not block.
     package var permits: (@Sendable (TargetURI) -> Bool)?
+    /// Whether another client's fetch for the same thing will do; false: each asks for itself.
+    package var collapses = true
 
     package init(
         cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
@@ -122,6 +124,8 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var nextHop: String?
     /// What the session did by itself before it failed, in order; for the log.
     package var acts: [SessionAct] = []
+    /// The upstream's own, where it failed.
+    package var upstream: UpstreamFailure?
 
     package init(
         status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,
