@@ -65,6 +65,8 @@ struct TaskState {
     var content = UploadBody.none
     /// A stream that can be read once has been.
     var isContentSpent = false
+    /// Who asked who it is; nil: nobody has, or somebody is at work on it.
+    var challenges: ChallengeMachine?
     /// What is being sent.
     var source: UploadSource?
     /// There is somebody who wants to hear what it took.
