@@ -165,6 +165,25 @@ struct HTTPCachePolicyTests {
         await origin.stop()
     }
 
+    @Test("store what somebody decides who looks at it, or nothing", arguments: [true, false])
+    func decided(_ stores: Bool) async throws {
+        let origin = try await self.origin()
+        let engine = SessionEngine(.ephemeral)
+        let probe = LoadProbe(storing: { proposed in
+            #expect(proposed.data == Data("1".utf8))
+            return stores ? proposed : nil
+        })
+        let load = engine.load(
+            LoadOrder(request: self.request(origin.url("/")), task: URLSessionTask()),
+            observer: probe)
+        try await probe.heard.wait(for: "the decision") { $0.bodyEnd != nil }
+        #expect(probe.heard.value.answer?.storing != nil)
+        let second = try await engine.heard(self.request(origin.url("/")))
+        #expect(second.text == (stores ? "1" : "2"))
+        withExtendedLifetime(load) {}
+        await origin.stop()
+    }
+
     @Test("store nothing in a session without a cache")
     func noCache() async throws {
         let origin = try await self.origin()

@@ -29,11 +29,20 @@ final class LoadProbe: LoadObserver {
 
     let heard = Event(Heard())
     let answersChallenges: Bool
+    let decidesAboutStoring: Bool
     private let readsBody: Bool
     private let answering: Answering?
+    private let storing: (@Sendable (CachedURLResponse) -> CachedURLResponse?)?
     private let pulling = Mutex((isPulling: false, isWoken: false))
 
-    init(readsBody: Bool = true, answering: Answering? = nil) {
+    /// - Parameter storing: what is to become of a response that is about to be stored; nil: nobody
+    ///   is asked.
+    init(
+        readsBody: Bool = true, storing: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil,
+        answering: Answering? = nil
+    ) {
+        self.storing = storing
+        self.decidesAboutStoring = storing != nil
         self.readsBody = readsBody
         self.answering = answering
         self.answersChallenges = answering != nil
@@ -93,6 +102,9 @@ final class LoadProbe: LoadObserver {
                 step = body.next()
             }
             if case .pending = step { continue }
+            if let pending = self.heard.value.answer?.storing, let storing = self.storing {
+                pending.decide(storing(pending.proposedResponse()))
+            }
             self.heard.change { $0.bodyEnd = step }
         }
     }

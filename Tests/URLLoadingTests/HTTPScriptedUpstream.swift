@@ -21,6 +21,8 @@ final class ScriptedUpstream: Upstream {
     ) -> any UpstreamFetch {
         self.requests.change { $0.append(request) }
         self.script(request, receiver, body)
+        request.observer?.transfer(
+            measured: TransferMeasurement(begun: Timestamp(seconds: 1_000)))
         return Fetch()
     }
 
