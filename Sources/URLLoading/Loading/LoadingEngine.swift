@@ -25,7 +25,7 @@ final class LoadingEngine: Sendable {
     /// For loads that use no cache.
     let direct: Session
     let rules: LoadingRules
-    /// nil: none. Held, as its store is only there as long as it is.
+    /// Held, as its store is only there as long as it is; nil: no cache.
     let cache: URLCache?
     let credentials: URLCredentialStorage?
     let connectivity: any Connectivity
