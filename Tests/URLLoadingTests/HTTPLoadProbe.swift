@@ -38,7 +38,8 @@ final class LoadProbe: LoadObserver {
     /// - Parameter storing: what is to become of a response that is about to be stored; nil: nobody
     ///   is asked.
     init(
-        readsBody: Bool = true, storing: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil,
+        readsBody: Bool = true,
+        storing: (@Sendable (CachedURLResponse) -> CachedURLResponse?)? = nil,
         answering: Answering? = nil
     ) {
         self.storing = storing
