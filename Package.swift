@@ -177,7 +177,7 @@ let package = Package(
             [
                 "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
                 "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
-                "LarderHTTP", nioCore, nioPosix,
+                "LarderHTTP", "LarderState", "LarderEngine", nioCore, nioPosix,
             ]),
         tests(
             "LarderProxyTests",

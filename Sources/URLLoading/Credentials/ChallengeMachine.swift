@@ -96,6 +96,7 @@ struct ChallengeMachine {
     }
 
     private mutating func preemptive(_ request: URLRequest) -> LoadAuthorization? {
+        self.storage?.beginSoon()
         guard let storage = self.storage, !storage.servers.remembersNothing,
             !request.namesAuthorization, let url = request.url,
             let uri = TargetURI(challenged: url)

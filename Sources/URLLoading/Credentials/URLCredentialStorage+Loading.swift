@@ -9,6 +9,12 @@ extension URLCredentialStorage {
     /// Where a program's own storage is told what was accepted: it may take its time.
     private static let telling = DispatchQueue(label: "url-loading.credentials")
 
+    /// Whether something may be sent before anyone asks; begins to read what is kept.
+    var mayPreempt: Bool {
+        self.beginSoon()
+        return !self.servers.remembersNothing
+    }
+
     /// The credential with this login that is held for a space, or for its host's default method.
     func held(_ login: Credential, for space: URLProtectionSpace) -> URLCredential? {
         for place in [space, space.ofDefaultMethod] {

@@ -63,8 +63,8 @@ extension LoadOrder {
     }
 
     private func authorize(_ request: inout Request) {
-        switch self.authorization {
-        case nil: return
+        switch self.authorization?.forOrigin {
+        case nil, .proxied: return
         case .field(let value):
             request.fields.remove(FieldName(.authorization))
             request.fields.append("Authorization", value.revealed)
