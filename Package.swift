@@ -152,7 +152,9 @@ let package = Package(
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderLMDB", nioCore,
             ]),
-        tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+        tests(
+            "LarderTransferTests",
+            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [
@@ -175,9 +177,9 @@ let package = Package(
         tests(
             "URLLoadingTests",
             [
-                "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
-                "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
-                "LarderHTTP", "LarderState", "LarderEngine", nioCore, nioPosix,
+                "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
+                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(
             "LarderProxyTests",

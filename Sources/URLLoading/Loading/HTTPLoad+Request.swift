@@ -25,6 +25,9 @@ extension LoadOrder {
             request.bodyLength = self.bodyLength(own)
             self.addContentType(to: &request)
             self.authorize(&request)
+            if rules.handlesCookies {
+                request.cookies = RequestCookies(self.request, task: self.task)
+            }
             request.transfer.decodesContent = !request.fields.contains(FieldName(.range))
         }
         if self.request.isTimeoutSet {

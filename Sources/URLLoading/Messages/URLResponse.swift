@@ -24,8 +24,8 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         super.init()
     }
 
-    /// A response whose subclass finds out about it when it is asked.
-    init(location: URL) {
+    /// A response of which nothing else is known, or whose subclass finds it out when it is asked.
+    init(location: URL?) {
         self.location = location
         self.told = nil
         super.init()

@@ -122,11 +122,3 @@ enum TaskOutcome: Sendable {
     case cancelled
     case failed(any Error)
 }
-
-extension TaskOrder {
-    /// Of a download that goes on where another was broken off.
-    init(resuming data: Data, for purpose: DownloadPurpose) {
-        self.init(nil, for: purpose)
-        self.fault = URLError(.unsupportedURL)
-    }
-}

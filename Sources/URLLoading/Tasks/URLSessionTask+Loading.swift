@@ -25,7 +25,7 @@ extension URLSessionTask {
         if session.settings.identifier != nil {
             return self.fail(.backgroundSessionRequiresSharedContainer)
         }
-        self.prepare()
+        self.purpose.prepare(for: self) { [self] in self.prepare() }
     }
 
     /// Begins the next load, or has it wait until the task is resumed.
@@ -39,7 +39,7 @@ extension URLSessionTask {
             state.unmeasured += 1
             state.source = body
             state.reported = 0
-            return (number, state.completed(request))
+            return (number, self.purpose.asking(state.completed(request)))
         }
         guard let (number, request) = launch else {
             // Held for later, or the task is over.
