@@ -1,7 +1,8 @@
+import Dispatch
 import Foundation
 import Synchronization
 
-/// What a session loads by: its engine, by scheme.
+/// What a session loads by: the program's protocols, then what is built in, by scheme.
 final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
@@ -12,8 +13,16 @@ final class BuiltInLoaders: SessionLoaders {
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
+        let own = ProtocolLoader.loader(
+            for: request, task: task, classes: self.settings.protocolClasses,
+            cache: self.settings.urlCache)
+        if let own { return own }
         guard let scheme = request.url?.scheme?.lowercased() else { return nil }
-        return SessionEngine.knows(scheme) ? self.engine : nil
+        switch scheme {
+        case "file": return FileLoader()
+        case "data": return DataLoader()
+        default: return SessionEngine.knows(scheme) ? self.engine : nil
+        }
     }
 
     func invalidate() {
@@ -22,11 +31,21 @@ final class BuiltInLoaders: SessionLoaders {
 
     func reset(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
-        done()
+        // The cache's files may keep it waiting.
+        DispatchQueue.global().async { [settings] in
+            settings.urlCache?.removeAllCachedResponses()
+            settings.httpCookieStorage?.removeAll()
+            settings.urlCredentialStorage?.removeAll()
+            done()
+        }
     }
 
     func flush(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
-        done()
+        guard let cookies = self.settings.httpCookieStorage else { return done() }
+        Task {
+            await cookies.flush()
+            done()
+        }
     }
 }

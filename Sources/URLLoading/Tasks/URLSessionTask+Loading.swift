@@ -36,7 +36,7 @@ extension URLSessionTask {
                 state.held = .launch(body)
                 return nil
             }
-            state.unmeasured += 1
+            state.unmeasured = number
             state.source = body
             state.reported = 0
             return (number, self.purpose.asking(state.completed(request)))
@@ -47,11 +47,13 @@ extension URLSessionTask {
             return
         }
         guard let loader = self.session?.loaders.loader(for: request, of: self) else {
-            self.guarded.withLock { $0.unmeasured -= 1 }
+            self.guarded.withLock { $0.unmeasured = nil }
             return self.fail(.unsupportedURL)
         }
+        let authorization = self.withChallenges { $0.preemption(for: request) }
         let order = LoadOrder(
-            request: request, task: self, body: body, usesCache: self is URLSessionDataTask)
+            request: request, task: self, body: body, authorization: authorization,
+            usesCache: self is URLSessionDataTask)
         let load = loader.load(order, observer: LoadListener(task: self, number: number))
         let isWanted = self.guarded.withLock { state in
             // It may have been answered, and more, before the method returned.
@@ -159,7 +161,9 @@ extension URLSessionTask {
         }
     }
 
-    /// Bytes of the request's body went out. The delegate is told of as many at a time as have gather
+    /// Bytes of the request's body went out.
+    ///
+    /// The delegate is told of as many at a time as have gather
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
         guard self.hears(load) else { return }
@@ -184,14 +188,14 @@ extension URLSessionTask {
         }
     }
 
-    func measured(_ transaction: TransactionMeasurement) {
+    func measured(_ transaction: TransactionMeasurement, load: Int) {
         let successor = self.guarded.withLock { state -> URLSessionTask? in
             if let successor = state.successor { return successor }
-            state.unmeasured -= 1
+            if state.unmeasured == load { state.unmeasured = nil }
             if state.machine.stage != .over { state.transactions.append(transaction) }
             return nil
         }
-        if let successor { return successor.measured(transaction) }
+        if let successor { return successor.measured(transaction, load: load) }
         self.deliverIfComplete()
     }
 
@@ -201,34 +205,6 @@ extension URLSessionTask {
     ) {
         guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
         self.ask(challenge, isSessionWide: true, then: answer)
-    }
-
-    /// Has the delegates decide about a challenge; the answer counts once, and not after the end.
-    func ask(
-        _ challenge: URLAuthenticationChallenge, isSessionWide: Bool,
-        then answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        guard let question = self.guarded.withLock({ $0.machine.ask() }) else {
-            return answer(.cancelAuthenticationChallenge, nil)
-        }
-        self.tell(orElse: { answer(.performDefaultHandling, nil) }) { task, session, delegates in
-            let decide: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
-                guard task.guarded.withLock({ $0.machine.answer(question) }) else { return }
-                answer($0, $1)
-            }
-            let askTask: @Sendable (
-                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-            ) -> Void = { decide in
-                guard let delegate = session.delegates(of: task).task else {
-                    return decide(.performDefaultHandling, nil)
-                }
-                delegate.urlSession(
-                    session, task: task, didReceive: challenge, completionHandler: decide)
-            }
-            guard isSessionWide, let delegate = delegates.session else { return askTask(decide) }
-            challenge.passOn = askTask
-            delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
-        }
     }
 }
 
