@@ -1,4 +1,5 @@
 import LarderCredentials
+import LarderHTTP
 import Testing
 
 @Suite("A store that several processes keep permanent credentials for")

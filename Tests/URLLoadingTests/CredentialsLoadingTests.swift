@@ -68,16 +68,20 @@ private class Answering: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         )
 
     init(
-        _ answer: @escaping @Sendable (URLAuthenticationChallenge) -> (
-            URLSession.AuthChallengeDisposition, URLCredential?
-        )
+        _ answer:
+            @escaping @Sendable (URLAuthenticationChallenge) -> (
+                URLSession.AuthChallengeDisposition, URLCredential?
+            )
     ) {
         self.answer = answer
     }
 
     convenience init(_ user: String, _ password: String = "secret") {
         self.init { _ in
-            (.useCredential, URLCredential(user: user, password: password, persistence: .forSession))
+            (
+                .useCredential,
+                URLCredential(user: user, password: password, persistence: .forSession)
+            )
         }
     }
 
@@ -214,7 +218,8 @@ struct CredentialsLoadingTests {
             let (_, response) = try await session.data(for: request)
             #expect(self.status(response) == 200)
         }
-        #expect(delegate.asked.withLock { $0.map(\.method) } == [NSURLAuthenticationMethodHTTPDigest])
+        #expect(
+            delegate.asked.withLock { $0.map(\.method) } == [NSURLAuthenticationMethodHTTPDigest])
         #expect(asking.origin.count == 4)
         let counts = asking.sent.compactMap { DigestServer.parameters($0)?["nc"] }
         #expect(counts == ["00000001", "00000002", "00000003"])
@@ -284,6 +289,7 @@ private final class SessionWide: NSObject, URLSessionDelegate {
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         self.count.withLock { $0 += 1 }
-        completionHandler(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
+        completionHandler(
+            .useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
     }
 }

@@ -48,7 +48,8 @@ struct CredentialsStorageTests {
         return count.withLock { $0 }
     }
 
-    @Test("holds credentials by space and user; the first one becomes the default", arguments: spaces)
+    @Test(
+        "holds credentials by space and user; the first one becomes the default", arguments: spaces)
     func holding(space: URLProtectionSpace) {
         let storage = URLCredentialStorage()
         let (one, two) = (self.credential("one"), self.credential("two", "q", .permanent))
