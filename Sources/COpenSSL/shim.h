@@ -15,7 +15,7 @@
 typedef void (*copenssl_ex_free)(void *, void *, CRYPTO_EX_DATA *, int, long, void *);
 
 // -1 where there is no memory.
-static inline int copenssl_ctx_ex_index(copenssl_ex_free *release) {
+static inline int copenssl_ctx_ex_index(copenssl_ex_free release) {
     return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, (CRYPTO_EX_free *)release);
 }
 

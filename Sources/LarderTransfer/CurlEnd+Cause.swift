@@ -56,8 +56,9 @@ extension CurlEnd {
     }
 
     private var certificateCause: UpstreamFailure.Cause {
-        // libcurl checks the name itself, once the chain has passed.
-        guard self.verifyResult != 0 else { return .certificateWrongHost }
+        // libcurl checks the name itself, once the chain has passed, and leaves no result behind.
+        let isName = self.detail.contains("target host name")
+        if isName || self.verifyResult == 0 { return .certificateWrongHost }
         return (TLSFault(verifyResult: Int32(clamping: self.verifyResult)) ?? .untrusted).cause
     }
 

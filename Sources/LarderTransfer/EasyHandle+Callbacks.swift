@@ -58,7 +58,7 @@ extension EasyHandle {
                 self.pointer, CURLOPT_TRAILERFUNCTION, Self.trailerCallback))
     }
 
-    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
         guard let context = unsafe context else { return nil }
         return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
     }

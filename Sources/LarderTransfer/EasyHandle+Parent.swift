@@ -36,7 +36,9 @@ extension EasyHandle {
         }
         self.set(CURLOPT_HTTPPROXYTUNNEL, parent.kind != .socks5 && transfer.way.isTunnel)
         // The parent's answer to CONNECT is not the origin's, and our fields are not the parent's.
-        self.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        // Where its challenges are wanted, the transfer keeps the two apart.
+        self.set(
+            CURLOPT_SUPPRESS_CONNECT_HEADERS, !transfer.request.transfer.receivesProxyChallenges)
         self.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         if parent.kind != .socks5, transfer.way.isTunnel {
             try self.setVia(transfer.request.fields)
@@ -64,6 +66,13 @@ extension EasyHandle {
 
     private func setLogin(_ parent: Parent, _ transfer: Transfer) {
         self.set(CURLOPT_SOCKS5_AUTH, ccurl_auth_none)
+        var parent = parent
+        if let own = transfer.request.transfer.proxyAuthorization {
+            parent.authentication = own.parentAuthentication
+            parent.credential = ParentCredential(name: "") {
+                ParentLogin(user: own.user, password: own.revealedPassword)
+            }
+        }
         guard parent.authentication != .none else { return }
         // A ticket of the machine's needs no name, but libcurl must be given one.
         let login =
@@ -82,6 +91,11 @@ extension EasyHandle {
             self.set(CURLOPT_PROXYAUTH, Self.schemes(of: parent.authentication))
             // libcurl counts its answers to challenges among redirections.
             self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
+            // A login that another request of this origin's may not have.
+            if transfer.request.transfer.proxyAuthorization?.scheme == .ntlm {
+                self.set(CURLOPT_FRESH_CONNECT, true)
+                self.set(CURLOPT_FORBID_REUSE, true)
+            }
             // Tickets authenticate the connection, by which libcurl 7.88 does not choose one.
             if parent.authentication == .negotiate {
                 self.set(CURLOPT_FRESH_CONNECT, true)
@@ -172,6 +186,17 @@ extension EasyHandle {
         case .digest: ccurl_auth_digest
         case .ntlm: ccurl_auth_ntlm
         case .negotiate: ccurl_auth_negotiate
+        }
+    }
+}
+
+extension ProxyAuthorization {
+    fileprivate var parentAuthentication: Parent.Authentication {
+        switch self.scheme {
+        case .basic: .basic
+        case .digest: .digest
+        case .ntlm: .ntlm
+        case .negotiate: .negotiate
         }
     }
 }

@@ -26,6 +26,7 @@ extension EasyHandle {
         } else {
             try self.setExchange(transfer, configuration)
         }
+        self.setOptions(transfer)
         guard self.firstError == CURLE_OK else {
             let error = TransferError.library("curl_easy_setopt", self.firstError)
             throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
@@ -37,6 +38,10 @@ extension EasyHandle {
     ) throws(UpstreamFailure) {
         let request = transfer.request
         self.setHTTP(request, transfer.way, configuration)
+        self.setDecoding(request)
+        if request.transfer.priority != 0.5 {
+            self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: request.transfer.priority))
+        }
         self.setMethod(request, hasContent: transfer.content != nil)
         try self.setFields(request, transfer.content, isRelayed: transfer.way.isRelay)
         if let content = transfer.content { self.setContent(content, transfer) }

@@ -1,4 +1,5 @@
 import CCurl
+import COpenSSL
 import LarderHTTP
 
 /// What a transfer's observer is told of it.
@@ -17,5 +18,87 @@ extension Transfer {
         guard !self.isMeasured else { return }
         self.isMeasured = true
         self.observer?.transfer(measured: self.measurement)
+    }
+
+    /// Notes what TLS was agreed on; while libcurl performs the transfer.
+    func noteTLS(_ tls: OpaquePointer) {
+        guard self.observer != nil else { return }
+        self.measurement.tlsVersion = UInt16(exactly: unsafe SSL_version(tls))
+        if let cipher = unsafe SSL_get_current_cipher(tls) {
+            self.measurement.tlsCipherSuite = unsafe SSL_CIPHER_get_protocol_id(cipher)
+        }
+    }
+
+    /// Takes what libcurl knows of a transfer that it is about to let go of.
+    func measure(_ easy: EasyHandle) {
+        guard self.observer != nil else { return }
+        self.measureMoments(easy)
+        var measurement = self.measurement
+        measurement.protocolName =
+            switch UInt32(clamping: easy.number(CURLINFO_HTTP_VERSION) ?? 0) {
+            case UInt32(CURL_HTTP_VERSION_1_0): "http/1.0"
+            case UInt32(CURL_HTTP_VERSION_1_1): "http/1.1"
+            case UInt32(CURL_HTTP_VERSION_2_0): "h2"
+            case UInt32(CURL_HTTP_VERSION_3): "h3"
+            default: nil
+            }
+        measurement.isReusedConnection = self.hasBegunRequest && !self.hasOpenedSocket
+        measurement.isProxyConnection = self.way.parent != nil
+        measurement.requestHeadBytes = UInt64(clamping: easy.number(CURLINFO_REQUEST_SIZE) ?? 0)
+        measurement.responseHeadBytes = UInt64(clamping: easy.number(CURLINFO_HEADER_SIZE) ?? 0)
+        measurement.requestBodyBytes = UInt64(clamping: easy.offset(CURLINFO_SIZE_UPLOAD_T) ?? 0)
+        measurement.responseBodyBytes = UInt64(
+            clamping: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0)
+        if self.hasBegunRequest {
+            measurement.localAddress = easy.text(CURLINFO_LOCAL_IP)
+            measurement.remoteAddress = easy.text(CURLINFO_PRIMARY_IP)
+            measurement.localPort = easy.number(CURLINFO_LOCAL_PORT).flatMap(UInt16.init(exactly:))
+            measurement.remotePort = easy.number(CURLINFO_PRIMARY_PORT).flatMap(
+                UInt16.init(exactly:))
+        }
+        self.measurement = measurement
+    }
+
+    /// libcurl's moments count from when it took the transfer up (curl_easy_getinfo(3), "TIMES"), and
+    /// are 0 for what was not reached.
+    private func measureMoments(_ easy: EasyHandle) {
+        let begun = self.launched.duration(since: self.started)
+        func moment(_ info: CURLINFO) -> Duration? {
+            guard let microseconds = easy.offset(info), microseconds > 0 else { return nil }
+            return begun + .microseconds(microseconds)
+        }
+        if self.hasOpenedSocket {
+            let named = moment(CURLINFO_NAMELOOKUP_TIME_T)
+            let connected = moment(CURLINFO_CONNECT_TIME_T)
+            let secured = moment(CURLINFO_APPCONNECT_TIME_T)
+            self.measurement.nameLookupStarted = begun
+            self.measurement.nameLookupEnded = named
+            self.measurement.connectStarted = named
+            self.measurement.connectEnded = connected
+            if self.request.uri.scheme == .https, let connected {
+                self.measurement.secureConnectionStarted = connected
+                self.measurement.secureConnectionEnded = secured
+                self.measurement.connectEnded = secured
+            }
+        }
+        guard self.hasBegunRequest, let sent = moment(CURLINFO_PRETRANSFER_TIME_T) else { return }
+        self.measurement.requestStarted = sent
+        let response = moment(CURLINFO_STARTTRANSFER_TIME_T)
+        let isSent = self.content?.isOver ?? true
+        if isSent {
+            let last = self.lastSent.map { $0.duration(since: self.started) } ?? sent
+            self.measurement.requestEnded = Swift.max(
+                sent, response.map { Swift.min($0, last) } ?? last)
+        }
+        guard self.hasHead else { return }
+        self.measurement.responseStarted = response
+        if self.isWhole { self.measurement.responseEnded = moment(CURLINFO_TOTAL_TIME_T) }
+    }
+}
+
+extension MonotonicTime {
+    func duration(since earlier: MonotonicTime) -> Duration {
+        guard self > earlier else { return .zero }
+        return .nanoseconds(Int64(clamping: self.nanoseconds - earlier.nanoseconds))
     }
 }

@@ -28,6 +28,9 @@ final class Transfer {
     }
 
     static let outboxLimit = 131_072
+    /// The same where codings are undone: libcurl then keeps all that came of a read, and copies it
+    /// each time that some of it is taken.
+    static let decodedLimit = 524_288
 
     let fetch: CurlFetch
     let request: Request
@@ -38,6 +41,24 @@ final class Transfer {
     var toldSent: UInt64 = 0
     var measurement: TransferMeasurement
     var isMeasured = false
+    /// When it was given to the upstream, and when to libcurl.
+    let started: MonotonicTime
+    var launched: MonotonicTime
+    /// When content was last handed to libcurl; nil: never.
+    private(set) var lastSent: MonotonicTime?
+    /// Handshakes that libcurl began for it.
+    var handshakes = 0
+    /// Its place among those that may have a connection; nil: it has none, or needs none.
+    var destination: ConnectionQueue.Destination?
+    /// The origin's connection can bear more than one request at a time.
+    private(set) var isMultiplexed = false
+    private(set) var hasHead = false
+    /// It came to its end as it should.
+    private(set) var isWhole = false
+    /// Codings of the content are being undone.
+    private var isDecoding = false
+    /// `Proxy-Authenticate` of the answer to CONNECT.
+    private var challenges = ProxyChallenges()
     /// Who waits for a bare connection; nil for a fetch.
     let dial: SocketDial?
     let way: Way
@@ -70,7 +91,7 @@ final class Transfer {
     private var attempts = 0
     /// libcurl came as far as a request, whatever became of it.
     private(set) var hasBegunRequest = false
-    private var hasOpenedSocket = false
+    private(set) var hasOpenedSocket = false
     private var remoteAddress = ""
 
     /// The place of what it waits for now.
@@ -83,6 +104,8 @@ final class Transfer {
         self.request = order.request
         self.observer = order.request.observer
         self.measurement = TransferMeasurement(begun: order.begun)
+        self.started = order.started
+        self.launched = order.started
         self.receiver = order.receiver
         self.content = content
         self.loop = loop
@@ -94,7 +117,8 @@ final class Transfer {
             to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
         var challenges: Set<UInt16> = isHandshake ? [401] : []
-        if self.way.isRelay, self.way.parent?.authentication != Parent.Authentication.none {
+        let loggedIn = self.way.parent?.authentication != Parent.Authentication.none
+        if self.way.isRelay, loggedIn || request.transfer.proxyAuthorization != nil {
             challenges.insert(407)
         }
         self.assembler = ResponseAssembler(
@@ -142,6 +166,10 @@ final class Transfer {
                     detail: "the connection ended without an answer; not sent again"))
             return false
         }
+        if let objection = self.objectionToConnection() {
+            self.fail(objection)
+            return false
+        }
         self.remoteAddress =
             address.utf8.contains(ASCII.colon) ? "[\(address)]:\(port)" : "\(address):\(port)"
         self.phase = .awaitingHead
@@ -155,6 +183,10 @@ final class Transfer {
             self.hasProgressed = true
             self.loop.touch(self)
             return true  // Replies on the control connection: libcurl reads them.
+        }
+        if self.isBeforeRequest {
+            unsafe self.challenges.line(bytes)
+            return true
         }
         do throws(UpstreamFailure) {
             switch unsafe try self.assembler.line(bytes) {
@@ -187,7 +219,8 @@ final class Transfer {
         // libcurl shows no content of a challenge that it answers.
         if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }
         if self.failure != nil { return .abort }
-        guard bytes.count <= Self.outboxLimit - self.outbox.byteCount else {
+        let limit = self.isDecoding ? Self.decodedLimit : Self.outboxLimit
+        guard bytes.count <= limit - self.outbox.byteCount else {
             self.isHeld = true
             self.loop.touch(self)
             return .hold
@@ -213,14 +246,17 @@ final class Transfer {
         let fill = unsafe content.fill(target)
         self.loop.touch(self)
         switch fill {
-        case .bytes: self.hasProgressed = true
+        case .bytes:
+            self.hasProgressed = true
+            if self.observer != nil { self.lastSent = .read() }
         case .abort(let failure): self.fail(failure)
         case .pause, .end: break
         }
         return fill
     }
 
-    private func fail(_ failure: UpstreamFailure) {
+    /// Has the transfer end with a failure of our own finding, whatever libcurl makes of it.
+    func fail(_ failure: UpstreamFailure) {
         if self.failure == nil { self.failure = failure }
         self.loop.touch(self)
     }
@@ -228,12 +264,17 @@ final class Transfer {
     // MARK: Heads
 
     private func headEnded(_ head: ResponseHead, _ length: BodyLength) {
-        if self.way.isRelay, head.status.rawValue == 407, let parent = self.way.parent {
+        if self.way.isRelay, head.status.rawValue == 407,
+            !self.request.transfer.receivesProxyChallenges, let parent = self.way.parent
+        {
             // It is for us, not for our client, who could not answer it.
             return self.fail(ParentFailure.loginWanted(by: parent, hadLogin: self.hasLogin))
         }
+        let length = self.decodedLength(of: head, length)
         self.announced = length
         self.phase = .receiving
+        self.hasHead = true
+        self.isMultiplexed = head.version.major >= 2
         let facts = UpstreamConnectionFacts(
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
@@ -248,6 +289,28 @@ final class Transfer {
         // From 300 on libcurl sends no more, but would wait for a paused source for ever.
         if content.isPending, content.isWithheld || head.status.rawValue >= 300 {
             self.releaseContent()
+        }
+    }
+
+    /// The length of the content as it will be handed over, whose codings are undone if that can be.
+    private func decodedLength(of head: ResponseHead, _ length: BodyLength) -> BodyLength {
+        guard self.request.transfer.decodesContent, length != .none else { return length }
+        let codings = ContentCodings.of(head.fields)
+        guard !codings.isEmpty else { return length }
+        guard codings.allSatisfy(CurlLibrary.contentCodings.contains) else {
+            // libcurl would fail at the first byte (CURLE_BAD_CONTENT_ENCODING).
+            self.easy?.set(CURLOPT_HTTP_CONTENT_DECODING, false)
+            return length
+        }
+        self.isDecoding = true
+        return .unknown
+    }
+
+    /// What is heard now is the parent's answer to CONNECT.
+    private var isBeforeRequest: Bool {
+        switch self.phase {
+        case .queued, .resolving, .connecting: self.way.isTunnel
+        case .awaitingHead, .receiving, .over: false
         }
     }
 
@@ -266,6 +329,7 @@ final class Transfer {
         self.announced =
             self.request.method == .head ? .none : length.map { .known($0) } ?? .unknown
         self.phase = .receiving
+        self.hasHead = true
         self.outbox.append(
             .head(
                 head, self.announced,
@@ -277,11 +341,14 @@ final class Transfer {
 
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
+        var end = end
+        end.hasIdentity = self.request.transfer.identity != nil
         let outcome = self.outcome(end)
         self.phase = .over
         if case .failed(let failure) = outcome {
             self.outbox.append(.failed(self.named(failure)))
         } else {
+            self.isWhole = true
             self.outbox.append(outcome)
         }
     }
@@ -321,6 +388,15 @@ final class Transfer {
                 ?? end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,
                     isInsideHead: self.assembler.isInsideHead)
+            if self.isDecoding, end.code == CURLE_OUT_OF_MEMORY {
+                // What libcurl keeps for a receiver that paused has a bound.
+                failure = UpstreamFailure(
+                    .httpProtocolError, cause: .badContentCoding,
+                    detail: "the content grows beyond all bounds when its coding is undone")
+            }
+            if failure.cause == .proxyAuthenticationRequired {
+                failure.proxyChallenges = self.challenges.values
+            }
             if failure.kind == .tlsProtocolError {
                 // Where it is for the versions, libcurl does not say which.
                 failure.detail += "; \(self.loop.configuration.tlsVersions.text) was offered"

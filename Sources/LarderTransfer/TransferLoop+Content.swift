@@ -28,5 +28,6 @@ extension TransferLoop {
     private func mayBeChallenged(_ request: Request) -> Bool {
         let way = Way(to: request.uri, isDial: false, self.configuration.parents)
         return way.isRelay && way.parent?.authentication == .any
+            && request.transfer.proxyAuthorization == nil
     }
 }

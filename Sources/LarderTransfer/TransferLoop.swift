@@ -24,6 +24,7 @@ final class TransferLoop: Timed {
     private var transfers: [UInt64: Transfer] = [:]
     private var touched: [Transfer] = []
     private var deadlines: Deadlines
+    private var queue: ConnectionQueue
     private var timer: MonotonicTime?
     private(set) var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
@@ -47,6 +48,8 @@ final class TransferLoop: Timed {
         self.multi = try MultiHandle(port.configuration, poller: self.poller)
         self.share = try SharedState()
         self.deadlines = Deadlines(port.configuration)
+        self.queue = ConnectionQueue(
+            limit: port.configuration.sharesThreads ? port.configuration.connectionsPerHost : 0)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try unsafe self.multi.setCallbacks(
             socket: Self.socketCallback, timer: Self.timerCallback, context: context)
@@ -165,17 +168,48 @@ final class TransferLoop: Timed {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .larder, detail: "content without a source")
             }
-            let easy = try self.handle()
-            try easy.prepare(for: transfer, self.configuration)
-            let code = self.multi.add(easy)
-            guard code == CURLM_OK else {
-                throw Self.internalFailure(.library("curl_multi_add_handle", code))
-            }
-            transfer.easy = easy
+            let destination = ConnectionQueue.Destination(order.request.uri, transfer.way)
+            transfer.destination = destination
+            let mayGo = self.queue.enter(
+                order.fetch.id, for: destination, priority: order.request.transfer.priority)
+            if mayGo { try self.launch(transfer) }
         } catch {
             transfer.end(error)
         }
         self.touch(transfer)
+    }
+
+    /// Gives a transfer to libcurl.
+    private func launch(_ transfer: Transfer) throws(UpstreamFailure) {
+        transfer.launched = .read()
+        let easy = try self.handle()
+        try easy.prepare(for: transfer, self.configuration)
+        let code = self.multi.add(easy)
+        guard code == CURLM_OK else {
+            throw Self.internalFailure(.library("curl_multi_add_handle", code))
+        }
+        transfer.easy = easy
+    }
+
+    /// Gives up a transfer's place, and has those go that may go now.
+    private func yieldPlace(_ transfer: Transfer) {
+        guard let destination = transfer.destination else { return }
+        transfer.destination = nil
+        self.launch(self.queue.leave(transfer.fetch.id, for: destination))
+    }
+
+    private func launch(_ admitted: [UInt64]) {
+        for id in admitted {
+            guard !self.isOver, let transfer = self.transfers[id], transfer.phase != .over else {
+                continue
+            }
+            do throws(UpstreamFailure) {
+                try self.launch(transfer)
+            } catch {
+                transfer.end(error)
+            }
+            self.touch(transfer)
+        }
     }
 
     private func handle() throws(UpstreamFailure) -> EasyHandle {
@@ -301,6 +335,11 @@ final class TransferLoop: Timed {
     }
 
     private func settle(_ transfer: Transfer) {
+        transfer.tellSent()
+        if transfer.isMultiplexed, let destination = transfer.destination {
+            self.launch(self.queue.shares(destination))
+        }
+        if transfer.phase == .over { self.yieldPlace(transfer) }
         if transfer.easy != nil, transfer.isAnsweredEarly {
             transfer.end(CurlEnd())
             self.detach(transfer)
@@ -380,6 +419,7 @@ final class TransferLoop: Timed {
     /// Takes the transfer's handle out of libcurl's hands, if it is there.
     private func detach(_ transfer: Transfer) {
         guard let easy = transfer.easy else { return }
+        transfer.measure(easy)
         let code = self.multi.remove(easy)
         transfer.easy = nil
         // A handle that did not come free is not used again, nor one that may have sent trailers:
@@ -395,6 +435,7 @@ final class TransferLoop: Timed {
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
     private func forget(_ transfer: Transfer) {
         guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
+        self.yieldPlace(transfer)
         self.deadlines.leave(transfer.waiting)
         self.deadlines.leave(transfer.lifetime)
         transfer.content?.cancel()

@@ -30,6 +30,7 @@ struct FetchOrder: Sendable {
     var dial: SocketDial?
     /// When it was given: the wall's clock.
     let begun = Timestamp.read()
+    let started = MonotonicTime.read()
 
     /// Ends a fetch that no loop has begun.
     func fail(_ failure: UpstreamFailure) {

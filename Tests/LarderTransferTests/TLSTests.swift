@@ -6,7 +6,7 @@ import Testing
 @testable import LarderTransfer
 
 /// An nginx with a certificate of its own making on a free port, for the length of a test.
-private final class TLSOrigin {
+final class TLSOrigin {
     private let process = Process()
     let port: UInt16
     let certificate: String
@@ -16,7 +16,10 @@ private final class TLSOrigin {
         FileManager.default.isExecutableFile(atPath: $0)
     }
 
-    init() throws {
+    /// - Parameters:
+    ///   - days: for which its certificate is valid; negative: it has expired.
+    ///   - settings: further lines of nginx's for the server.
+    init(days: Int = 2, settings: String = "") throws {
         self.directory = FileManager.default.temporaryDirectory.appending(
             path: "larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -25,7 +28,7 @@ private final class TLSOrigin {
             "/usr/bin/openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                "-nodes", "-days", "\(days)", "-subj", "/CN=localhost", "-addext",
                 "subjectAltName=DNS:localhost", "-keyout",
                 directory.appending(path: "key.pem").path, "-out", certificate,
             ])
@@ -34,7 +37,7 @@ private final class TLSOrigin {
         close(socket)
         self.port = port
         let conf = directory.appending(path: "nginx.conf")
-        try Self.configuration(port).write(to: conf, atomically: true, encoding: .utf8)
+        try Self.configuration(port, settings).write(to: conf, atomically: true, encoding: .utf8)
         process.executableURL = URL(filePath: "/usr/sbin/nginx")
         process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
         try process.run()
@@ -48,7 +51,7 @@ private final class TLSOrigin {
         try? FileManager.default.removeItem(at: self.directory)
     }
 
-    private static func configuration(_ port: UInt16) -> String {
+    private static func configuration(_ port: UInt16, _ settings: String) -> String {
         """
         daemon off; master_process off; pid nginx.pid; error_log error.log;
         events { worker_connections 64; }
@@ -60,6 +63,7 @@ private final class TLSOrigin {
             listen 127.0.0.1:\(port) ssl http2;
             ssl_certificate cert.pem; ssl_certificate_key key.pem;
             ssl_protocols TLSv1.2 TLSv1.3;
+            \(settings)
             location /protocol { return 200 $ssl_protocol; }
             location / { return 200 "$server_protocol $request_method $request_uri $http_host"; }
           }
@@ -100,6 +104,17 @@ private final class TLSOrigin {
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe connect(descriptor, $0, size) == 0
             }
+        }
+    }
+
+    /// The certificate and its key, which are a client's as well as a server's.
+    var identity: TLSIdentity {
+        get throws {
+            let certificate = URL(filePath: self.certificate)
+            let key = certificate.deletingLastPathComponent().appending(path: "key.pem")
+            return TLSIdentity(
+                form: .pem, certificate: Array(try Data(contentsOf: certificate)),
+                key: Array(try Data(contentsOf: key)))
         }
     }
 

@@ -1,0 +1,36 @@
+import LarderHTTP
+
+/// Whom a transfer's observer trusts.
+extension Transfer {
+    /// The observer is asked about the server.
+    var isJudged: Bool {
+        self.request.uri.scheme == .https && self.dial == nil && CurlLibrary.usesOpenSSL
+            && self.loop.configuration.verifiesCertificates
+            && self.observer?.evaluatesServers == true
+    }
+
+    /// Whether the handshake that begins is with the origin.
+    ///
+    /// libcurl asks for each; with an https parent, that one's comes first, and is by the system's
+    /// rules.
+    func isOwnHandshake() -> Bool {
+        guard self.way.parent?.kind == .https else { return true }
+        self.handshakes += 1
+        return self.handshakes % 2 == 0
+    }
+
+    /// Looks at the TLS of the connection that the request is about to go out on; why it must not.
+    ///
+    /// Connections that somebody's observer let past are used again by those alone whose observer
+    /// does so, too.
+    func objectionToConnection() -> UpstreamFailure? {
+        guard self.request.uri.scheme == .https, self.observer != nil, let tls = unsafe self.easy?.tls
+        else { return nil }
+        unsafe self.noteTLS(tls)
+        guard !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
+            let peer = unsafe HandshakeJudge.of(tls)?.accepted, peer.fault != nil,
+            let cause = HandshakeJudge.objection(of: observer, to: peer)
+        else { return nil }
+        return HandshakeJudge.failure(cause, peer)
+    }
+}
