@@ -259,6 +259,36 @@ struct CredentialsLoadingTests {
         await asking.origin.stop()
     }
 
+    @Test("a proxy is answered with a login of its own, which later requests bring along")
+    func proxy() async throws {
+        let asking = try await AskingOrigin { request in
+            guard request["Proxy-Authorization"] == LarderBasic.field("user", "secret") else {
+                return response(
+                    "407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=\"p\"",
+                    cache: nil)
+            }
+            return AskingOrigin.basic(request)
+        }
+        let delegate = Answering("user")
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCredentialStorage = asking.storage
+        configuration.urlCache = nil
+        configuration.connectionProxyDictionary = [
+            "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": asking.origin.port,
+        ]
+        let session = URLSession(
+            configuration: configuration, delegate: delegate, delegateQueue: nil)
+        for _ in 0..<2 {
+            let url = try #require(URL(string: "http://origin.example/a"))
+            let (_, response) = try await session.data(from: url)
+            #expect(self.status(response) == 200)
+        }
+        #expect(delegate.asked.withLock { $0.count } == 2)
+        #expect(asking.origin.requests.value.last?["Proxy-Authorization"] != nil)
+        #expect(asking.storage?.allCredentials.keys.contains { $0.isProxy() } == true)
+        await asking.origin.stop()
+    }
+
     @Test("many tasks at once are each answered, and nothing is asked twice of one")
     func parallel() async throws {
         let asking = try await AskingOrigin(AskingOrigin.basic)

@@ -50,6 +50,9 @@ extension URLCredentialStorage {
 
     // MARK: Proxies
 
+    /// Whether any proxy has accepted anything.
+    var hasProxyLogins: Bool { self.proxyLogins.withLock { !$0.isEmpty } }
+
     /// What a proxy has accepted before, to be sent at once; nil: nothing that is still held.
     ///
     /// For the request of a load that was given no login for the proxy itself.
@@ -74,6 +77,8 @@ struct ProxyLogins {
     private static let limit = 64
 
     private var accepted: [ProxyParty: (login: ProxyLogin, space: URLProtectionSpace)] = [:]
+
+    var isEmpty: Bool { self.accepted.isEmpty }
 
     subscript(proxy: ProxyParty) -> (ProxyLogin, URLProtectionSpace)? {
         self.accepted[proxy].map { ($0.login, $0.space) }

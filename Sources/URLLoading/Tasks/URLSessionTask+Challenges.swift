@@ -29,7 +29,8 @@ extension URLSessionTask {
         let content = self.guarded.withLock { $0.content.inMemory }
         let step = self.withChallenges {
             $0.answered(
-                head, to: request, content: content, response: answer.response)
+                head, to: request, content: content, response: answer.response,
+                proxy: answer.proxy)
         }
         if case .deliver = step { return false }
         self.perform(step, answer)
