@@ -170,6 +170,23 @@ package struct CredentialStore: Sendable {
         }
     }
 
+    /// Holds what a storage holds now, in the place of all permanent credentials; what is kept for the
+    /// session stays, and so does a default among it.
+    package mutating func reread(_ changes: [CredentialChange]) {
+        var passing = CredentialStore(keepsPermanent: self.keepsPermanent)
+        var defaults: [ProtectionSpace: String] = [:]
+        for (space, held) in self.spaces {
+            for credential in held.byUser.values where !self.lasts(credential) {
+                passing.spaces[space, default: Space()].byUser[credential.user] = credential
+                if held.defaultUser == credential.user { defaults[space] = credential.user }
+            }
+        }
+        passing.byName = self.byName.filter { !self.lasts($0.value.persistence) }
+        passing.restore(changes)
+        for (space, user) in defaults { passing.spaces[space]?.defaultUser = user }
+        self = passing
+    }
+
     private func lasts(_ credential: Credential?) -> Bool {
         self.lasts(credential?.persistence)
     }

@@ -83,4 +83,24 @@ extension SessionCredentials {
         if mustSave { Task { await self.save() } }
         return result
     }
+
+    /// How often what is held was changed, for `reread`.
+    package var changeCount: UInt64 { self.revision.load(ordering: .acquiring) }
+
+    /// Takes what the storage was found to hold, in the place of all permanent credentials; changes
+    /// that are still on their way to the storage hold nevertheless.
+    ///
+    /// - Parameter count: `changeCount` before the storage was read.
+    /// - Returns: false where something was changed since; nothing is done then.
+    package func reread(_ kept: [CredentialChange], unchangedSince count: UInt64) -> Bool {
+        let isEmpty = self.state.withLock { state -> Bool? in
+            guard self.changeCount == count else { return nil }
+            state.store.reread(kept)
+            state.store.restore(state.pending)
+            return state.store.isEmpty
+        }
+        guard let isEmpty else { return false }
+        self.holdsAny.store(!isEmpty, ordering: .relaxed)
+        return true
+    }
 }

@@ -94,7 +94,9 @@ struct CoreHopTests {
         let error = try #require(s.delegate?.errors.value[0] as? URLError)
         #expect(error.code == .httpTooManyRedirects)
         #expect(error.localizedDescription == "too many HTTP redirects")
-        #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == (try ScriptedSession.url("/20")))
+        #expect(
+            error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == (try ScriptedSession.url("/20"))
+        )
         #expect(s.delegate?.messages.value.filter { $0.hasPrefix("redirect") }.count == 20)
         #expect(task.response == nil)
     }

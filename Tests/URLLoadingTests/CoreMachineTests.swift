@@ -7,7 +7,8 @@ import Testing
 struct CoreMachineTests {
     /// What happens to a task, one after the other.
     enum Act: Sendable {
-        case resume, suspend, cancel, launch, answered(Int), receive, settle, deliver, finish, prepare
+        case resume, suspend, cancel, launch, answered(Int), receive, settle, deliver, finish,
+            prepare
     }
 
     struct Case: Sendable {

@@ -50,7 +50,10 @@ struct CoreRaceTests {
             let load = try await s.loaders.load()
             await self.atOnce(
                 { load.answer(200, [:], "one", "two") }, { task.cancel() },
-                { s.session.finishTasksAndInvalidate() }, { task.suspend(); task.resume() })
+                { s.session.finishTasksAndInvalidate() },
+                {
+                    task.suspend(); task.resume()
+                })
             try await delegate.messages.wait(for: "the end") { $0.last == "invalid" }
             let messages = delegate.messages.value
             #expect(messages.filter { $0 == "complete" }.count == 1)
@@ -85,7 +88,9 @@ struct CoreRaceTests {
         }
     }
 
-    @Test("a redirection that is answered while the task is cancelled begins nothing, or is cancelled")
+    @Test(
+        "a redirection that is answered while the task is cancelled begins nothing, or is cancelled"
+    )
     func redirection() async throws {
         for _ in 0..<300 {
             let s = ScriptedSession()
@@ -119,7 +124,9 @@ struct CoreRaceTests {
             }
             await self.atOnce(
                 { tasks[0].resume() }, { tasks[1].resume() }, { tasks[2].resume() },
-                { tasks[3].resume(); tasks[3].cancel() },
+                {
+                    tasks[3].resume(); tasks[3].cancel()
+                },
                 { s.session.finishTasksAndInvalidate() }, { s.session.invalidateAndCancel() })
             try await delegate.messages.wait(for: "the end") { $0.contains("invalid") }
             #expect(delegate.messages.value.filter { $0 == "invalid" }.count == 1)

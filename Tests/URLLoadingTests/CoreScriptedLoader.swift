@@ -176,12 +176,14 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     let redirection = Mutex<Redirecting?>(nil)
     let disposition = Mutex<Disposing?>(nil)
 
-    typealias Redirecting = @Sendable (
-        URLRequest, @escaping @Sendable (URLRequest?) -> Void
-    ) -> Void
-    typealias Disposing = @Sendable (
-        @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-    ) -> Void
+    typealias Redirecting =
+        @Sendable (
+            URLRequest, @escaping @Sendable (URLRequest?) -> Void
+        ) -> Void
+    typealias Disposing =
+        @Sendable (
+            @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) -> Void
 
     func note(_ message: String, _ session: URLSession) {
         if OperationQueue.current !== session.delegateQueue { self.wrongQueue.change { $0 += 1 } }
@@ -226,6 +228,23 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         self.note("data", session)
         self.data.change { $0.append(data) }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        self.note("challenge \(challenge.previousFailureCount)", session)
+        self.challenged(challenge, completionHandler)
+    }
+
+    func challenged(
+        _ challenge: URLAuthenticationChallenge,
+        _ answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        answer(.performDefaultHandling, nil)
     }
 
     // A subclass cannot add these: what its superclass has by default stays so (§4).

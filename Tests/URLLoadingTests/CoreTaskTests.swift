@@ -148,7 +148,8 @@ struct CoreTaskTests {
         #expect(s.delegate?.messages.value == ["created", "metrics", "complete"])
     }
 
-    @Test("complete with cancelled, also before they were resumed, and cannot be resumed then (§3.1)")
+    @Test(
+        "complete with cancelled, also before they were resumed, and cannot be resumed then (§3.1)")
     func cancelled() async throws {
         let s = ScriptedSession()
         let task = s.session.dataTask(with: try ScriptedSession.url())

@@ -2,6 +2,7 @@ import Foundation
 import LarderCredentials
 import LarderEngine
 import LarderHTTP
+import LarderSession
 import Testing
 
 @testable import URLLoading

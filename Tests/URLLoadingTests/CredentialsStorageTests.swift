@@ -1,5 +1,6 @@
 import Foundation
-import LarderCredentials
+import LarderHTTP
+import LarderState
 import Synchronization
 import Testing
 
@@ -47,7 +48,8 @@ struct CredentialsStorageTests {
         return count.withLock { $0 }
     }
 
-    @Test("holds credentials by space and user; the first one becomes the default", arguments: spaces)
+    @Test(
+        "holds credentials by space and user; the first one becomes the default", arguments: spaces)
     func holding(space: URLProtectionSpace) {
         let storage = URLCredentialStorage()
         let (one, two) = (self.credential("one"), self.credential("two", "q", .permanent))
@@ -150,21 +152,55 @@ struct CredentialsStorageTests {
         #expect(self.changes(storage) { storage.removeAll() } == 0)
     }
 
-    @Test("permanent credentials go to the storage behind it, others do not")
-    func permanent() async {
-        let kept = RecordedStorage()
-        let storage = URLCredentialStorage(keeping: kept)
+    @Test("permanent credentials outlive the process, sealed; others do not")
+    func permanent() async throws {
+        let place = try StatePlace()
+        let storage = place.open()
         let space = Self.space(realm: "r", method: NSURLAuthenticationMethodHTTPBasic)
-        storage.set(self.credential("lasting", "p", .permanent), for: space)
+        storage.set(self.credential("lasting", "in-clear", .permanent), for: space)
         storage.set(self.credential("passing"), for: space)
         await storage.flush()
-        #expect(kept.users == ["lasting"])
-        let again = URLCredentialStorage(keeping: kept)
-        await again.servers.load()
-        #expect(again.defaultCredential(for: space)?.user == "lasting")
-        again.remove(self.credential("lasting", "p", .permanent), for: space)
+        #expect(try !place.holds("in-clear"))
+        let again = place.open()
+        #expect(again.defaultCredential(for: space)?.password == "in-clear")
+        #expect(again.credentials(for: space)?.keys.sorted() == ["lasting"])
+        again.remove(self.credential("lasting", "in-clear", .permanent), for: space)
         await again.flush()
-        #expect(kept.users.isEmpty)
+        #expect(place.open().allCredentials.isEmpty)
+        // The first one sees it, too, and keeps what is its own.
+        #expect(storage.allCredentials == [space: ["passing": self.credential("passing")]])
+    }
+
+    @Test("several processes on one place see each other's changes, and lose none of their own")
+    func processes() async throws {
+        let place = try StatePlace()
+        let storages = (0..<3).map { _ in place.open() }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, storage) in storages.enumerated() {
+                group.addTask {
+                    for number in 0..<5 {
+                        storage.set(
+                            URLCredential(
+                                user: "\(index)-\(number)", password: "p", persistence: .permanent),
+                            for: Self.space(realm: "r"))
+                    }
+                    await storage.flush()
+                }
+            }
+        }
+        for storage in storages {
+            #expect(storage.credentials(for: Self.space(realm: "r"))?.count == 15)
+        }
+    }
+
+    @Test("a storage without anything permanent leaves nothing on the disk")
+    func traceless() async throws {
+        let place = try StatePlace()
+        let storage = place.open()
+        storage.set(self.credential("passing"), for: Self.space())
+        _ = storage.allCredentials
+        await storage.flush()
+        #expect(try place.isEmpty)
     }
 
     @Test("a program's subclass hears what was accepted, and is asked for its default")
@@ -201,22 +237,43 @@ struct CredentialsStorageTests {
     }
 }
 
-/// A storage in memory.
-private final class RecordedStorage: CredentialStorage {
-    private let changes = Mutex<[CredentialChange]>([])
+/// A directory in which credentials are kept: each opening is one as another process makes it.
+private final class StatePlace: Sendable {
+    private let directory: String
 
-    var users: Set<String> {
-        var store = CredentialStore(keepsPermanent: true)
-        store.restore(self.changes.withLock { $0 })
-        return Set(store.all.map(\.credential.user))
+    init() throws {
+        let name = "credentials-\(UUID().uuidString)"
+        self.directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
+        try FileManager.default.createDirectory(
+            atPath: self.directory, withIntermediateDirectories: true)
     }
 
-    func load() async throws(CredentialStorageError) -> [CredentialChange] {
-        self.changes.withLock { $0 }
+    deinit { try? FileManager.default.removeItem(atPath: self.directory) }
+
+    func open() -> URLCredentialStorage {
+        let state = SharedState(
+            StateConfiguration(
+                directory: "\(self.directory)/state", key: .file("\(self.directory)/key")),
+            now: Timestamp(seconds: 1_800_000_000))
+        return URLCredentialStorage(keeping: state)
     }
 
-    func apply(_ changes: [CredentialChange]) async throws(CredentialStorageError) {
-        self.changes.withLock { $0 += changes }
+    private var files: [String] {
+        get throws {
+            try FileManager.default.subpathsOfDirectory(atPath: self.directory)
+        }
+    }
+
+    var isEmpty: Bool { get throws { try self.files.isEmpty } }
+
+    /// Whether a text lies in any of the files.
+    func holds(_ text: String) throws -> Bool {
+        let files = try self.files
+        #expect(!files.isEmpty)
+        return files.contains { file in
+            let data = FileManager.default.contents(atPath: "\(self.directory)/\(file)")
+            return data?.range(of: Data(text.utf8)) != nil
+        }
     }
 }
 

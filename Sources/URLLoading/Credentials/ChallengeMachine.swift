@@ -96,6 +96,7 @@ struct ChallengeMachine {
     }
 
     private mutating func preemptive(_ request: URLRequest) -> LoadAuthorization? {
+        self.storage?.beginSoon()
         guard let storage = self.storage, !storage.servers.remembersNothing,
             !request.namesAuthorization, let url = request.url,
             let uri = TargetURI(challenged: url)
@@ -144,6 +145,8 @@ struct ChallengeMachine {
         let isProxy = head.status.rawValue == 407
         let asked = ChallengedRequest(
             method: Method(rawValue: request.httpMethod ?? "GET"), uri: uri, content: content)
+        // A refusal has a say in what may be answered next.
+        let refusedLogin = isProxy ? self.noteProxyRefusal(by: proxy) : nil
         let challenges = Challenges(
             head.fields, name: FieldName(isProxy ? .proxyAuthenticate : .wwwAuthenticate))
         let candidates = self.candidates(challenges, asked, proxy: isProxy ? proxy : nil)
@@ -155,8 +158,7 @@ struct ChallengeMachine {
         if !isProxy, let renewed = self.renewal(candidates, asked) {
             return self.retry(renewed)
         }
-        let refused =
-            isProxy ? self.noteProxyRefusal(by: proxy) : self.noteRefusal(candidates, asked)
+        let refused = isProxy ? refusedLogin : self.noteRefusal(candidates, asked)
         self.question = Question(
             candidates: candidates[...], asked: asked, isProxy: isProxy,
             proxy: isProxy ? proxy : nil,

@@ -35,7 +35,8 @@ struct OtherCredentials {
         if let user = credential.user {
             hasChanged = held.byUser.updateValue(credential, forKey: user) != credential
         }
-        if asDefault || held.defaultCredential == nil {
+        let isOfDefault = credential.user != nil && held.defaultCredential?.user == credential.user
+        if asDefault || isOfDefault || held.defaultCredential == nil {
             hasChanged = hasChanged || held.defaultCredential != credential
             held.defaultCredential = credential
         }

@@ -25,8 +25,8 @@ public struct ServerCertificate: Sendable, Hashable {
 
     /// From when to when it is valid.
     public var validity: DateInterval {
-        let from = Date(self.facts.validFrom)
-        let until = Date(self.facts.validUntil)
+        let from = Self.date(self.facts.validFrom)
+        let until = Self.date(self.facts.validUntil)
         // One that ends before it begins is never valid.
         return DateInterval(start: from, end: max(from, until))
     }
@@ -41,6 +41,10 @@ public struct ServerCertificate: Sendable, Hashable {
     /// octets, the same as long as the key is, also in another certificate.
     public var publicKeyHash: Data { Self.hash(self.facts.publicKeyInfo) }
 
+    private static func date(_ moment: Timestamp) -> Date {
+        Date(timeIntervalSince1970: Double(moment.microseconds) / 1_000_000)
+    }
+
     private static func hash(_ octets: [UInt8]) -> Data {
         Data(CryptoHasher().hash(octets, by: .sha256) ?? [])
     }
@@ -48,10 +52,4 @@ public struct ServerCertificate: Sendable, Hashable {
 
 extension ServerCertificate: CustomStringConvertible {
     public var description: String { "\(self.subject), issued by \(self.issuer)" }
-}
-
-extension Date {
-    fileprivate init(_ moment: Timestamp) {
-        self.init(timeIntervalSince1970: Double(moment.microseconds) / 1_000_000)
-    }
 }

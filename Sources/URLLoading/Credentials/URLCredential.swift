@@ -150,13 +150,14 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// Reads a name and a password from a keyed archive; nil where it is not keyed or damaged.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
-        let user = coder.decodeObject(of: NSString.self, forKey: Key.user)
-        let password = coder.decodeObject(of: NSString.self, forKey: Key.password)
-        let number = coder.decodeObject(of: NSNumber.self, forKey: Key.persistence)
+        var number: NSNumber?
+        if coder.containsValue(forKey: Key.persistence) {
+            number = coder.decodeObject(of: NSNumber.self, forKey: Key.persistence)
+        }
         guard let persistence = Persistence(rawValue: number?.uintValue ?? 0) else { return nil }
         self.kind = .login(
-            user: user.map { String(describing: $0) },
-            password: password.map { Secret(String(describing: $0)) })
+            user: coder.text(forKey: Key.user),
+            password: coder.text(forKey: Key.password).map { Secret($0) })
         self.persistenceOfIt = persistence
         self.chain = []
         super.init()
@@ -215,6 +216,14 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     }
 
     open override var debugDescription: String { self.description }
+}
+
+extension NSCoder {
+    /// A text that may be missing; to decode what is not there would be an error.
+    func text(forKey key: String) -> String? {
+        guard self.containsValue(forKey: key) else { return nil }
+        return self.decodeObject(of: NSString.self, forKey: key).map { String(describing: $0) }
+    }
 }
 
 extension URLCredential: CustomReflectable {

@@ -9,6 +9,12 @@ extension URLCredentialStorage {
     /// Where a program's own storage is told what was accepted: it may take its time.
     private static let telling = DispatchQueue(label: "url-loading.credentials")
 
+    /// Whether something may be sent before anyone asks; begins to read what is kept.
+    var mayPreempt: Bool {
+        self.beginSoon()
+        return !self.servers.remembersNothing
+    }
+
     /// The credential with this login that is held for a space, or for its host's default method.
     func held(_ login: Credential, for space: URLProtectionSpace) -> URLCredential? {
         for place in [space, space.ofDefaultMethod] {
@@ -44,6 +50,9 @@ extension URLCredentialStorage {
 
     // MARK: Proxies
 
+    /// Whether any proxy has accepted anything.
+    var hasProxyLogins: Bool { self.proxyLogins.withLock { !$0.isEmpty } }
+
     /// What a proxy has accepted before, to be sent at once; nil: nothing that is still held.
     ///
     /// For the request of a load that was given no login for the proxy itself.
@@ -68,6 +77,8 @@ struct ProxyLogins {
     private static let limit = 64
 
     private var accepted: [ProxyParty: (login: ProxyLogin, space: URLProtectionSpace)] = [:]
+
+    var isEmpty: Bool { self.accepted.isEmpty }
 
     subscript(proxy: ProxyParty) -> (ProxyLogin, URLProtectionSpace)? {
         self.accepted[proxy].map { ($0.login, $0.space) }

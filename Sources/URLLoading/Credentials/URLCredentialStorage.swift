@@ -2,17 +2,21 @@ public import Foundation
 import LarderCredentials
 import LarderEngine
 import LarderSession
+import LarderState
 import Synchronization
 
 /// The credentials of one or more sessions, by protection space and user.
 ///
 /// Safe to use on any thread. What a method changes is in force when it returns, and a change of a
-/// permanent credential is on its way to the disk then. A program's subclass is heard: sessions read
+/// permanent credential is on its way to the disk then; a program that ends waits for it. Those lie
+/// sealed in a file of the user's own, in the program's directory below `$XDG_DATA_HOME`, which all
+/// processes of the program share. A program's subclass is heard: sessions read
 /// and store by the methods that can be overridden.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Invariant of `@unchecked`: what changes is behind locks.
 
-    private static let common = URLCredentialStorage(isPersistent: true)
+    private static let common = URLCredentialStorage(
+        keeping: LibraryState.shared(KeptPlace.state(named: ".credentials.shared")))
 
     /// The one that default sessions share; permanent credentials in it outlive the process.
     open class var shared: URLCredentialStorage { self.common }
@@ -24,30 +28,28 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// What proxies have accepted.
     let proxyLogins = Mutex(ProxyLogins())
 
+    /// What outlives the process; nil: nothing.
+    private let kept: KeptCredentials?
+
     /// Makes an empty storage in memory, for a session of its own.
     public override init() {
-        self.servers = Self.engine(CredentialStore(keepsPermanent: false))
+        self.servers = SessionCredentials(
+            CredentialStore(keepsPermanent: false), hasher: CryptoHasher())
+        self.kept = nil
         super.init()
     }
 
-    private init(isPersistent: Bool) {
-        self.servers = Self.engine(CredentialStore(keepsPermanent: isPersistent))
+    /// One whose permanent credentials lie in a state, together with those of other processes.
+    init(keeping state: SharedState) {
+        self.servers = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: state.credentials,
+            hasher: CryptoHasher())
+        self.kept = KeptCredentials(state, of: self.servers)
         super.init()
     }
 
     /// One that is in memory alone.
     static func ephemeral() -> URLCredentialStorage { URLCredentialStorage() }
-
-    /// One for a test or a session, with a storage behind it.
-    init(keeping storage: any CredentialStorage) {
-        self.servers = SessionCredentials(
-            CredentialStore(keepsPermanent: true), storage: storage, hasher: CryptoHasher())
-        super.init()
-    }
-
-    private static func engine(_ store: CredentialStore) -> SessionCredentials {
-        SessionCredentials(store, hasher: CryptoHasher())
-    }
 
     // MARK: Reading
 
@@ -56,12 +58,14 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         guard let known = space.asEngineSpace else {
             return self.others.withLock { $0.logins(for: space) }
         }
+        self.kept?.refresh()
         let found = self.servers.store.credentials(for: known)
         return found.isEmpty ? nil : found.mapValues { URLCredential($0) }
     }
 
     /// All credentials, by space and user.
     open var allCredentials: [URLProtectionSpace: [String: URLCredential]] {
+        self.kept?.refresh()
         var all = self.others.withLock { $0.allLogins }
         for (space, credential) in self.servers.store.all {
             all[URLProtectionSpace(space), default: [:]][credential.user] =
@@ -74,6 +78,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// none.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
         if let other = self.others.withLock({ $0.defaultCredential(for: space) }) { return other }
+        self.kept?.refresh()
         return space.asEngineSpace.flatMap { self.servers.store.defaultCredential(for: $0) }
             .map { URLCredential($0) }
     }
@@ -120,6 +125,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
         var hasChanged = self.others.withLock { $0.remove(credential, for: space) }
         if let login = credential.asLogin, let known = space.asEngineSpace {
+            self.kept?.refresh()
             let isRemoved = self.servers.change { store in
                 guard store.credentials(for: known)[login.user] == login else {
                     return ([], false)
@@ -150,6 +156,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         guard let login = credential.asLogin, let known = space.asEngineSpace else {
             return self.others.withLock { $0.set(credential, for: space, asDefault: asDefault) }
         }
+        self.kept?.refresh()
         let hadOther = asDefault && self.others.withLock { $0.dropDefault(of: space) }
         let hasChanged = self.servers.change { store in
             let (before, first) = (
@@ -169,6 +176,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             defer { others = OtherCredentials() }
             return !others.isEmpty
         }
+        self.kept?.refresh()
         let hadLogins = self.servers.change { store in
             let all = store.all
             let changes = all.flatMap { store.remove(user: $0.credential.user, for: $0.space) }
@@ -178,6 +186,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         self.proxyLogins.withLock { $0 = ProxyLogins() }
         if hadOthers || hadLogins { self.tellOfChange() }
     }
+
+    /// Returns when all changes so far outlive the process, or cannot be kept.
+    func flush() async { await self.servers.save() }
+
+    /// Reads what is kept while a request is on its way, so that nobody has to wait for it later.
+    func beginSoon() { self.kept?.beginSoon() }
 
     /// Posts the notification of a change, on this thread.
     func tellOfChange() {

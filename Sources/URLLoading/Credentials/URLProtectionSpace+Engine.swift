@@ -93,11 +93,6 @@ extension URLProtectionSpace {
             proxyHost: self.host, port: self.port, type: self.proxyType, realm: self.realm,
             authenticationMethod: nil)
     }
-
-    private static func unbracketed(_ host: String) -> String {
-        guard host.hasPrefix("["), host.hasSuffix("]") else { return host }
-        return String(host.dropFirst().dropLast())
-    }
 }
 
 extension ProtectionSpace.ProxyKind {

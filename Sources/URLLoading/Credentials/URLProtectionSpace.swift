@@ -3,7 +3,7 @@ public import Foundation
 /// A server or a proxy, or a realm of one, that asks for a credential by one method.
 ///
 /// Immutable, and safe to use on any thread. Equal in all its parts or not at all; the host counts
-/// without regard to case, as host names do.
+/// without regard to case, as host names do, and an IPv6 address with or without brackets.
 open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     // Invariant of `@unchecked`: nothing is changed after `init`.
 
@@ -119,9 +119,15 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     // MARK: Comparing
 
+    /// An IPv6 address without the brackets that it has in a URL.
+    static func unbracketed(_ host: String) -> String {
+        guard host.hasPrefix("["), host.hasSuffix("]") else { return host }
+        return String(host.dropFirst().dropLast())
+    }
+
     private var identity: Parts {
         var parts = self.parts
-        parts.host = parts.host.lowercased()
+        parts.host = Self.unbracketed(parts.host).lowercased()
         return parts
     }
 
@@ -172,16 +178,12 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     /// Reads a space from a keyed archive; nil where it is not keyed or has no host.
     public required init?(coder: NSCoder) {
-        guard coder.allowsKeyedCoding,
-            let host = coder.decodeObject(of: NSString.self, forKey: Key.host)
-        else { return nil }
-        func text(_ key: String) -> String? {
-            coder.decodeObject(of: NSString.self, forKey: key).map { String(describing: $0) }
-        }
+        guard coder.allowsKeyedCoding, let host = coder.text(forKey: Key.host) else { return nil }
         self.parts = Parts(
-            host: String(describing: host), port: coder.decodeInteger(forKey: Key.port),
-            isProxy: coder.decodeBool(forKey: Key.isProxy), kind: text(Key.kind),
-            realm: text(Key.realm), method: text(Key.method) ?? NSURLAuthenticationMethodDefault)
+            host: host, port: coder.decodeInteger(forKey: Key.port),
+            isProxy: coder.decodeBool(forKey: Key.isProxy), kind: coder.text(forKey: Key.kind),
+            realm: coder.text(forKey: Key.realm),
+            method: coder.text(forKey: Key.method) ?? NSURLAuthenticationMethodDefault)
         super.init()
     }
 

@@ -16,6 +16,17 @@ extension HTTPLoad {
             host: parent.host, port: parent.port, kind: uri.scheme == .https ? .https : .http)
     }
 
+    /// The login for the proxy on the way: what the load was given for this very one, or what it has
+    /// accepted before.
+    var proxyLogin: ProxyLogin? {
+        let given = self.order.authorization?.forProxy
+        guard given != nil || self.engine.credentials?.hasProxyLogins == true,
+            let proxy = self.proxy
+        else { return nil }
+        if let given, given.proxy == proxy { return given }
+        return self.engine.credentials?.login(for: proxy)
+    }
+
     /// What a proxy says that wants a login for a tunnel, as the response that it is (RFC 9110
     /// §15.5.8), so that it is answered like any other.
     func tunnelRefusal(_ failure: ExchangeFailure) -> Answer? {

@@ -34,9 +34,6 @@ extension LoadOrder {
             request.transfer.idleTimeout = Duration(interval: self.request.timeoutInterval)
         }
         request.transfer.priority = min(1, max(0, self.task.priority))
-        request.transfer.proxyAuthorization = self.authorization?.forProxy.flatMap {
-            ProxyAuthorization($0)
-        }
         request.transfer.receivesProxyChallenges = true
         request.transfer.trafficClass = rules.trafficClass(for: self.request)
         return request

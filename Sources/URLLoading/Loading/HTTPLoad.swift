@@ -70,6 +70,7 @@ final class HTTPLoad: Load {
         }
         guard goesOn else { return }
         request.observer = self
+        request.transfer.proxyAuthorization = self.proxyLogin.flatMap { ProxyAuthorization($0) }
         let session =
             self.order.usesCache && request.uri.scheme != .ftp
             ? self.engine.caching : self.engine.direct

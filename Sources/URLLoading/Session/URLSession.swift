@@ -314,9 +314,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Makes a task that would read and write a connection; it completes with
     /// `URLError.unsupportedURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        var order = TaskOrder(nil, for: DelegatePurpose())
-        order.fault = URLError(.unsupportedURL)
-        return self.introduce(URLSessionStreamTask(order, of: self))
+        self.introduce(URLSessionStreamTask(self.connectionOrder(nil), of: self))
     }
 
     /// Makes a task for the messages of a WebSocket.
@@ -339,9 +337,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Makes a task for the messages of a WebSocket; where the library that transfers has none, it
     /// completes with `URLError.unsupportedURL`.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
-        var order = TaskOrder(request, for: DelegatePurpose())
-        order.fault = URLError(.unsupportedURL)
-        return self.introduce(URLSessionWebSocketTask(order, of: self))
+        self.introduce(URLSessionWebSocketTask(self.connectionOrder(request), of: self))
     }
 
     // MARK: Enumeration

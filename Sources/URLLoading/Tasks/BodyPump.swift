@@ -114,7 +114,9 @@ final class BodyPump: Sendable {
                 state.isStopped = true
                 return .stop
             }
-            guard state.isStarted, !state.isPaused, !state.awaitsConsumer, !state.isSpent else { return .wait }
+            guard state.isStarted, !state.isPaused, !state.awaitsConsumer, !state.isSpent else {
+                return .wait
+            }
             return .pull
         }
         switch turn {

@@ -43,7 +43,7 @@ final class LoadListener: LoadObserver {
     }
 
     func load(measured transaction: TransactionMeasurement) {
-        self.task.measured(transaction)
+        self.task.measured(transaction, load: self.number)
     }
 
     func loadWaitsForConnectivity() {

@@ -85,8 +85,8 @@ struct TaskState {
     /// The delegate has been told that there is no way into the network.
     var hasWaited = false
     var created = Date()
-    /// Loads whose measurement has not come.
-    var unmeasured = 0
+    /// The load whose measurement has not come; nil: it has. Of loads before, nobody waits for it.
+    var unmeasured: Int?
     var transactions: [TransactionMeasurement] = []
     /// What the delegate has last been told about the bytes that were sent.
     var reported: Int64 = 0

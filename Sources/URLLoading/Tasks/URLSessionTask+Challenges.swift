@@ -20,7 +20,8 @@ extension URLSessionTask {
     /// Looks whether a response is a challenge, and answers it.
     ///
     /// - Returns: whether it has been taken care of; else it is an ordinary response.
-    func meetChallenge(of answer: LoadAnswer, _ head: ResponseHead, to request: URLRequest) -> Bool {
+    func meetChallenge(of answer: LoadAnswer, _ head: ResponseHead, to request: URLRequest) -> Bool
+    {
         guard head.status.rawValue == 401 || head.status.rawValue == 407 else {
             self.withChallenges { $0.accepted(head, to: request) }
             return false
@@ -28,7 +29,8 @@ extension URLSessionTask {
         let content = self.guarded.withLock { $0.content.inMemory }
         let step = self.withChallenges {
             $0.answered(
-                head, to: request, content: content, response: answer.response)
+                head, to: request, content: content, response: answer.response,
+                proxy: answer.proxy)
         }
         if case .deliver = step { return false }
         self.perform(step, answer)
@@ -52,7 +54,8 @@ extension URLSessionTask {
     /// Has the delegates decide about a challenge; the answer counts once, and not after the end.
     func ask(
         _ challenge: URLAuthenticationChallenge, isSessionWide: Bool,
-        then answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        then answer:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let question = self.guarded.withLock({ $0.machine.ask() }) else { return }
         let decide: ChallengeAnswer = { [self] in
@@ -74,9 +77,10 @@ extension URLSessionTask {
     }
 }
 
-private typealias ChallengeAnswer = @Sendable (
-    URLSession.AuthChallengeDisposition, URLCredential?
-) -> Void
+private typealias ChallengeAnswer =
+    @Sendable (
+        URLSession.AuthChallengeDisposition, URLCredential?
+    ) -> Void
 
 extension UploadBody {
     /// The content, where it is at hand and not long: for credentials that are made of it.

@@ -52,7 +52,9 @@ extension URLSessionTask {
     func settle(_ outcome: TaskOutcome) {
         let left = self.guarded.withLock { state -> Leftovers? in
             let isFirst =
-                if case .cancelled = outcome { state.machine.cancel() } else { state.machine.settle() }
+                if case .cancelled = outcome { state.machine.cancel() } else {
+                    state.machine.settle()
+                }
             guard isFirst else { return nil }
             state.outcome = outcome
             defer {
@@ -152,10 +154,11 @@ extension URLSessionTask {
 }
 
 extension TaskState {
-    /// The result waits for what its loads took: a delegate is to hear of it. One that was cancelled
-    /// does not wait.
+    /// The result waits for what its loads took: a delegate is to hear of it.
+    ///
+    /// One that was cancelled does not wait.
     fileprivate var awaitsMeasurements: Bool {
-        self.hasDelegate && self.unmeasured > 0 && !self.machine.isCancelled
+        self.hasDelegate && self.unmeasured != nil && !self.machine.isCancelled
     }
 }
 

@@ -36,7 +36,7 @@ extension URLSessionTask {
                 state.held = .launch(body)
                 return nil
             }
-            state.unmeasured += 1
+            state.unmeasured = number
             state.source = body
             state.reported = 0
             return (number, self.purpose.asking(state.completed(request)))
@@ -47,12 +47,13 @@ extension URLSessionTask {
             return
         }
         guard let loader = self.session?.loaders.loader(for: request, of: self) else {
-            self.guarded.withLock { $0.unmeasured -= 1 }
+            self.guarded.withLock { $0.unmeasured = nil }
             return self.fail(.unsupportedURL)
         }
         let authorization = self.withChallenges { $0.preemption(for: request) }
         let order = LoadOrder(
-            request: request, task: self, body: body, authorization: authorization, usesCache: self is URLSessionDataTask)
+            request: request, task: self, body: body, authorization: authorization,
+            usesCache: self is URLSessionDataTask)
         let load = loader.load(order, observer: LoadListener(task: self, number: number))
         let isWanted = self.guarded.withLock { state in
             // It may have been answered, and more, before the method returned.
@@ -160,7 +161,9 @@ extension URLSessionTask {
         }
     }
 
-    /// Bytes of the request's body went out. The delegate is told of as many at a time as have gather
+    /// Bytes of the request's body went out.
+    ///
+    /// The delegate is told of as many at a time as have gather
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
         guard self.hears(load) else { return }
@@ -185,14 +188,14 @@ extension URLSessionTask {
         }
     }
 
-    func measured(_ transaction: TransactionMeasurement) {
+    func measured(_ transaction: TransactionMeasurement, load: Int) {
         let successor = self.guarded.withLock { state -> URLSessionTask? in
             if let successor = state.successor { return successor }
-            state.unmeasured -= 1
+            if state.unmeasured == load { state.unmeasured = nil }
             if state.machine.stage != .over { state.transactions.append(transaction) }
             return nil
         }
-        if let successor { return successor.measured(transaction) }
+        if let successor { return successor.measured(transaction, load: load) }
         self.deliverIfComplete()
     }
 

@@ -91,11 +91,14 @@ open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
     /// stream of HTTP/2; a hint, for loads that have not begun.
     open var priority: Float {
         get { self.guarded.withLock { $0.priority } }
-        set { self.guarded.withLock { $0.priority = newValue.isNaN ? 0.5 : min(max(newValue, 0), 1) } }
+        set {
+            self.guarded.withLock { $0.priority = newValue.isNaN ? 0.5 : min(max(newValue, 0), 1) }
+        }
     }
 
-    /// Whether the delegate gets the body as it comes; else the whole at the end. False for tasks
-    /// with a completion handler and for downloads.
+    /// Whether the delegate gets the body as it comes; else the whole at the end.
+    ///
+    /// False for tasks with a completion handler and for downloads.
     open var prefersIncrementalDelivery: Bool {
         get { self.guarded.withLock { $0.prefersIncrementalDelivery } }
         set { self.guarded.withLock { $0.prefersIncrementalDelivery = newValue } }
@@ -164,7 +167,9 @@ open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Adds a suspension: nothing is transmitted, and no idle time runs, until as many `resume` have
-    /// come. Messages that are under way may still arrive.
+    /// come.
+    ///
+    /// Messages that are under way may still arrive.
     open func suspend() {
         let pump = self.guarded.withLock { state -> BodyPump? in
             state.machine.suspend() ? state.pump : nil
