@@ -24,8 +24,8 @@ extension Transfer {
     /// Connections that somebody's observer let past are used again by those alone whose observer
     /// does so, too.
     func objectionToConnection() -> UpstreamFailure? {
-        guard self.request.uri.scheme == .https, self.observer != nil, let tls = unsafe self.easy?.tls
-        else { return nil }
+        guard self.request.uri.scheme == .https, self.observer != nil else { return nil }
+        guard let tls = unsafe self.easy?.tls else { return nil }
         unsafe self.noteTLS(tls)
         guard !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
             let peer = unsafe HandshakeJudge.of(tls)?.accepted, peer.fault != nil,

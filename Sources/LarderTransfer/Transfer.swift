@@ -170,6 +170,7 @@ final class Transfer {
             self.fail(objection)
             return false
         }
+        self.markSocket()
         self.remoteAddress =
             address.utf8.contains(ASCII.colon) ? "[\(address)]:\(port)" : "\(address):\(port)"
         self.phase = .awaitingHead
