@@ -38,8 +38,9 @@ extension EasyHandle {
         return Int(exp2f(8 * Swift.min(1, Swift.max(0, priority))).rounded())
     }
 
-    /// CURLOPT_SSLCERT_BLOB(3). libcurl tells connections apart by the certificate, and neither uses
-    /// one, nor resumes a session, that another certificate, or none, was shown on.
+    /// Gives libcurl the certificate, by which it tells connections apart.
+    ///
+    /// It neither uses one nor resumes a session that another certificate, or none, was shown on.
     private func setIdentity(_ identity: TLSIdentity) {
         let form = identity.form == .pem ? "PEM" : "P12"
         self.set(CURLOPT_SSLCERTTYPE, form)

@@ -91,7 +91,8 @@ import LarderHTTP
         }
         self.accepted = peer
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
-        ERR_clear_error()  // What the verification left there is not to be taken for a later failure.
+        // What the verification left there is not to be taken for a later failure.
+        ERR_clear_error()
         return true
     }
 

@@ -1,3 +1,4 @@
+import COpenSSL
 import LarderHTTP
 
 /// Whom a transfer's observer trusts.
@@ -19,14 +20,26 @@ extension Transfer {
         return self.handshakes % 2 == 0
     }
 
+    /// What ALPN has agreed on (RFC 7301): others need not wait for the first response to know it.
+    private static func speaksHTTP2(_ tls: OpaquePointer) -> Bool {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(tls, &name, &length)
+        let bytes = unsafe UnsafeBufferPointer(start: name, count: Int(length))
+        return unsafe bytes.elementsEqual("h2".utf8)
+    }
+
     /// Looks at the TLS of the connection that the request is about to go out on; why it must not.
     ///
     /// Connections that somebody's observer let past are used again by those alone whose observer
     /// does so, too.
     func objectionToConnection() -> UpstreamFailure? {
-        guard self.request.uri.scheme == .https, self.observer != nil, let tls = unsafe self.easy?.tls
+        guard self.request.uri.scheme == .https,
+            self.observer != nil || self.loop.configuration.sharesThreads,
+            let tls = unsafe self.easy?.tls
         else { return nil }
         unsafe self.noteTLS(tls)
+        if unsafe Self.speaksHTTP2(tls) { self.connectionIsShared() }
         guard !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
             let peer = unsafe HandshakeJudge.of(tls)?.accepted, peer.fault != nil,
             let cause = HandshakeJudge.objection(of: observer, to: peer)

@@ -28,6 +28,16 @@ extension Transfer {
         return !content.isKept
     }
 
+    /// Gives the connection that the request goes out on the request's traffic class, whatever the
+    /// one before it had.
+    func markSocket() {
+        let trafficClass = self.request.transfer.trafficClass
+        guard trafficClass != nil || self.loop.poller.hasClasses,
+            let socket = self.easy?.activeSocket
+        else { return }
+        self.loop.poller.mark(socket, trafficClass)
+    }
+
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {

@@ -170,6 +170,7 @@ final class Transfer {
             self.fail(objection)
             return false
         }
+        self.markSocket()
         self.remoteAddress =
             address.utf8.contains(ASCII.colon) ? "[\(address)]:\(port)" : "\(address):\(port)"
         self.phase = .awaitingHead
@@ -274,7 +275,7 @@ final class Transfer {
         self.announced = length
         self.phase = .receiving
         self.hasHead = true
-        self.isMultiplexed = head.version.major >= 2
+        if head.version.major >= 2 { self.connectionIsShared() }
         let facts = UpstreamConnectionFacts(
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
@@ -319,6 +320,9 @@ final class Transfer {
         self.content?.release()
         self.mustReleaseContent = true
     }
+
+    /// Requests to the same origin need no connection of their own.
+    func connectionIsShared() { self.isMultiplexed = true }
 
     private func ftpHeadEnded() {
         let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(

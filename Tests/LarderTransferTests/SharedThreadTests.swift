@@ -116,7 +116,7 @@ struct SharedThreadTests {
         }
         let origin = try self.echo()
         // One on each thread.
-        let busy = try (0..<2).map { _ in try self.upstream() }
+        let busy = try (0..<2).map { _ in try self.upstream { $0.connectionsPerHost = 4 } }
         let calm = try (0..<2).map { _ in try self.upstream() }
         var fetches: [any UpstreamFetch] = []
         for upstream in busy {

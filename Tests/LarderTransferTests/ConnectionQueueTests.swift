@@ -1,0 +1,64 @@
+import LarderHTTP
+import Testing
+
+@testable import LarderTransfer
+
+@Suite("Who may have a connection")
+struct ConnectionQueueTests {
+    private let one = ConnectionQueue.Destination(
+        TargetURI(scheme: .https, host: "one.example", port: 443, pathAndQuery: "/"), .direct)
+    private let other = ConnectionQueue.Destination(
+        TargetURI(scheme: .https, host: "other.example", port: 443, pathAndQuery: "/"), .direct)
+
+    @Test("is decided for each origin by itself, by priority, then by order")
+    func order() {
+        var queue = ConnectionQueue(limit: 1)
+        var isIn = queue.enter(1, for: self.one, priority: 0)
+        #expect(isIn)
+        isIn = queue.enter(2, for: self.other, priority: 0)
+        #expect(isIn)
+        for (id, priority) in [(3, 0.5), (4, 1), (5, 0.5), (6, .nan), (7, 0)] as [(UInt64, Float)] {
+            let waits = !queue.enter(id, for: self.one, priority: priority)
+            #expect(waits)
+        }
+        var order: [UInt64] = [1]
+        while let last = order.last {
+            let next = queue.leave(last, for: self.one)
+            #expect(next.count <= 1)
+            if next.isEmpty { break }
+            order += next
+        }
+        #expect(order == [1, 4, 3, 5, 6, 7])
+    }
+
+    @Test("those that give up while they wait leave no trace, nor do strangers")
+    func givingUp() {
+        var queue = ConnectionQueue(limit: 1)
+        _ = queue.enter(1, for: self.one, priority: 0)
+        _ = queue.enter(2, for: self.one, priority: 0)
+        _ = queue.enter(3, for: self.one, priority: 0)
+        let none = queue.leave(2, for: self.one) + queue.leave(99, for: self.one)
+        #expect(none.isEmpty)
+        let next = queue.leave(1, for: self.one)
+        #expect(next == [3])
+        let stranger = queue.leave(1, for: self.other)
+        #expect(stranger.isEmpty)
+    }
+
+    @Test("has no bound where an origin's requests share connections, or none is set")
+    func unbounded() {
+        var queue = ConnectionQueue(limit: 1)
+        _ = queue.enter(1, for: self.one, priority: 0)
+        _ = queue.enter(2, for: self.one, priority: 0)
+        _ = queue.enter(3, for: self.one, priority: 1)
+        let next = queue.shares(self.one)
+        #expect(next == [3, 2])
+        let isIn = queue.enter(4, for: self.one, priority: 0)
+        #expect(isIn)
+        var open = ConnectionQueue(limit: 0)
+        for id in 0..<100 as Range<UInt64> {
+            let isIn = open.enter(id, for: self.one, priority: 0)
+            #expect(isIn)
+        }
+    }
+}
