@@ -108,7 +108,7 @@ private struct Engine {
     ) async throws -> (text: String, isHit: Bool) {
         let request = URLRequest(url: try cacheURL(url))
         let task = URLSessionDataTask()
-        task.currentRequest = request
+        (self.cache as? OwnCache)?.know(task, asksFor: try cacheURL(url))
         let offer = self.cache.storingOffer(for: task, request, asks: asks)
         let target = try #require(CacheAddress.target(of: try cacheURL(url)))
         let exchange = Request(uri: target)
@@ -280,45 +280,54 @@ struct CacheStoreTests {
     }
 }
 
-@Suite("A subclass of URLCache (§8.1)")
-struct OverriddenCacheTests {
-    /// A cache in a dictionary of its own.
-    private final class OwnCache: URLCache, @unchecked Sendable {
-        private let held = Mutex<[URL: CachedURLResponse]>([:])
-        private let calls = Mutex<[String]>([])
+/// A cache in a dictionary of its own.
+final class OwnCache: URLCache, @unchecked Sendable {
+    private let held = Mutex<[URL: CachedURLResponse]>([:])
+    private let calls = Mutex<[String]>([])
+    private let urls = Mutex<[ObjectIdentifier: URL]>([:])
 
-        var heard: [String] { self.calls.withLock { $0 } }
+    var heard: [String] { self.calls.withLock { $0 } }
 
-        func put(_ cached: CachedURLResponse, at url: URL) {
-            self.held.withLock { $0[url] = cached }
-        }
-
-        override func storeCachedResponse(
-            _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
-        ) {
-            self.calls.withLock { $0.append("store \(cachedResponse.text)") }
-            guard let url = dataTask.currentRequest?.url else { return }
-            self.held.withLock { $0[url] = cachedResponse }
-        }
-
-        override func getCachedResponse(
-            for dataTask: URLSessionDataTask,
-            completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-        ) {
-            self.calls.withLock { $0.append("get") }
-            let cached = dataTask.currentRequest?.url.flatMap { url in
-                self.held.withLock { $0[url] }
-            }
-            completionHandler(cached)
-            // Once is what a session listens to.
-            completionHandler(nil)
-        }
-
-        override func removeCachedResponse(for dataTask: URLSessionDataTask) {
-            self.calls.withLock { $0.append("remove") }
-        }
+    func know(_ task: URLSessionDataTask, asksFor url: URL) {
+        self.urls.withLock { $0[ObjectIdentifier(task)] = url }
     }
 
+    private func url(of task: URLSessionDataTask) -> URL? {
+        self.urls.withLock { $0[ObjectIdentifier(task)] }
+    }
+
+    func put(_ cached: CachedURLResponse, at url: URL) {
+        self.held.withLock { $0[url] = cached }
+    }
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.calls.withLock { $0.append("store \(cachedResponse.text)") }
+        guard let url = self.url(of: dataTask) else { return }
+        self.held.withLock { $0[url] = cachedResponse }
+    }
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        self.calls.withLock { $0.append("get") }
+        let cached = self.url(of: dataTask).flatMap { url in
+            self.held.withLock { $0[url] }
+        }
+        completionHandler(cached)
+        // Once is what a session listens to.
+        completionHandler(nil)
+    }
+
+    override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        self.calls.withLock { $0.append("remove") }
+    }
+}
+
+@Suite("A subclass of URLCache (§8.1)")
+struct OverriddenCacheTests {
     private func cache() -> OwnCache {
         OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     }
