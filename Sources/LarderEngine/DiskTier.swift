@@ -42,6 +42,8 @@ final class DiskTier: ObjectStore {
     struct State {
         var phase: Phase
         var capacity: ByteCount
+        /// Keeps the directory's place among those in use, until the file is closed.
+        var hold: DirectoryHold?
         /// Had the same directory before, and may not have closed its file yet.
         var predecessor: DiskTier?
         /// What is to be done when it is known whether there is a disk.
@@ -63,7 +65,8 @@ final class DiskTier: ObjectStore {
 
     /// - Parameter directory: of the places; made with the first file.
     init(
-        directory: String, capacity: ByteCount, after predecessor: DiskTier? = nil,
+        directory: String, capacity: ByteCount, hold: DirectoryHold? = nil,
+        after predecessor: DiskTier? = nil,
         clock: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (DiskEvent) -> Void
     ) {
@@ -77,7 +80,7 @@ final class DiskTier: ObjectStore {
                 ? .unopened : .vacant
         }
         self.state = Mutex(
-            State(phase: phase, capacity: capacity, predecessor: predecessor))
+            State(phase: phase, capacity: capacity, hold: hold, predecessor: predecessor))
     }
 
     // MARK: The file
@@ -159,6 +162,7 @@ final class DiskTier: ObjectStore {
         let ended = { @Sendable in
             let closers = self.state.withLock { state in
                 state.isFileClosed = true
+                state.hold = nil
                 defer { state.closers = [] }
                 return state.closers
             }

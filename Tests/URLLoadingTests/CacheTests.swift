@@ -173,6 +173,21 @@ struct CacheTests {
         #expect(one.diskCapacity == 9 << 20)
     }
 
+    @Test("is not taken for one whose directory was removed, whichever inode its own gets")
+    func inodes() throws {
+        var others: [URLCache] = []
+        for round in 0..<20 {
+            let directory = CacheDirectory()
+            let cache = directory.cache(memory: 0)
+            let request = try cacheRequest(self.url)
+            #expect(cache.cachedResponse(for: request) == nil)
+            cache.storeCachedResponse(try cachedText("\(round)", for: self.url), for: request)
+            #expect(directory.names == ["responses"])
+            try FileManager.default.removeItem(atPath: directory.path)
+            others.append(cache)
+        }
+    }
+
     @Test("with no capacity on disk makes neither a file nor a directory, ever")
     func noDisk() throws {
         let cache = self.directory.cache(disk: 0)
