@@ -87,6 +87,7 @@ let package = Package(
             [
                 "LarderSession", "LarderDisk", "LarderState", "LarderTransfer", "LarderStore",
                 "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", "CPSL", crypto,
+                nioCore,
             ]),
 
         // Floor 6
@@ -175,7 +176,7 @@ let package = Package(
             [
                 "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
                 "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
-                "LarderHTTP", nioCore, nioPosix,
+                "LarderEngine", "LarderDisk", "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(
             "LarderProxyTests",

@@ -17,7 +17,9 @@ extension DiskTier {
                 capacity: capacity, creating: creating, clock: self.clock, report: self.report)
             guard let opened else { return self.settle(.vacant) }
             self.state.withLock { state in
-                if state.place != opened.place { state.generation = (state.generation + 1) & 0x3FFF }
+                if state.place != opened.place {
+                    state.generation = (state.generation + 1) & 0x3FFF
+                }
                 state.place = opened.place
             }
             self.settle(.open(opened.disk))

@@ -83,6 +83,11 @@ import Synchronization
         path: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
         if !options.isReadOnly { try Self.makeFile(path) }
+        // Until the place is given up again where the opening fails: a file that is deleted meanwhile
+        // keeps its inode, and no new one finds the place taken. LMDB locks the table of readers and
+        // not the file, so that closing this gives up no lock.
+        let held = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        defer { if held >= 0 { _ = Glibc.close(held) } }
         let identity = try FileIdentity(path: path)
         try EnvironmentRegistry.reserve(identity)
         do throws(LMDBError) {

@@ -92,7 +92,10 @@ struct StoringGateTests {
         arguments: [
             (200, ["Cache-Control": "no-store"]), (404, ["Cache-Control": "max-age=60"]),
             (500, ["Cache-Control": "max-age=60"]), (301, ["Cache-Control": "max-age=60"]),
-            (206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-4/9", "ETag": "\"a\""]),
+            (
+                206,
+                ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-4/9", "ETag": "\"a\""]
+            ),
         ] as [(UInt16, Fields)])
     func notAsked(_ status: UInt16, _ fields: Fields) {
         let gate = ScriptedGate()

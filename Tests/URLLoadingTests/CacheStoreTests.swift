@@ -137,7 +137,8 @@ struct CacheStoreTests {
         .init(fields: ["Cache-Control": "max-age=60", "X-A": "b"], body: "loaded")
     }
 
-    @Test("is found by the API, and what the API stored answers a session", arguments: [1 << 20, 0])
+    @Test(
+        "is found by the API, and what the API stored answers a session", arguments: [1 << 20, 0])
     func both(memory: Int) async throws {
         let cache = self.directory.cache(memory: memory)
         let engine = Engine(cache, Self.fresh)
@@ -244,10 +245,12 @@ struct CacheStoreTests {
         }
     }
 
-    @Test("follows the rules of a private cache (§8.3)", arguments: [
-        ("private, max-age=60", nil, true), ("max-age=60", "Basic YQ==", true),
-        ("s-maxage=60, max-age=0", nil, false), ("no-store", nil, false),
-    ] as [(String, String?, Bool)])
+    @Test(
+        "follows the rules of a private cache (§8.3)",
+        arguments: [
+            ("private, max-age=60", nil, true), ("max-age=60", "Basic YQ==", true),
+            ("s-maxage=60, max-age=0", nil, false), ("no-store", nil, false),
+        ] as [(String, String?, Bool)])
     func privateRules(_ control: String, _ authorization: String?, _ isHit: Bool) async throws {
         let engine = Engine(self.directory.cache()) { _ in
             .init(fields: ["Cache-Control": control, "ETag": "\"1\""], body: "loaded")
@@ -260,7 +263,8 @@ struct CacheStoreTests {
     func processes() async throws {
         let request = try cacheRequest(self.url)
         let other = try DiskStore.open(
-            DiskConfiguration(directory: self.directory.path + "/responses", capacity: .mebibytes(8)),
+            DiskConfiguration(
+                directory: self.directory.path + "/responses", capacity: .mebibytes(8)),
             clock: { SystemClock().now() }, report: { _ in })
         do {
             let cache = self.directory.cache(memory: 0)
@@ -365,7 +369,8 @@ struct OverriddenCacheTests {
                 headerFields: ["Vary": "*", "Content-Length": "-1", "Age": "x"]))
         for response in [plain, odd] {
             cache.put(
-                CachedURLResponse(response: response, data: Data("odd".utf8)), at: try cacheURL(url))
+                CachedURLResponse(response: response, data: Data("odd".utf8)), at: try cacheURL(url)
+            )
             _ = try await engine.load(url)
         }
     }

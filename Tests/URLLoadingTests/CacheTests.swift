@@ -9,9 +9,11 @@ struct CacheTests {
     private let directory = CacheDirectory()
     private let url = "https://example.com/path"
 
-    @Test("finds at once what was stored, with any share of memory and disk", arguments: [
-        (1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0),
-    ])
+    @Test(
+        "finds at once what was stored, with any share of memory and disk",
+        arguments: [
+            (1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0),
+        ])
     func roundTrip(memory: Int, disk: Int) throws {
         let cache = self.directory.cache(memory: memory, disk: disk)
         let cached = try cachedText("body", for: self.url, fields: ["ETag": "\"1\"", "X-A": "b"])

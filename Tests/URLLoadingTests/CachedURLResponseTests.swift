@@ -80,7 +80,9 @@ struct CachedURLResponseTests {
             _ = CacheNote(damaged)?.response()
             _ = CacheNote(bytes.prefix(index))?.response()
         }
-        for odd in [["status": -7, "http": true, "url": "http://h/"], ["url": 7], [:]] as [[String: Any]] {
+        for odd in [["status": -7, "http": true, "url": "http://h/"], ["url": 7], [:]]
+            as [[String: Any]]
+        {
             let data = try PropertyListSerialization.data(
                 fromPropertyList: odd, format: .binary, options: 0)
             _ = CacheNote(data)?.response()
