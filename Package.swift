@@ -89,6 +89,7 @@ let package = Package(
             [
                 "LarderSession", "LarderDisk", "LarderState", "LarderTransfer", "LarderStore",
                 "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP", "CPSL", crypto,
+                nioCore,
             ]),
 
         // Floor 6
@@ -178,8 +179,8 @@ let package = Package(
             "URLLoadingTests",
             [
                 "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
-                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
-                "LarderHTTP", nioCore, nioPosix,
+                "LarderState", "LarderDisk", "LarderStore", "LarderTransfer", "LarderPolicy",
+                "LarderCookies", "LarderCredentials", "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(
             "LarderProxyTests",

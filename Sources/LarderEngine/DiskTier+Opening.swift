@@ -15,9 +15,15 @@ extension DiskTier {
         do throws(StoreError) {
             let opened = try places.open(
                 capacity: capacity, creating: creating, clock: self.clock, report: self.report)
-            guard let opened else { return self.settle(.vacant) }
+            guard let opened else {
+                // Where a file was wanted, other processes have all places.
+                return self.settle(
+                    creating ? .failed(until: ContinuousClock.now + Self.pause) : .vacant)
+            }
             self.state.withLock { state in
-                if state.place != opened.place { state.generation = (state.generation + 1) & 0x3FFF }
+                if state.place != opened.place {
+                    state.generation = (state.generation + 1) & 0x3FFF
+                }
                 state.place = opened.place
             }
             self.settle(.open(opened.disk))
@@ -44,7 +50,8 @@ extension DiskTier {
             switch state.phase {
             case .closed: return .nothing
             case .changing:
-                state.waiting.append { _ in self.resize(to: capacity, completion) }
+                state.waiting.append(
+                    Waiting(creating: false) { _ in self.resize(to: capacity, completion) })
                 return .wait
             case .open, .unopened, .vacant, .none, .failed:
                 let old = state.capacity

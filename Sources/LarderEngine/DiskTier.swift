@@ -39,13 +39,21 @@ final class DiskTier: ObjectStore {
         case closed
     }
 
+    /// Who waits until it is known whether there is a disk.
+    struct Waiting {
+        /// Wants a file made where there is none.
+        let creating: Bool
+        let body: @Sendable (DiskStore?) -> Void
+    }
+
     struct State {
         var phase: Phase
         var capacity: ByteCount
+        /// Keeps the directory's place among those in use, until the file is closed.
+        var hold: DirectoryHold?
         /// Had the same directory before, and may not have closed its file yet.
         var predecessor: DiskTier?
-        /// What is to be done when it is known whether there is a disk.
-        var waiting: [@Sendable (DiskStore?) -> Void] = []
+        var waiting: [Waiting] = []
         /// Counts the files that there were.
         var generation: UInt64 = 0
         /// The directory of the last one.
@@ -63,7 +71,8 @@ final class DiskTier: ObjectStore {
 
     /// - Parameter directory: of the places; made with the first file.
     init(
-        directory: String, capacity: ByteCount, after predecessor: DiskTier? = nil,
+        directory: String, capacity: ByteCount, hold: DirectoryHold? = nil,
+        after predecessor: DiskTier? = nil,
         clock: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (DiskEvent) -> Void
     ) {
@@ -77,7 +86,7 @@ final class DiskTier: ObjectStore {
                 ? .unopened : .vacant
         }
         self.state = Mutex(
-            State(phase: phase, capacity: capacity, predecessor: predecessor))
+            State(phase: phase, capacity: capacity, hold: hold, predecessor: predecessor))
     }
 
     // MARK: The file
@@ -95,10 +104,10 @@ final class DiskTier: ObjectStore {
                 return (false, nil, false)
             case .vacant, .unopened, .failed:
                 state.phase = .changing
-                state.waiting.append(body)
+                state.waiting.append(Waiting(creating: creating, body: body))
                 return (true, nil, true)
             case .changing:
-                state.waiting.append(body)
+                state.waiting.append(Waiting(creating: creating, body: body))
                 return (false, nil, true)
             }
         }
@@ -129,17 +138,24 @@ final class DiskTier: ObjectStore {
     }
 
     /// Makes the calls that have waited, and lets later ones through when none is left.
+    ///
+    /// Where there is no file, those who want one made have it made first: they may have come when it
+    /// was only being looked for.
     func settle(_ phase: Phase) {
         var disk: DiskStore?
         if case .open(let opened) = phase { disk = opened }
+        var isVacant = false
+        if case .vacant = phase { isVacant = true }
         while true {
-            let waiting = self.state.withLock { state in
-                if state.waiting.isEmpty { state.phase = phase }
-                defer { state.waiting = [] }
-                return state.waiting
+            let (ready, creates) = self.state.withLock { state -> ([Waiting], Bool) in
+                let ready = state.waiting.filter { !isVacant || !$0.creating }
+                let left = state.waiting.filter { isVacant && $0.creating }
+                state.waiting = left
+                if ready.isEmpty, left.isEmpty { state.phase = phase }
+                return (ready, !left.isEmpty)
             }
-            if waiting.isEmpty { return }
-            for body in waiting { body(disk) }
+            if ready.isEmpty { return creates ? self.open(creating: true) : () }
+            for waiting in ready { waiting.body(disk) }
         }
     }
 
@@ -159,6 +175,7 @@ final class DiskTier: ObjectStore {
         let ended = { @Sendable in
             let closers = self.state.withLock { state in
                 state.isFileClosed = true
+                state.hold = nil
                 defer { state.closers = [] }
                 return state.closers
             }

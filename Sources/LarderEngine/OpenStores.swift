@@ -61,28 +61,13 @@ package final class SharedStore: Sendable {
 
 /// The caches of this process, by the directory that they lie in.
 package enum OpenStores {
-    /// A directory, whatever it is called.
-    private struct Identity: Hashable {
-        let device: UInt64
-        let inode: UInt64
-
-        init?(_ path: String) {
-            var status = stat()
-            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                return nil
-            }
-            self.device = UInt64(status.st_dev)
-            self.inode = UInt64(status.st_ino)
-        }
-    }
-
     private struct Entry {
         weak var store: SharedStore?
         /// The last to have the directory; closed, or about to be, where `store` is gone.
         let tier: DiskTier
     }
 
-    private static let entries = Mutex([Identity: Entry]())
+    private static let entries = Mutex([DirectoryHold.Identity: Entry]())
     private static let hasExitHandler = Atomic(false)
 
     /// How long the end of the process waits for the disk.
@@ -122,20 +107,21 @@ package enum OpenStores {
         report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) -> SharedStore {
         let clock = SystemClock()
-        let make = { (after: DiskTier?) in
+        let make = { (after: DiskTier?, hold: DirectoryHold?) in
             let tier = DiskTier(
                 directory: directory ?? "", capacity: directory == nil ? .zero : disk,
-                after: after, clock: { clock.now() }, report: report)
+                hold: hold, after: after, clock: { clock.now() }, report: report)
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
-        guard let directory, disk > .zero else { return make(nil) }
+        guard let directory, disk > .zero else { return make(nil, nil) }
         DiskStore.makeDirectory(directory)
         self.flushAtExit()
-        guard let identity = Identity(directory) else { return make(nil) }
+        guard let hold = DirectoryHold(directory) else { return make(nil, nil) }
+        let identity = hold.identity
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }
             entries = entries.filter { !$0.value.tier.isOver }
-            let store = make(entries[identity]?.tier)
+            let store = make(entries[identity]?.tier, hold)
             entries[identity] = Entry(store: store, tier: store.diskTier)
             return (store, true)
         }

@@ -83,6 +83,11 @@ import Synchronization
         path: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
         if !options.isReadOnly { try Self.makeFile(path) }
+        // Until the place is given up again where the opening fails: a file that is deleted meanwhile
+        // keeps its inode, and no new one finds the place taken. LMDB locks the table of readers and
+        // not the file, so that closing this gives up no lock.
+        let held = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        defer { if held >= 0 { _ = Glibc.close(held) } }
         let identity = try FileIdentity(path: path)
         try EnvironmentRegistry.reserve(identity)
         do throws(LMDBError) {
@@ -209,8 +214,21 @@ import Synchronization
         if self.soundness.mustAbandon { return }
         self.takeIdleReaders().forEach { $0.abort() }
         self.map.release()
+        let held = self.heldFile()
         unsafe mdb_env_close(self.handle)
         EnvironmentRegistry.release(self.identity)
+        if held >= 0 { _ = Glibc.close(held) }
+    }
+
+    /// Another descriptor of the file; -1 where there is none to be had.
+    ///
+    /// A file that was deleted gives its inode away with its last descriptor. Without this one, a new
+    /// file that gets it would find its place in the registry taken. It has none of LMDB's locks, which
+    /// are on the table of readers: to close it gives up none.
+    private func heldFile() -> Int32 {
+        var descriptor: Int32 = -1
+        guard unsafe mdb_env_get_fd(self.handle, &descriptor) == 0 else { return -1 }
+        return fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     }
 
     /// Keeps the environment from being closed; throws where it was.

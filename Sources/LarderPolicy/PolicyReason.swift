@@ -211,7 +211,7 @@ extension PolicyReason {
             .ruleStoresNothing:
             "setting cache-rules"
         case .negativeLifetimeOver, .negativeLifetime, .keepsStored: "setting freshness.negative"
-        case .gateRefuses: "the program's own choice"
+        case .gateRefuses: "RFC 9111 §3"
         case .seenOnce: "setting cache.admission.once-seen"
         case .largeSeenOnce: "setting cache.admission.large-from"
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,

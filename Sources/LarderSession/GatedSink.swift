@@ -48,6 +48,7 @@ final class GatedSink: ObjectSink {
             self.relay.endsAs(.tooLarge)
             return self.abandon()
         }
+        if self.isHeld { self.relay.takes(piece) }
         self.inner.write(piece)
     }
 
@@ -123,22 +124,62 @@ final class GatedSink: ObjectSink {
         if let isWhole { completion(isWhole) }
     }
 
-    /// The same when the store has taken all of it, and can give it back.
-    func whenWritten(_ completion: @escaping @Sendable (Bool) -> Void) {
+    /// Reads back what was handed over, once that is all; nil where it is not to be had.
+    func read(_ completion: @escaping @Sendable ([ByteBuffer]?) -> Void) {
         self.whenWhole { isWhole in
-            guard isWhole else { return completion(false) }
-            self.relay.whenWritten(self.state.withLock { $0.count }, completion)
+            // First: what leaves it from now on the store has.
+            guard isWhole, let rest = self.relay.unwritten else { return completion(nil) }
+            guard let source = self.inner.reader(from: 0) else {
+                return completion(rest.start == 0 ? rest.pieces : nil)
+            }
+            BodyCollector(source) { pieces in
+                completion(pieces.flatMap { rest.following($0) })
+            }.begin()
         }
     }
 }
 
-/// Stands between a store's sink and the one who hears of it, and notes how far the store is.
+/// The end of a body that a store has not told to be written.
+struct UnwrittenBody: Sendable {
+    /// Where it begins in the body.
+    var start: UInt64 = 0
+    var pieces: [ByteBuffer] = []
+
+    mutating func append(_ piece: ByteBuffer) {
+        self.pieces.append(piece)
+    }
+
+    /// Lets go of the pieces below `offset`.
+    mutating func wrote(_ offset: UInt64) {
+        while let first = self.pieces.first, self.start &+ UInt64(first.readableBytes) <= offset {
+            self.start &+= UInt64(first.readableBytes)
+            self.pieces.removeFirst()
+        }
+    }
+
+    /// The whole, where `written` is its beginning; nil where bytes are missing in between.
+    func following(_ written: [ByteBuffer]) -> [ByteBuffer]? {
+        let end = written.reduce(UInt64(0)) { $0 &+ UInt64($1.readableBytes) }
+        guard end >= self.start else { return nil }
+        var known = Int(clamping: end - self.start)
+        var whole = written
+        for var piece in self.pieces {
+            let skipped = min(known, piece.readableBytes)
+            piece.moveReaderIndex(forwardBy: skipped)
+            known -= skipped
+            if piece.readableBytes > 0 { whole.append(piece) }
+        }
+        return whole
+    }
+}
+
+/// Stands between a store's sink and the one who hears of it, and keeps what the store has not told to
+/// be written: a store may hold the end of a body back until it is committed.
 final class SinkRelay: ObjectSinkObserver {
     private struct State {
-        var written: UInt64 = 0
+        var unwritten = UnwrittenBody()
         var hasEnded = false
         var reason: SinkAbandonment?
-        var waiters: [(offset: UInt64, completion: @Sendable (Bool) -> Void)] = []
     }
 
     private let observer: any ObjectSinkObserver
@@ -150,45 +191,36 @@ final class SinkRelay: ObjectSinkObserver {
 
     var hasEnded: Bool { self.state.withLock { $0.hasEnded } }
 
+    /// nil once the sink has ended.
+    var unwritten: UnwrittenBody? {
+        self.state.withLock { $0.hasEnded ? nil : $0.unwritten }
+    }
+
+    /// A piece is about to be given to the sink.
+    func takes(_ piece: ByteBuffer) {
+        self.state.withLock { $0.unwritten.append(piece) }
+    }
+
     /// Tells an abandonment that comes from now on by this reason.
     func endsAs(_ reason: SinkAbandonment) {
         self.state.withLock { $0.reason = reason }
     }
 
     func sink(written offset: UInt64) {
-        let ready = self.state.withLock { state in
-            state.written = max(state.written, offset)
-            let written = state.written
-            let ready = state.waiters.filter { $0.offset <= written }
-            state.waiters.removeAll { $0.offset <= written }
-            return ready
-        }
+        self.state.withLock { $0.unwritten.wrote(offset) }
         self.observer.sink(written: offset)
-        for waiter in ready { waiter.completion(true) }
     }
 
     func sinkEnded(_ outcome: SinkOutcome) {
-        let (waiters, reason) = self.state.withLock { state in
+        let reason = self.state.withLock { state in
             state.hasEnded = true
-            defer { state.waiters = [] }
-            return (state.waiters, state.reason)
+            state.unwritten = UnwrittenBody()
+            return state.reason
         }
         if let reason, case .abandoned = outcome {
             self.observer.sinkEnded(.abandoned(reason))
         } else {
             self.observer.sinkEnded(outcome)
         }
-        for waiter in waiters { waiter.completion(false) }
-    }
-
-    /// Calls back once all bytes below `offset` are written, or (false) will not be.
-    func whenWritten(_ offset: UInt64, _ completion: @escaping @Sendable (Bool) -> Void) {
-        let isWritten: Bool? = self.state.withLock { state in
-            if state.written >= offset { return true }
-            if state.hasEnded { return false }
-            state.waiters.append((offset, completion))
-            return nil
-        }
-        if let isWritten { completion(isWritten) }
     }
 }

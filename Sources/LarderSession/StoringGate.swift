@@ -68,9 +68,6 @@ package final class HeldStoring: Sendable {
     ///
     /// - Parameter completion: gets the body in pieces; nil where it is not to be had. On any thread.
     package func read(_ completion: @escaping @Sendable ([ByteBuffer]?) -> Void) {
-        self.sink.whenWritten { [sink] isWhole in
-            guard isWhole, let source = sink.reader(from: 0) else { return completion(nil) }
-            BodyCollector(source, completion).begin()
-        }
+        self.sink.read(completion)
     }
 }

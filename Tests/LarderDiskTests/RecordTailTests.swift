@@ -6,11 +6,12 @@ import Testing
 
 @testable import LarderDisk
 
-@Suite("The tail of a record: extent and path")
+@Suite("The tail of a record: extent, attachment and path")
 struct RecordTailTests {
     struct Case: Sendable {
         var extent: StoredExtent?
         var path: String?
+        var attachment: [UInt8]?
         var size: Int
     }
 
@@ -25,21 +26,29 @@ struct RecordTailTests {
             Case(
                 extent: StoredExtent(completeLength: 10, ranges: [0..<1, 2..<5, 9..<10]),
                 path: "/ü", size: 4 + 8 + 48 + 3),
+            Case(attachment: [1, 2, 3], size: 4 + 4 + 3),
+            Case(attachment: [], size: 4 + 4),
+            Case(
+                extent: StoredExtent(completeLength: 10, ranges: [2..<5]), path: "/a",
+                attachment: [0x2F, 0], size: 4 + 8 + 16 + 4 + 2 + 2),
             Case(
                 extent: StoredExtent(
                     completeLength: nil, ranges: (0..<64).map { $0 * 10..<$0 * 10 + 1 }),
                 size: 4 + 64 * 16),
         ])
     func roundTrip(_ c: Case) throws {
-        let tail = self.tail(c.extent, c.path)
+        let tail = self.tail(c.extent, c.path, c.attachment)
         let bytes = tail.encoded()
         #expect(bytes.count == c.size)
         let again = try RecordTail(bytes.span)
         #expect(again == tail)
     }
 
-    private func tail(_ extent: StoredExtent?, _ path: String?) -> RecordTail {
+    private func tail(
+        _ extent: StoredExtent?, _ path: String?, _ attachment: [UInt8]? = nil
+    ) -> RecordTail {
         var head = storedHead()
+        head.attachment = attachment.map { StoredAttachment(bytes: $0) }
         head.extent = extent
         head.pathAndQuery = path
         return RecordTail(head)
@@ -75,8 +84,12 @@ struct RecordTailTests {
         let many = (0..<65 as Range<UInt64>).map { ($0 * 10, $0 * 10 + 1) }
         for (what, bytes) in [
             ("no flag", self.forged(0, 0)),
-            ("unknown flag", self.forged(8, 0)),
-            ("unknown flag beside a path", self.forged(12, 0, path: [0x2F])),
+            ("unknown flag", self.forged(16, 0)),
+            ("unknown flag beside a path", self.forged(20, 0, path: [0x2F])),
+            ("no length of an attachment", self.forged(8, 0, path: [1, 0, 0])),
+            ("an attachment beyond the end", self.forged(8, 0, path: [2, 0, 0, 0, 7])),
+            ("an attachment of absurd length", self.forged(8, 0, path: [255, 255, 255, 255])),
+            ("bytes behind an attachment", self.forged(8, 0, path: [1, 0, 0, 0, 7, 7])),
             ("reserved bytes", self.forged(4, 0, reserved: 1)),
             ("ranges without extent", self.forged(4, 1, [(0, 5)])),
             ("length without extent", self.forged(2, 0, length: 5)),
@@ -104,7 +117,7 @@ struct RecordTailTests {
         var generator = SplitMix64(seed: seed)
         var bytes = pattern(Int(generator.next() % 60), seed: seed)
         if bytes.count >= 4 {
-            bytes[0] = UInt8(generator.next() % 8)
+            bytes[0] = UInt8(generator.next() % 16)
             bytes[1] = UInt8(generator.next() % 4)
             bytes[2] = 0
             bytes[3] = 0

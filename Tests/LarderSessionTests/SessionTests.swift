@@ -26,7 +26,7 @@ struct Bench {
     @discardableResult
     func perform(
         _ path: String = "/", method: Method = .get, _ fields: Fields = Fields(),
-        client: RecordingClient = RecordingClient()
+        client: RecordingClient = RecordingClient(), storing gate: (any StoringGate)? = nil
     ) -> (client: RecordingClient, exchange: any Exchange) {
         let request = Request(
             method: method,
@@ -35,7 +35,7 @@ struct Bench {
         return (
             client,
             self.session.perform(
-                request, body: nil, options: ExchangeOptions(), client: client)
+                request, body: nil, options: ExchangeOptions(storing: gate), client: client)
         )
     }
 

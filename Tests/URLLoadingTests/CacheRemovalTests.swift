@@ -17,19 +17,26 @@ struct CacheRemovalTests {
         }
     }
 
-    @Test("is all of it, or one request's", arguments: [(1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0)])
+    @Test(
+        "is all of it, or one request's",
+        arguments: [(1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0)])
     func removal(memory: Int, disk: Int) throws {
         let cache = self.directory.cache(memory: memory, disk: disk)
         let requests = try self.fill(cache, 5)
         cache.removeCachedResponse(for: requests[2])
-        #expect(requests.map { cache.cachedResponse(for: $0) != nil } == [true, true, false, true, true])
+        #expect(
+            requests.map { cache.cachedResponse(for: $0) != nil } == [
+                true, true, false, true, true,
+            ])
         cache.removeAllCachedResponses()
         #expect(requests.allSatisfy { cache.cachedResponse(for: $0) == nil })
         #expect(cache.currentDiskUsage == 0)
         #expect(cache.currentMemoryUsage == 0)
     }
 
-    @Test("is what was stored after a date", arguments: [(1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0)])
+    @Test(
+        "is what was stored after a date",
+        arguments: [(1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0)])
     func since(memory: Int, disk: Int) throws {
         let cache = self.directory.cache(memory: memory, disk: disk)
         let early = try cacheRequest("http://example.com/early")

@@ -9,9 +9,11 @@ struct CacheTests {
     private let directory = CacheDirectory()
     private let url = "https://example.com/path"
 
-    @Test("finds at once what was stored, with any share of memory and disk", arguments: [
-        (1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0),
-    ])
+    @Test(
+        "finds at once what was stored, with any share of memory and disk",
+        arguments: [
+            (1 << 20, 8 << 20), (0, 8 << 20), (1 << 20, 0),
+        ])
     func roundTrip(memory: Int, disk: Int) throws {
         let cache = self.directory.cache(memory: memory, disk: disk)
         let cached = try cachedText("body", for: self.url, fields: ["ETag": "\"1\"", "X-A": "b"])
@@ -171,6 +173,21 @@ struct CacheTests {
         #expect(one.cachedResponse(for: request) == nil)
         #expect(one.memoryCapacity == 2 << 20)
         #expect(one.diskCapacity == 9 << 20)
+    }
+
+    @Test("is not taken for one whose directory was removed, whichever inode its own gets")
+    func inodes() throws {
+        var others: [URLCache] = []
+        for round in 0..<20 {
+            let directory = CacheDirectory()
+            let cache = directory.cache(memory: 0)
+            let request = try cacheRequest(self.url)
+            #expect(cache.cachedResponse(for: request) == nil)
+            cache.storeCachedResponse(try cachedText("\(round)", for: self.url), for: request)
+            #expect(directory.names == ["responses"])
+            try FileManager.default.removeItem(atPath: directory.path)
+            others.append(cache)
+        }
     }
 
     @Test("with no capacity on disk makes neither a file nor a directory, ever")

@@ -37,7 +37,8 @@ struct CacheAddress {
     ///
     /// User and password are no part of it: an engine sends them as a credential.
     static func target(of url: URL) -> TargetURI? {
-        guard let scheme = url.scheme?.lowercased(), ["http", "https", "ftp"].contains(scheme) else {
+        guard let scheme = url.scheme?.lowercased(), ["http", "https", "ftp"].contains(scheme)
+        else {
             return nil
         }
         if let target = TargetURI(text: url.absoluteString) { return target }

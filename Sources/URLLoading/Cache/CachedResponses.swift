@@ -38,7 +38,8 @@ final class CachedResponses: Sendable {
     var diskCapacity: Int {
         get { self.shared.diskCapacity.clamped }
         set {
-            Awaited<Void>.of { done in self.shared.resizeDisk(to: Self.bytes(newValue)) { done(()) } }
+            Awaited<Void>.of { done in self.shared.resizeDisk(to: Self.bytes(newValue)) { done(()) }
+            }
         }
     }
 
@@ -65,7 +66,8 @@ final class CachedResponses: Sendable {
             let objects =
                 self.store.lookupResident(key)
                 ?? Awaited<[StoredObject]>.of { done in self.store.lookup(key, done) }
-            guard let object = address.select(among: objects), let cached = self.cached(object, address)
+            guard let object = address.select(among: objects),
+                let cached = self.cached(object, address)
             else { continue }
             self.store.noteUse(object.id, of: object.key, at: self.clock.now())
             return cached
@@ -80,7 +82,8 @@ final class CachedResponses: Sendable {
         let policy: URLCache.StoragePolicy =
             object.head.staysInMemory ? .allowedInMemoryOnly : .allowed
         if let body = object.body.resident {
-            return CachedURLResponse(response: response, userInfo: userInfo, storagePolicy: policy) {
+            return CachedURLResponse(response: response, userInfo: userInfo, storagePolicy: policy)
+            {
                 Data(body.readableBytesView)
             }
         }
@@ -101,7 +104,9 @@ final class CachedResponses: Sendable {
     // MARK: Storing
 
     func store(_ cached: CachedURLResponse, for request: URLRequest) {
-        guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else { return }
+        guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else {
+            return
+        }
         let head = StoredResponse.head(cached, to: address, at: self.clock.now())
         let begun = self.store.removalMark()
         Awaited<Void>.of { done in

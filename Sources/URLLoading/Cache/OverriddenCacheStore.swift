@@ -34,7 +34,9 @@ final class OverriddenCacheStore: ObjectStore {
     private weak let cache: URLCache?
     private let table = Mutex(Table())
     private let marks = Atomic<UInt64>(1)
-    private let queue = DispatchQueue(label: "larder.overridden-cache", attributes: .concurrent)
+    /// A program's own methods run on it: one that waits holds up the other tasks of this cache alone.
+    private let queue = DispatchQueue(label: "larder.overridden-cache")
+    private let timers = DispatchQueue(label: "larder.overridden-cache.timers")
 
     init(_ cache: URLCache) {
         self.cache = cache
@@ -56,7 +58,7 @@ final class OverriddenCacheStore: ObjectStore {
         self.queue.async {
             cache.getCachedResponse(for: asking.task) { answer.take($0) }
         }
-        self.queue.asyncAfter(deadline: .now() + .seconds(Self.patience)) { answer.take(nil) }
+        self.timers.asyncAfter(deadline: .now() + .seconds(Self.patience)) { answer.take(nil) }
     }
 
     private func object(

@@ -165,7 +165,8 @@ open class URLCache: NSObject, @unchecked Sendable {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         let request = dataTask.currentRequest ?? dataTask.originalRequest
-        DispatchQueue.global().async {
+        // Serial queues get threads of their own, however many others a program has blocked.
+        DispatchQueue(label: "larder.url-cache").async {
             completionHandler(request.flatMap { self.cachedResponse(for: $0) })
         }
     }

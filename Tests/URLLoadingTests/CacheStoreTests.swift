@@ -1,0 +1,377 @@
+import Foundation
+import LarderDisk
+import LarderEngine
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import LarderStore
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import URLLoading
+
+/// An origin that answers each request as it is told to.
+final class CannedUpstream: Upstream {
+    struct Canned: Sendable {
+        var status: UInt16 = 200
+        var fields = Fields()
+        var body = ""
+    }
+
+    private final class Fetch: UpstreamFetch {
+        func resume() {}
+        func cancel() {}
+    }
+
+    private let answer: @Sendable (Request) -> Canned
+    private let asked = Mutex<[Request]>([])
+
+    init(_ answer: @escaping @Sendable (Request) -> Canned) {
+        self.answer = answer
+    }
+
+    var requests: [Request] { self.asked.withLock { $0 } }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        self.asked.withLock { $0.append(request) }
+        let canned = self.answer(request)
+        _ = receiver.upstream(
+            head: ResponseHead(status: StatusCode(canned.status), fields: canned.fields),
+            bodyLength: .unknown,
+            connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"))
+        if !canned.body.isEmpty {
+            _ = receiver.upstream(piece: ByteBuffer(string: canned.body))
+        }
+        receiver.upstream(finished: Fields())
+        return Fetch()
+    }
+}
+
+/// A client that has the whole answer.
+private final class WholeAnswer: ExchangeClient {
+    private let whole = Mutex<(text: String, status: UInt16, note: String)?>(nil)
+    private let done: @Sendable () -> Void
+
+    init(_ done: @escaping @Sendable () -> Void) {
+        self.done = done
+    }
+
+    var text: String? { self.whole.withLock { $0?.text } }
+    var isHit: Bool { self.whole.withLock { $0?.note.contains("; hit") } ?? false }
+
+    func exchange(informational head: ResponseHead) {}
+
+    func exchange(answered answer: Answer) {
+        let note = answer.head.fields.string("Cache-Status") ?? ""
+        let finish = { @Sendable (text: String) in
+            self.whole.withLock { $0 = (text, answer.head.status.rawValue, note) }
+            self.done()
+        }
+        switch answer.body {
+        case .none: finish("")
+        case .resident(let bytes): finish(String(buffer: bytes))
+        case .source(let source):
+            BodyCollector(source) { pieces in
+                finish(pieces?.map { String(buffer: $0) }.joined() ?? "broken off")
+            }.begin()
+        }
+    }
+
+    func exchange(failed failure: ExchangeFailure) {
+        self.whole.withLock { $0 = ("failed", failure.status.rawValue, "") }
+        self.done()
+    }
+}
+
+/// An engine over a cache, as a session has it.
+private struct Engine {
+    let cache: URLCache
+    let session: Session
+    let upstream: CannedUpstream
+
+    init(_ cache: URLCache, _ answer: @escaping @Sendable (Request) -> CannedUpstream.Canned) {
+        self.cache = cache
+        self.upstream = CannedUpstream(answer)
+        self.session = Session(
+            configuration: SessionConfiguration(policy: PolicyConfiguration(kind: .private)),
+            store: cache.engineStore, upstream: self.upstream, clock: SystemClock(),
+            timers: DispatchTimers())
+    }
+
+    /// Loads a URL, and has `decide` say what becomes of what is to be stored.
+    func load(
+        _ url: String, asks: Bool = false, policy: RequestCachePolicy = .useProtocol,
+        _ decide: (any PendingStoring) -> Void = { $0.decide($0.proposedResponse()) }
+    ) async throws -> (text: String, isHit: Bool) {
+        let request = URLRequest(url: try cacheURL(url))
+        let task = URLSessionDataTask()
+        (self.cache as? OwnCache)?.know(task, asksFor: try cacheURL(url))
+        let offer = self.cache.storingOffer(for: task, request, asks: asks)
+        let target = try #require(CacheAddress.target(of: try cacheURL(url)))
+        let exchange = Request(uri: target)
+        let held = Mutex<(WholeAnswer, any Exchange)?>(nil)
+        await withCheckedContinuation { continuation in
+            let client = WholeAnswer { continuation.resume() }
+            let running = self.cache.lending(to: task, exchange) {
+                self.session.perform(
+                    exchange, body: nil,
+                    options: ExchangeOptions(cachePolicy: policy, storing: offer), client: client)
+            }
+            held.withLock { $0 = (client, running) }
+        }
+        if let pending = offer.pending { decide(pending) }
+        let client = try #require(held.withLock { $0?.0 })
+        return (try #require(client.text), client.isHit)
+    }
+}
+
+@Suite("What a session stores in a URLCache (§4.3, §8.3)")
+struct CacheStoreTests {
+    private let directory = CacheDirectory()
+    private let url = "http://origin.example/a"
+
+    private static let fresh: @Sendable (Request) -> CannedUpstream.Canned = { _ in
+        .init(fields: ["Cache-Control": "max-age=60", "X-A": "b"], body: "loaded")
+    }
+
+    @Test(
+        "is found by the API, and what the API stored answers a session", arguments: [1 << 20, 0])
+    func both(memory: Int) async throws {
+        let cache = self.directory.cache(memory: memory)
+        let engine = Engine(cache, Self.fresh)
+        #expect(try await engine.load(self.url).isHit == false)
+        #expect(try await engine.load(self.url).isHit)
+        let found = try #require(cache.cachedResponse(for: try cacheRequest(self.url)))
+        #expect(found.text == "loaded")
+        #expect((found.response as? HTTPURLResponse)?.allHeaderFields["X-A"] as? String == "b")
+        let own = "http://origin.example/own"
+        cache.storeCachedResponse(
+            try cachedText("own", for: own, fields: ["Cache-Control": "max-age=60"]),
+            for: try cacheRequest(own))
+        let answer = try await engine.load(own)
+        #expect(answer.text == "own")
+        #expect(answer.isHit)
+        cache.removeCachedResponse(for: try cacheRequest(own))
+        #expect(try await engine.load(own).text == "loaded")
+    }
+
+    @Test("is what the program makes of the proposed response")
+    func decided() async throws {
+        let cache = self.directory.cache()
+        let engine = Engine(cache, Self.fresh)
+        let request = try cacheRequest(self.url)
+        let replaced = try cachedText(
+            "replaced", for: self.url, fields: ["Cache-Control": "max-age=60"],
+            userInfo: ["a": "b"])
+        _ = try await engine.load(self.url, asks: true) { pending in
+            #expect(pending.proposedResponse().text == "loaded")
+            #expect(pending.proposedResponse() === pending.proposedResponse())
+            pending.decide(nil)
+            pending.decide(pending.proposedResponse())
+        }
+        #expect(cache.cachedResponse(for: request) == nil)
+        _ = try await engine.load(self.url, asks: true) { $0.decide(replaced) }
+        #expect(cache.cachedResponse(for: request)?.text == "replaced")
+        #expect(cache.cachedResponse(for: request)?.userInfo?["a"] as? String == "b")
+        let answer = try await engine.load(self.url, asks: true)
+        #expect(answer.text == "replaced")
+        #expect(answer.isHit)
+        cache.removeAllCachedResponses()
+        _ = try await engine.load(self.url, asks: true)
+        #expect(cache.cachedResponse(for: request)?.text == "loaded")
+    }
+
+    @Test("reads a proposed body back also where memory has no room for it")
+    func proposedFromDisk() async throws {
+        let text = String(repeating: "0123456789", count: 20_000)
+        let cache = self.directory.cache(memory: 0)
+        let engine = Engine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: text)
+        }
+        _ = try await engine.load(self.url, asks: true) { pending in
+            #expect(pending.proposedResponse().text == text)
+            pending.decide(pending.proposedResponse())
+        }
+        #expect(cache.cachedResponse(for: try cacheRequest(self.url))?.text == text)
+    }
+
+    @Test("is no more than a twentieth of the capacity long", arguments: [1 << 20, 0])
+    func twentieth(disk: Int) async throws {
+        let capacity = 1 << 20
+        let cache = self.directory.cache(memory: capacity, disk: disk)
+        for (size, isStored) in [(capacity / 20, true), (capacity / 20 + 1, false)] {
+            let engine = Engine(cache) { _ in
+                .init(
+                    fields: ["Cache-Control": "max-age=60"],
+                    body: String(repeating: "x", count: size))
+            }
+            let url = "\(self.url)/\(size)"
+            _ = try await engine.load(url)
+            #expect(try await engine.load(url).isHit == isStored)
+        }
+    }
+
+    @Test("follows the request cache policies (§8.4)")
+    func requestPolicies() async throws {
+        let cache = self.directory.cache()
+        let engine = Engine(cache) { request in
+            request.fields.contains(FieldName(.ifNoneMatch))
+                ? .init(status: 304)
+                : .init(
+                    fields: ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"1\""],
+                    body: "loaded")
+        }
+        #expect(try await engine.load(self.url, policy: .returnCacheDontLoad).text == "failed")
+        _ = try await engine.load(self.url)
+        for (policy, asked) in [
+            (RequestCachePolicy.useProtocol, 0), (.reloadIgnoringLocal, 1), (.reloadIgnoringAll, 1),
+            (.returnCacheElseLoad, 0), (.returnCacheDontLoad, 0), (.reloadRevalidating, 1),
+        ] {
+            let before = engine.upstream.requests.count
+            #expect(try await engine.load(self.url, policy: policy).text == "loaded")
+            #expect(engine.upstream.requests.count - before == asked, "\(policy)")
+        }
+        // Any age: also what must be validated.
+        for control in ["max-age=0, must-revalidate", "no-cache", "max-age=0"] {
+            cache.storeCachedResponse(
+                try cachedText("old", for: self.url, fields: ["Cache-Control": control]),
+                for: try cacheRequest(self.url))
+            for policy in [RequestCachePolicy.returnCacheElseLoad, .returnCacheDontLoad] {
+                #expect(try await engine.load(self.url, policy: policy).text == "old")
+            }
+        }
+    }
+
+    @Test(
+        "follows the rules of a private cache (§8.3)",
+        arguments: [
+            ("private, max-age=60", nil, true), ("max-age=60", "Basic YQ==", true),
+            ("s-maxage=60, max-age=0", nil, false), ("no-store", nil, false),
+        ] as [(String, String?, Bool)])
+    func privateRules(_ control: String, _ authorization: String?, _ isHit: Bool) async throws {
+        let engine = Engine(self.directory.cache()) { _ in
+            .init(fields: ["Cache-Control": control, "ETag": "\"1\""], body: "loaded")
+        }
+        _ = try await engine.load(self.url)
+        #expect(try await engine.load(self.url).isHit == isHit)
+    }
+
+    @Test("lies in a place of its own while another process has the first (§8)")
+    func processes() async throws {
+        let request = try cacheRequest(self.url)
+        let other = try DiskStore.open(
+            DiskConfiguration(
+                directory: self.directory.path + "/responses", capacity: .mebibytes(8)),
+            clock: { SystemClock().now() }, report: { _ in })
+        do {
+            let cache = self.directory.cache(memory: 0)
+            #expect(cache.cachedResponse(for: request) == nil)
+            cache.storeCachedResponse(try cachedText("second", for: self.url), for: request)
+            #expect(cache.cachedResponse(for: request)?.text == "second")
+        }
+        #expect(self.directory.names?.sorted() == ["responses", "responses-2"])
+        await withCheckedContinuation { continuation in
+            other.close { continuation.resume() }
+        }
+        // With the other gone, the first place is free.
+        let cache = self.directory.cache(memory: 0)
+        #expect(cache.cachedResponse(for: request) == nil)
+        cache.storeCachedResponse(try cachedText("first", for: self.url), for: request)
+        #expect(cache.cachedResponse(for: request)?.text == "first")
+    }
+}
+
+/// A cache in a dictionary of its own.
+final class OwnCache: URLCache, @unchecked Sendable {
+    private let held = Mutex<[URL: CachedURLResponse]>([:])
+    private let calls = Mutex<[String]>([])
+    private let urls = Mutex<[ObjectIdentifier: URL]>([:])
+
+    var heard: [String] { self.calls.withLock { $0 } }
+
+    func know(_ task: URLSessionDataTask, asksFor url: URL) {
+        self.urls.withLock { $0[ObjectIdentifier(task)] = url }
+    }
+
+    private func url(of task: URLSessionDataTask) -> URL? {
+        self.urls.withLock { $0[ObjectIdentifier(task)] }
+    }
+
+    func put(_ cached: CachedURLResponse, at url: URL) {
+        self.held.withLock { $0[url] = cached }
+    }
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.calls.withLock { $0.append("store \(cachedResponse.text)") }
+        guard let url = self.url(of: dataTask) else { return }
+        self.held.withLock { $0[url] = cachedResponse }
+    }
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        self.calls.withLock { $0.append("get") }
+        let cached = self.url(of: dataTask).flatMap { url in
+            self.held.withLock { $0[url] }
+        }
+        completionHandler(cached)
+        // Once is what a session listens to.
+        completionHandler(nil)
+    }
+
+    override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        self.calls.withLock { $0.append("remove") }
+    }
+}
+
+@Suite("A subclass of URLCache (§8.1)")
+struct OverriddenCacheTests {
+    private func cache() -> OwnCache {
+        OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    }
+
+    @Test("is asked and told by its methods that take a task")
+    func heard() async throws {
+        let cache = self.cache()
+        let engine = Engine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+        let url = "http://origin.example/a"
+        #expect(try await engine.load(url).isHit == false)
+        #expect(cache.heard == ["get", "store loaded"])
+        let again = try await engine.load(url)
+        #expect(again.text == "loaded")
+        #expect(again.isHit)
+        #expect(cache.heard == ["get", "store loaded", "get"])
+        // Nothing went behind its back.
+        #expect(cache.cachedResponse(for: try cacheRequest(url)) == nil)
+    }
+
+    @Test("may answer with what makes no sense")
+    func odd() async throws {
+        let cache = self.cache()
+        let engine = Engine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+        let url = "http://origin.example/a"
+        let plain = URLResponse(
+            url: try cacheURL("other:thing"), mimeType: nil, expectedContentLength: -7,
+            textEncodingName: nil)
+        let odd = try #require(
+            HTTPURLResponse(
+                url: try cacheURL("other:thing"), statusCode: 304, httpVersion: nil,
+                headerFields: ["Vary": "*", "Content-Length": "-1", "Age": "x"]))
+        for response in [plain, odd] {
+            cache.put(
+                CachedURLResponse(response: response, data: Data("odd".utf8)), at: try cacheURL(url)
+            )
+            _ = try await engine.load(url)
+        }
+    }
+}
