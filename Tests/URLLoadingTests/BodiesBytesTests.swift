@@ -99,13 +99,16 @@ struct BodiesBytesTests {
         }
     }
 
-    @Test("is one of lines, without ends and empty ones", arguments: [
-        ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("a\r\nb\r\n", ["a", "b"]),
-        ("a\rb", ["a", "b"]), ("\n\n\na\n\n", ["a"]), ("a\r\n\r\nb", ["a", "b"]),
-        ("a\u{B}b\u{C}c", ["a", "b", "c"]), ("a\u{85}b", ["a", "b"]),
-        ("ä\u{2028}ö\u{2029}ü", ["ä", "ö", "ü"]), ("a\u{2027}b", ["a\u{2027}b"]),
-        ("\u{105}\u{A8}", ["\u{105}\u{A8}"]),
-    ] as [(String, [String])])
+    @Test(
+        "is one of lines, without ends and empty ones",
+        arguments: [
+            ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]),
+            ("a\r\nb\r\n", ["a", "b"]),
+            ("a\rb", ["a", "b"]), ("\n\n\na\n\n", ["a"]), ("a\r\n\r\nb", ["a", "b"]),
+            ("a\u{B}b\u{C}c", ["a", "b", "c"]), ("a\u{85}b", ["a", "b"]),
+            ("ä\u{2028}ö\u{2029}ü", ["ä", "ö", "ü"]), ("a\u{2027}b", ["a\u{2027}b"]),
+            ("\u{105}\u{A8}", ["\u{105}\u{A8}"]),
+        ] as [(String, [String])])
     func lines(text: String, expected: [String]) async throws {
         let consumer = BytesConsumer()
         if !text.isEmpty { _ = await consumer.taking(Array(text.utf8)) }
@@ -115,9 +118,11 @@ struct BodiesBytesTests {
         #expect(lines == expected)
     }
 
-    @Test("is one of characters and scalars, as String decodes them", arguments: [
-        "", "abc", "e\u{301}x", "👩‍👩‍👧‍👦🇩🇪🇫🇷", "a\r\nb", "한글", "\u{301}",
-    ])
+    @Test(
+        "is one of characters and scalars, as String decodes them",
+        arguments: [
+            "", "abc", "e\u{301}x", "👩‍👩‍👧‍👦🇩🇪🇫🇷", "a\r\nb", "한글", "\u{301}",
+        ])
     func characters(text: String) async throws {
         for isScalars in [false, true] {
             let consumer = BytesConsumer()

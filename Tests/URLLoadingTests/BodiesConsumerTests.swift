@@ -10,10 +10,13 @@ import Testing
 
 @Suite("A body kept in memory")
 struct BodiesMemoryTests {
-    @Test("is whole, whatever was announced", arguments: [
-        ([], -1), ([5], -1), ([5], 5), ([5, 7], 12), ([70_000, 70_000, 1], -1),
-        ([70_000, 70_000, 1], 140_001), ([100, 100], 1 << 50), ([100, 100], 3), ([9, 9], Int64.max),
-    ] as [([Int], Int64)])
+    @Test(
+        "is whole, whatever was announced",
+        arguments: [
+            ([], -1), ([5], -1), ([5], 5), ([5, 7], 12), ([70_000, 70_000, 1], -1),
+            ([70_000, 70_000, 1], 140_001), ([100, 100], 1 << 50), ([100, 100], 3),
+            ([9, 9], Int64.max),
+        ] as [([Int], Int64)])
     func whole(counts: [Int], expected: Int64) async throws {
         let consumer = MemoryConsumer(expected: expected)
         let bytes = pattern(counts.reduce(0, +))
@@ -56,9 +59,11 @@ struct BodiesMemoryTests {
 
 @Suite("A body written to a temporary file (§3.4)")
 struct BodiesFileTests {
-    @Test("is whole, in a file of its own that only its owner reads", arguments: [
-        [], [1], [100_000, 100_000], Array(repeating: 65_536, count: 100),
-    ] as [[Int]])
+    @Test(
+        "is whole, in a file of its own that only its owner reads",
+        arguments: [
+            [], [1], [100_000, 100_000], Array(repeating: 65_536, count: 100),
+        ] as [[Int]])
     func whole(counts: [Int]) async throws {
         try await Scratch.with { scratch in
             let consumer = FileConsumer(in: scratch.url)
@@ -72,8 +77,9 @@ struct BodiesFileTests {
             let location = try #require(consumer.location)
             #expect(try Data(contentsOf: location) == Data(bytes))
             #expect(consumer.total == Int64(bytes.count))
-            let mode = try FileManager.default.attributesOfItem(atPath: location.path)[
-                .posixPermissions] as? NSNumber
+            let mode =
+                try FileManager.default.attributesOfItem(atPath: location.path)[
+                    .posixPermissions] as? NSNumber
             #expect(mode?.intValue == 0o600)
             #expect(location.lastPathComponent.hasPrefix("CFNetworkDownload_"))
             #expect(location.pathExtension == "tmp")
@@ -125,10 +131,12 @@ struct BodiesFileTests {
         }
     }
 
-    @Test("fails with the error of the disk: no directory, no room", arguments: [
-        ("/nonexistent-directory", URLError.Code.cannotCreateFile, ENOENT),
-        ("/proc", .cannotCreateFile, ENOENT),
-    ] as [(String, URLError.Code, CInt)])
+    @Test(
+        "fails with the error of the disk: no directory, no room",
+        arguments: [
+            ("/nonexistent-directory", URLError.Code.cannotCreateFile, ENOENT),
+            ("/proc", .cannotCreateFile, ENOENT),
+        ] as [(String, URLError.Code, CInt)])
     func noDirectory(path: String, code: URLError.Code, number: CInt) async throws {
         let consumer = FileConsumer(in: URL(fileURLWithPath: path))
         _ = await consumer.taking([1])

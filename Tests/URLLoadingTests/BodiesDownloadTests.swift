@@ -7,9 +7,11 @@ import Testing
 
 @Suite("Downloads (§3.4)")
 struct BodiesDownloadTests {
-    @Test("write a file, tell the delegate in order, and delete the file (§1.6)", arguments: [
-        0, 10, 3_000_000,
-    ])
+    @Test(
+        "write a file, tell the delegate in order, and delete the file (§1.6)",
+        arguments: [
+            0, 10, 3_000_000,
+        ])
     func delegate(count: Int) async throws {
         let file = try await FileOrigin.start(count: count)
         let recorder = DownloadRecorder()

@@ -80,7 +80,8 @@ struct BodiesResumeDataTests {
         #expect(try refuses { $0.fields = [.init(name: "", value: "b")] })
         #expect(try refuses { $0.fields = [.init(name: "X A", value: "b")] })
         for path in [
-            "", "/etc/passwd", "CFNetworkDownload_abcDE1.tmp", "/tmp/../CFNetworkDownload_abcDE1.tmp",
+            "", "/etc/passwd", "CFNetworkDownload_abcDE1.tmp",
+            "/tmp/../CFNetworkDownload_abcDE1.tmp",
             "/tmp/CFNetworkDownload_abcDE1.tmp/x", "/tmp/CFNetworkDownload_.tmp",
             "/tmp/CFNetworkDownload_abcDE1.tmp\u{0}",
         ] {
@@ -133,47 +134,49 @@ struct BodiesResumeDataTests {
         var expected: Resumability.Obstacle?
     }
 
-    @Test("is there only where the rest can be asked for", arguments: [
-        Judged(fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"]),
-        Judged(fields: ["ETag": "\"v\"", "Accept-Ranges": "none"], expected: .noRanges),
-        Judged(fields: ["ETag": "\"v\""], expected: .noRanges),
-        Judged(status: 206, fields: ["ETag": "\"v\""]),
-        Judged(fields: ["ETag": "W/\"v\"", "Accept-Ranges": "bytes"], expected: .noValidator),
-        Judged(fields: ["Accept-Ranges": "bytes"], expected: .noValidator),
-        Judged(fields: ["ETag": "v", "Accept-Ranges": "bytes"], expected: .noValidator),
-        Judged(fields: [
-            "Last-Modified": "Tue, 14 Nov 2023 22:00:00 GMT", "Accept-Ranges": "bytes",
-        ]),
-        Judged(
-            fields: [
+    @Test(
+        "is there only where the rest can be asked for",
+        arguments: [
+            Judged(fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"]),
+            Judged(fields: ["ETag": "\"v\"", "Accept-Ranges": "none"], expected: .noRanges),
+            Judged(fields: ["ETag": "\"v\""], expected: .noRanges),
+            Judged(status: 206, fields: ["ETag": "\"v\""]),
+            Judged(fields: ["ETag": "W/\"v\"", "Accept-Ranges": "bytes"], expected: .noValidator),
+            Judged(fields: ["Accept-Ranges": "bytes"], expected: .noValidator),
+            Judged(fields: ["ETag": "v", "Accept-Ranges": "bytes"], expected: .noValidator),
+            Judged(fields: [
                 "Last-Modified": "Tue, 14 Nov 2023 22:00:00 GMT", "Accept-Ranges": "bytes",
-                "Date": "Tue, 14 Nov 2023 22:00:00 GMT",
-            ], expected: .noValidator),
-        Judged(fields: [
-            "Last-Modified": "Tue, 14 Nov 2023 22:00:00 GMT", "Accept-Ranges": "bytes",
-            "Date": "Tue, 14 Nov 2023 22:00:01 GMT",
-        ]),
-        Judged(
-            fields: ["Last-Modified": "yesterday", "Accept-Ranges": "bytes"],
-            expected: .noValidator),
-        Judged(
-            fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes", "Content-Encoding": "gzip"],
-            expected: .contentCoding),
-        Judged(fields: [
-            "ETag": "\"v\"", "Accept-Ranges": "bytes", "Content-Encoding": "identity",
-        ]),
-        Judged(
-            method: "POST", fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"],
-            expected: .method),
-        Judged(
-            url: "ftp://example.com/", fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"],
-            expected: .scheme),
-        Judged(
-            own: ["range": "bytes=5-"], status: 206, fields: ["ETag": "\"v\""],
-            expected: .ownRange),
-        Judged(
-            status: 404, fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"], expected: .status),
-    ])
+            ]),
+            Judged(
+                fields: [
+                    "Last-Modified": "Tue, 14 Nov 2023 22:00:00 GMT", "Accept-Ranges": "bytes",
+                    "Date": "Tue, 14 Nov 2023 22:00:00 GMT",
+                ], expected: .noValidator),
+            Judged(fields: [
+                "Last-Modified": "Tue, 14 Nov 2023 22:00:00 GMT", "Accept-Ranges": "bytes",
+                "Date": "Tue, 14 Nov 2023 22:00:01 GMT",
+            ]),
+            Judged(
+                fields: ["Last-Modified": "yesterday", "Accept-Ranges": "bytes"],
+                expected: .noValidator),
+            Judged(
+                fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes", "Content-Encoding": "gzip"],
+                expected: .contentCoding),
+            Judged(fields: [
+                "ETag": "\"v\"", "Accept-Ranges": "bytes", "Content-Encoding": "identity",
+            ]),
+            Judged(
+                method: "POST", fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"],
+                expected: .method),
+            Judged(
+                url: "ftp://example.com/", fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"],
+                expected: .scheme),
+            Judged(
+                own: ["range": "bytes=5-"], status: 206, fields: ["ETag": "\"v\""],
+                expected: .ownRange),
+            Judged(
+                status: 404, fields: ["ETag": "\"v\"", "Accept-Ranges": "bytes"], expected: .status),
+        ])
     func resumability(_ c: Judged) throws {
         var request = URLRequest(url: try #require(URL(string: c.url)))
         request.httpMethod = c.method
@@ -194,57 +197,60 @@ struct BodiesResumeDataTests {
         var expected: ResumeStep
     }
 
-    @Test("leads to the rest, to a new begin or to another question", arguments: [
-        Answer(fields: ["Content-Range": "bytes 100-999/1000"], expected: .goOn(total: 1000)),
-        Answer(fields: ["Content-Range": "bytes 100-999/*"], expected: .goOn(total: 1000)),
-        Answer(
-            total: -1, fields: ["Content-Range": "bytes 100-999/1000"],
-            expected: .goOn(total: 1000)),
-        Answer(total: -1, fields: ["Content-Range": "bytes 100-999/*"], expected: .goOn(total: -1)),
-        Answer(
-            fields: ["Content-Range": "bytes 100-999/1000", "ETag": "\"v1\""],
-            expected: .goOn(total: 1000)),
-        Answer(
-            fields: ["Content-Range": "bytes 100-999/1000", "ETag": "\"v2\""],
-            expected: .askAgain),
-        Answer(
-            fields: ["Content-Range": "bytes 100-999/1000", "ETag": "W/\"v1\""],
-            expected: .askAgain),
-        Answer(
-            entityTag: nil, lastModified: "A",
-            fields: ["Content-Range": "bytes 100-999/1000", "Last-Modified": "B"],
-            expected: .askAgain),
-        Answer(
-            entityTag: nil, lastModified: "A",
-            fields: ["Content-Range": "bytes 100-999/1000", "Last-Modified": "A"],
-            expected: .goOn(total: 1000)),
-        Answer(fields: ["Content-Range": "bytes 99-999/1000"], expected: .askAgain),
-        Answer(fields: ["Content-Range": "bytes 101-999/1000"], expected: .askAgain),
-        Answer(fields: ["Content-Range": "bytes 100-998/1000"], expected: .askAgain),
-        Answer(fields: ["Content-Range": "bytes 100-1000/1001"], expected: .askAgain),
-        Answer(fields: ["Content-Range": "bytes */1000"], expected: .askAgain),
-        Answer(fields: ["Content-Range": "lines 100-999/1000"], expected: .askAgain),
-        Answer(
-            fields: ["Content-Range": "bytes 100-18446744073709551615/*"], expected: .askAgain),
-        Answer(
-            total: -1, fields: ["Content-Range": "bytes 100-200/18446744073709551615"],
-            expected: .askAgain),
-        Answer(fields: [:], expected: .askAgain),
-        Answer(
-            fields: [
-                "Content-Range": "bytes 100-999/1000", "Content-Range": "bytes 0-9/1000",
-            ], expected: .askAgain),
-        Answer(
-            fields: ["Content-Range": "bytes 100-999/1000", "Content-Encoding": "gzip"],
-            expected: .askAgain),
-        Answer(fields: ["Content-Type": "multipart/byteranges"], expected: .askAgain),
-        Answer(status: 200, fields: [:], expected: .restart),
-        Answer(
-            status: 200, fields: ["Content-Range": "bytes 100-999/1000"], expected: .restart),
-        Answer(status: 416, fields: ["Content-Range": "bytes */1000"], expected: .askAgain),
-        Answer(status: 404, fields: [:], expected: .restart),
-        Answer(status: 503, fields: [:], expected: .restart),
-    ])
+    @Test(
+        "leads to the rest, to a new begin or to another question",
+        arguments: [
+            Answer(fields: ["Content-Range": "bytes 100-999/1000"], expected: .goOn(total: 1000)),
+            Answer(fields: ["Content-Range": "bytes 100-999/*"], expected: .goOn(total: 1000)),
+            Answer(
+                total: -1, fields: ["Content-Range": "bytes 100-999/1000"],
+                expected: .goOn(total: 1000)),
+            Answer(
+                total: -1, fields: ["Content-Range": "bytes 100-999/*"], expected: .goOn(total: -1)),
+            Answer(
+                fields: ["Content-Range": "bytes 100-999/1000", "ETag": "\"v1\""],
+                expected: .goOn(total: 1000)),
+            Answer(
+                fields: ["Content-Range": "bytes 100-999/1000", "ETag": "\"v2\""],
+                expected: .askAgain),
+            Answer(
+                fields: ["Content-Range": "bytes 100-999/1000", "ETag": "W/\"v1\""],
+                expected: .askAgain),
+            Answer(
+                entityTag: nil, lastModified: "A",
+                fields: ["Content-Range": "bytes 100-999/1000", "Last-Modified": "B"],
+                expected: .askAgain),
+            Answer(
+                entityTag: nil, lastModified: "A",
+                fields: ["Content-Range": "bytes 100-999/1000", "Last-Modified": "A"],
+                expected: .goOn(total: 1000)),
+            Answer(fields: ["Content-Range": "bytes 99-999/1000"], expected: .askAgain),
+            Answer(fields: ["Content-Range": "bytes 101-999/1000"], expected: .askAgain),
+            Answer(fields: ["Content-Range": "bytes 100-998/1000"], expected: .askAgain),
+            Answer(fields: ["Content-Range": "bytes 100-1000/1001"], expected: .askAgain),
+            Answer(fields: ["Content-Range": "bytes */1000"], expected: .askAgain),
+            Answer(fields: ["Content-Range": "lines 100-999/1000"], expected: .askAgain),
+            Answer(
+                fields: ["Content-Range": "bytes 100-18446744073709551615/*"], expected: .askAgain),
+            Answer(
+                total: -1, fields: ["Content-Range": "bytes 100-200/18446744073709551615"],
+                expected: .askAgain),
+            Answer(fields: [:], expected: .askAgain),
+            Answer(
+                fields: [
+                    "Content-Range": "bytes 100-999/1000", "Content-Range": "bytes 0-9/1000",
+                ], expected: .askAgain),
+            Answer(
+                fields: ["Content-Range": "bytes 100-999/1000", "Content-Encoding": "gzip"],
+                expected: .askAgain),
+            Answer(fields: ["Content-Type": "multipart/byteranges"], expected: .askAgain),
+            Answer(status: 200, fields: [:], expected: .restart),
+            Answer(
+                status: 200, fields: ["Content-Range": "bytes 100-999/1000"], expected: .restart),
+            Answer(status: 416, fields: ["Content-Range": "bytes */1000"], expected: .askAgain),
+            Answer(status: 404, fields: [:], expected: .restart),
+            Answer(status: 503, fields: [:], expected: .restart),
+        ])
     func decision(_ c: Answer) throws {
         let resume = try Self.resume(
             entityTag: c.entityTag, lastModified: c.lastModified, total: c.total)

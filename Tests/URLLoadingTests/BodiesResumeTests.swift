@@ -74,9 +74,11 @@ struct BodiesResumeTests {
         await file.origin.stop()
     }
 
-    @Test("ask again without a range where the answer is of no use", arguments: [
-        "416 Range Not Satisfiable", "206 Partial Content",
-    ])
+    @Test(
+        "ask again without a range where the answer is of no use",
+        arguments: [
+            "416 Range Not Satisfiable", "206 Partial Content",
+        ])
     func refused(status: String) async throws {
         let file = try await FileOrigin.start(count: Self.count, stopsAt: Self.stop)
         let blob = try await self.brokenOff(file)
@@ -167,10 +169,13 @@ struct BodiesResumeTests {
         unsafe unlink(part.path)
     }
 
-    @Test("are not possible without validators, ranges, or another way to be sure", arguments: [
-        [], ["Accept-Ranges: bytes"], ["ETag: \"v1\""], ["ETag: W/\"v1\"", "Accept-Ranges: bytes"],
-        ["ETag: \"v1\"", "Accept-Ranges: none"],
-    ])
+    @Test(
+        "are not possible without validators, ranges, or another way to be sure",
+        arguments: [
+            [], ["Accept-Ranges: bytes"], ["ETag: \"v1\""],
+            ["ETag: W/\"v1\"", "Accept-Ranges: bytes"],
+            ["ETag: \"v1\"", "Accept-Ranges: none"],
+        ])
     func notResumable(fields: [String]) async throws {
         let file = try await FileOrigin.start(
             count: Self.count, fields: fields, stopsAt: Self.stop)
@@ -189,9 +194,11 @@ struct BodiesResumeTests {
         await file.origin.stop()
     }
 
-    @Test("fail with unsupportedURL where the data is none (§3.5)", arguments: [
-        Data(), Data("nonsense".utf8), Data(repeating: 0xAB, count: 5000),
-    ])
+    @Test(
+        "fail with unsupportedURL where the data is none (§3.5)",
+        arguments: [
+            Data(), Data("nonsense".utf8), Data(repeating: 0xAB, count: 5000),
+        ])
     func invalid(blob: Data) async throws {
         let session = URLSession.plain()
         let results = Event<[(URL?, URLResponse?, (any Error)?)]>([])

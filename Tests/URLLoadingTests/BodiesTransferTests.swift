@@ -161,7 +161,8 @@ struct BodiesAsyncTests {
         await origin.stop()
     }
 
-    @Test("are cancelled with the Swift task, before, during and after, and return once (300 times)")
+    @Test(
+        "are cancelled with the Swift task, before, during and after, and return once (300 times)")
     func cancellation() async throws {
         let origin = try await ScriptedOrigin.answering { _ in response(body: "hello") }
         let session = URLSession.plain()

@@ -62,10 +62,12 @@ struct BodiesUploadTests {
         }
     }
 
-    @Test("fails where its file changes its length meanwhile, and does not hang", arguments: [
-        // Shorter, by some and to nothing; longer.
-        400_000, 0, 1_000_001,
-    ])
+    @Test(
+        "fails where its file changes its length meanwhile, and does not hang",
+        arguments: [
+            // Shorter, by some and to nothing; longer.
+            400_000, 0, 1_000_001,
+        ])
     func changingFile(length: Int) async throws {
         try await Scratch.with { scratch in
             let url = try scratch.file("up.bin", pattern(1_000_000))
@@ -98,9 +100,11 @@ struct BodiesUploadTests {
         #expect(outcome.failure == nil)
     }
 
-    @Test("is a stream that says nonsense: the source fails, nothing traps", arguments: [
-        -1, -5, UploadStream.pieceSize + 1, Int.max, Int.min,
-    ])
+    @Test(
+        "is a stream that says nonsense: the source fails, nothing traps",
+        arguments: [
+            -1, -5, UploadStream.pieceSize + 1, Int.max, Int.min,
+        ])
     func lyingStream(answer: Int) async throws {
         let source = try #require(try UploadBody.stream(ScriptedStream([answer])).open())
         #expect(source.length == nil)
@@ -164,24 +168,28 @@ struct BodiesUploadTests {
         #expect(error?.code == .requestBodyStreamExhausted)
     }
 
-    @Test("has a type: of the file's name, a form for a POST, else none (§3.3)", arguments: [
-        (UploadBody.data(Data([1])), "POST", "application/x-www-form-urlencoded"),
-        (.data(Data([1])), "PUT", nil),
-        (.stream(InputStream(data: Data())), "POST", "application/x-www-form-urlencoded"),
-        (.streamed, "PUT", nil),
-        (.none, "POST", nil),
-        (.file(URL(fileURLWithPath: "/tmp/a.JSON")), "POST", "application/json"),
-        (.file(URL(fileURLWithPath: "/tmp/a.png")), "PUT", "image/png"),
-        (.file(URL(fileURLWithPath: "/tmp/a")), "PUT", "application/octet-stream"),
-    ] as [(UploadBody, String, String?)])
+    @Test(
+        "has a type: of the file's name, a form for a POST, else none (§3.3)",
+        arguments: [
+            (UploadBody.data(Data([1])), "POST", "application/x-www-form-urlencoded"),
+            (.data(Data([1])), "PUT", nil),
+            (.stream(InputStream(data: Data())), "POST", "application/x-www-form-urlencoded"),
+            (.streamed, "PUT", nil),
+            (.none, "POST", nil),
+            (.file(URL(fileURLWithPath: "/tmp/a.JSON")), "POST", "application/json"),
+            (.file(URL(fileURLWithPath: "/tmp/a.png")), "PUT", "image/png"),
+            (.file(URL(fileURLWithPath: "/tmp/a")), "PUT", "application/octet-stream"),
+        ] as [(UploadBody, String, String?)])
     func contentType(body: UploadBody, method: String, expected: String?) {
         #expect(body.contentType(method: method) == expected)
     }
 
-    @Test("of a stream has the length that the request's own Content-Length says", arguments: [
-        ("12", 12), (" 0 ", 0), ("-1", nil), ("", nil), ("1e3", nil),
-        ("99999999999999999999", nil), ("+5", nil), (nil, nil),
-    ] as [(String?, Int64?)])
+    @Test(
+        "of a stream has the length that the request's own Content-Length says",
+        arguments: [
+            ("12", 12), (" 0 ", 0), ("-1", nil), ("", nil), ("1e3", nil),
+            ("99999999999999999999", nil), ("+5", nil), (nil, nil),
+        ] as [(String?, Int64?)])
     func announced(value: String?, length: Int64?) {
         #expect(UploadBody.announcedLength(value) == length)
     }

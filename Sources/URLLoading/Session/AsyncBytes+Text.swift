@@ -7,10 +7,14 @@ extension AsyncSequence where Element == UInt8 {
     /// are left out, as Apple's are. What is no UTF-8 becomes U+FFFD.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(base: self) }
 
-    /// The characters of UTF-8 text. What is no UTF-8 becomes U+FFFD.
+    /// The characters of UTF-8 text.
+    ///
+    /// What is no UTF-8 becomes U+FFFD.
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(base: self) }
 
-    /// The Unicode scalars of UTF-8 text. What is no UTF-8 becomes U+FFFD.
+    /// The Unicode scalars of UTF-8 text.
+    ///
+    /// What is no UTF-8 becomes U+FFFD.
     public var unicodeScalars: AsyncUnicodeScalarSequence<Self> {
         AsyncUnicodeScalarSequence(base: self)
     }

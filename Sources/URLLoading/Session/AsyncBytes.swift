@@ -16,7 +16,10 @@ extension URLSession {
         public let task: URLSessionDataTask
         private let hold: AsyncBytesHold
 
-        init(task: URLSessionDataTask, consumer: BytesConsumer, cancel: @escaping @Sendable () -> Void) {
+        init(
+            task: URLSessionDataTask, consumer: BytesConsumer,
+            cancel: @escaping @Sendable () -> Void
+        ) {
             self.task = task
             self.hold = AsyncBytesHold(consumer, cancel: cancel)
         }

@@ -89,20 +89,21 @@ extension URLSession {
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
         let made = Mutex<URLSessionDataTask?>(nil)
-        let (consumer, response) = try await self.awaited { handler in
-            let purpose = BytesPurpose { result in
-                switch result {
-                case .success(let (consumer, response)): handler(consumer, response, nil)
-                case .failure(let error): handler(nil, nil, error)
+        let (consumer, response) =
+            try await self.awaited { handler in
+                let purpose = BytesPurpose { result in
+                    switch result {
+                    case .success(let (consumer, response)): handler(consumer, response, nil)
+                    case .failure(let error): handler(nil, nil, error)
+                    }
                 }
-            }
-            var order = TaskOrder(request, for: purpose)
-            order.delegate = delegate
-            order.prefersIncrementalDelivery = true
-            let task = self.make(order)
-            made.withLock { $0 = task }
-            return task
-        } as (BytesConsumer, URLResponse)
+                var order = TaskOrder(request, for: purpose)
+                order.delegate = delegate
+                order.prefersIncrementalDelivery = true
+                let task = self.make(order)
+                made.withLock { $0 = task }
+                return task
+            } as (BytesConsumer, URLResponse)
         let task = made.withLock { $0 } ?? URLSessionDataTask()
         return (AsyncBytes(task: task, consumer: consumer) { task.cancel() }, response)
     }

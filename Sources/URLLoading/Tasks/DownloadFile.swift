@@ -156,7 +156,9 @@ final class DownloadFile: @unchecked Sendable {
         return sum
     }
 
-    /// Deletes it, unless the program has moved it away. Any thread.
+    /// Deletes it, unless the program has moved it away.
+    ///
+    /// Any thread.
     func remove() {
         guard let status = FileStatus(atPath: self.path, followsLink: false),
             status.isSameFile(as: self.identity)

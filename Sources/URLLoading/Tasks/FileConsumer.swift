@@ -17,9 +17,10 @@ final class FileConsumer: BodyConsumer {
     /// Told of what was written: how much since the last time, and how much is in the file.
     ///
     /// Called again only when `taken` was called: what is written meanwhile is told in one.
-    typealias Progress = @Sendable (
-        _ written: Int64, _ total: Int64, _ taken: @escaping @Sendable () -> Void
-    ) -> Void
+    typealias Progress =
+        @Sendable (
+            _ written: Int64, _ total: Int64, _ taken: @escaping @Sendable () -> Void
+        ) -> Void
 
     private enum Ending {
         case finish(@Sendable (BodyConsumerError?) -> Void)
@@ -115,7 +116,9 @@ final class FileConsumer: BodyConsumer {
         self.end(.leave(then))
     }
 
-    /// Deletes the file, unless somebody has moved it or it was given away. Blocks shortly.
+    /// Deletes the file, unless somebody has moved it or it was given away.
+    ///
+    /// Blocks shortly.
     func discard() {
         let file = self.state.withLock { state -> DownloadFile? in
             guard state.keeping == .ours else { return nil }

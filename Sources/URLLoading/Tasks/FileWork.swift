@@ -5,7 +5,8 @@ import Glibc
 /// Reading and writing of files, which blocks: on threads that do nothing else.
 enum FileWork {
     /// Of a class of its own, so that a slow disk takes no thread from anything but other files.
-    static let queue = DispatchQueue(label: "URLLoading.files", qos: .utility, attributes: .concurrent)
+    static let queue = DispatchQueue(
+        label: "URLLoading.files", qos: .utility, attributes: .concurrent)
 
     /// A call that a signal broke off is made again.
     static func again(_ call: () -> Int) -> Int {

@@ -27,7 +27,9 @@ final class MemoryConsumer: BodyConsumer {
 
     func stop() { self.body.withLock { $0 = GrowingBlock(expected: -1) } }
 
-    /// What has come, and forgets it. An empty body is an empty `Data`.
+    /// What has come, and forgets it.
+    ///
+    /// An empty body is an empty `Data`.
     func takeData() -> Data {
         self.body.withLock { $0.take() }
     }

@@ -64,7 +64,8 @@ enum ResumeStep: Sendable, Equatable {
         default: return .restart
         }
         let lines = head.fields.values(FieldName(.contentRange))
-        guard lines.count == 1, case .bytes(let range, let length) = ContentRange(parsing: lines[0]),
+        guard lines.count == 1,
+            case .bytes(let range, let length) = ContentRange(parsing: lines[0]),
             range.lowerBound == UInt64(exactly: resume.part.length), !head.isContentCoded,
             resume.validators.agree(with: head)
         else { return .askAgain }

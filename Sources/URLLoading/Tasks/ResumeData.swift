@@ -86,7 +86,8 @@ struct ResumeData: Sendable, Equatable {
     func asking(_ request: URLRequest) -> URLRequest {
         var request = request
         Self.set("Range", "bytes=\(self.part.length)-", in: &request)
-        Self.set("If-Range", self.validators.entityTag ?? self.validators.lastModified, in: &request)
+        Self.set(
+            "If-Range", self.validators.entityTag ?? self.validators.lastModified, in: &request)
         Self.set("Accept-Encoding", "identity", in: &request)
         return request
     }

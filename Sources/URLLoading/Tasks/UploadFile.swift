@@ -25,7 +25,8 @@ final class UploadFile: UploadReader, @unchecked Sendable {
         let status = FileStatus(of: descriptor)
         guard let status, status.isRegular else {
             close(descriptor)
-            throw FileWork.error(status?.isDirectory == true ? .fileIsDirectory : .cannotOpenFile, url)
+            throw FileWork.error(
+                status?.isDirectory == true ? .fileIsDirectory : .cannotOpenFile, url)
         }
         self.url = url
         self.descriptor = descriptor

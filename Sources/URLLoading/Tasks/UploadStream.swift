@@ -37,8 +37,9 @@ final class UploadStream: UploadReader, @unchecked Sendable {
         return piece.readableBytes > 0 ? piece : nil
     }
 
-    /// What Foundation's own streams say of an error. Foundation traps where there is none, and so do
-    /// subclasses that do not say it themselves.
+    /// What Foundation's own streams say of an error.
+    ///
+    /// Foundation traps where there is none, and so do subclasses that do not say it themselves.
     private var cause: [String: Any] {
         guard type(of: self.stream) == InputStream.self, self.stream.streamStatus == .error,
             let error = self.stream.streamError
