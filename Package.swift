@@ -174,7 +174,8 @@ let package = Package(
             "URLLoadingTests",
             [
                 "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
-                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies",
+                "LarderCredentials",
                 "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(

@@ -90,13 +90,16 @@ struct CookieHopTests {
         #expect(self.storage.names == ["n"])
     }
 
-    @Test("goes by the session's policy, not by the storage's", arguments: [
-        (.always, "b.example", true), (.never, nil, false),
-        (.onlyFromMainDocumentDomain, nil, true), (.onlyFromMainDocumentDomain, "a.example", true),
-        (.onlyFromMainDocumentDomain, "www.a.example", true),
-        (.onlyFromMainDocumentDomain, "b.example", false),
-        (.onlyFromMainDocumentDomain, "", false),
-    ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
+    @Test(
+        "goes by the session's policy, not by the storage's",
+        arguments: [
+            (.always, "b.example", true), (.never, nil, false),
+            (.onlyFromMainDocumentDomain, nil, true),
+            (.onlyFromMainDocumentDomain, "a.example", true),
+            (.onlyFromMainDocumentDomain, "www.a.example", true),
+            (.onlyFromMainDocumentDomain, "b.example", false),
+            (.onlyFromMainDocumentDomain, "", false),
+        ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
     func policies(_ policy: HTTPCookie.AcceptPolicy, _ document: String?, _ isTaken: Bool) throws {
         self.storage.cookieAcceptPolicy = .never
         let view = self.storage.hopCookies(accept: policy, sets: true)

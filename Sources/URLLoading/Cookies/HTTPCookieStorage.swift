@@ -89,7 +89,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             cookies, for: url, mainDocumentURL: mainDocumentURL, accept: self.cookieAcceptPolicy)
     }
 
-    /// Whose cookies are taken; `.always` at first. Sessions go by their own policy instead.
+    /// Whose cookies are taken.
+    ///
+    /// `.always` at first. Sessions go by their own policy instead.
     open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { self.store.acceptPolicy }
         set { self.store.acceptPolicy = newValue }
@@ -146,12 +148,16 @@ enum SharedCookieStorages {
     private static let storages = Mutex<[String: HTTPCookieStorage]>([:])
 
     static func storage(named name: String) -> HTTPCookieStorage {
-        self.storages.withLock { storages in
-            if let known = storages[name] { return known }
-            let made = HTTPCookieStorage(
-                CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
-            storages[name] = made
-            return made
+        if let known = self.storages.withLock({ $0[name] }) { return known }
+        // Not under the lock, as it looks at files; of two that are made at once one is dropped.
+        let made = HTTPCookieStorage(
+            CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
+        let storage = self.storages.withLock { storages in
+            let storage = storages[name] ?? made
+            storages[name] = storage
+            return storage
         }
+        if storage === made { storage.store.finishAtExit() }
+        return storage
     }
 }
