@@ -45,6 +45,11 @@ private final class OwnStorage: HTTPCookieStorage, @unchecked Sendable {
         return super.cookies(for: url)
     }
 
+    override func removeCookies(since date: Date) {
+        self.note("remove")
+        super.removeCookies(since: date)
+    }
+
     override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         self.note("store \(cookies.map(\.name)) \(task.taskIdentifier)")
         super.storeCookies(cookies, for: task)
@@ -153,6 +158,14 @@ struct CookieHopTests {
         #expect(view.sends(hop, own: "x=y") == "n=1")
         #expect(
             own.calls.withLock { $0 } == ["store [\"n\"] 7", "cookies http://a.example/x"])
+    }
+
+    @Test("has a program's own storage emptied by its own method, too")
+    func emptied() throws {
+        let own = OwnStorage()
+        own.setCookie(try made("n"))
+        own.removeAll()
+        #expect(own.calls.withLock { $0 } == ["remove"])
     }
 
     @Test("lets no cookie of a third party into a program's own storage")

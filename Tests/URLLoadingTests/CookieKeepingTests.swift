@@ -155,6 +155,32 @@ struct CookieKeepingTests {
         #expect(self.place.storage().cookies?.count == 20)
     }
 
+    /// A run of a program that finds so many cookies, and adds one.
+    private static func run(_ data: String, finding count: Int) throws {
+        guard unsafe setenv("XDG_DATA_HOME", data, 1) == 0 else { exit(4) }
+        let storage = HTTPCookieStorage.shared
+        guard storage.cookies?.count == count else { exit(2) }
+        storage.setCookie(try made("session"))
+        let place = "\(data)/\(KeptPlace.application)/.cookies.shared"
+        guard FileManager.default.fileExists(atPath: place) else { exit(3) }
+        storage.setCookie(try made("n\(count)", expires: 5000))
+        exit(0)
+    }
+
+    @Test("are those of the shared storage, from run to run of a program")
+    func runs() async throws {
+        let path = self.place.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 0)
+        }
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 1)
+        }
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 2)
+        }
+    }
+
     @Test("stay in memory where the disk has no place for them")
     func broken() async throws {
         try FileManager.default.createDirectory(

@@ -1,7 +1,4 @@
 public import Foundation
-import LarderEngine
-import LarderState
-import Synchronization
 
 /// A store of cookies, which any number of sessions may share.
 ///
@@ -141,23 +138,4 @@ extension Notification.Name {
     /// The accept policy of a storage, which is the object, has changed.
     public static let NSHTTPCookieManagerAcceptPolicyChanged = Notification.Name(
         "NSHTTPCookieManagerAcceptPolicyChangedNotification")
-}
-
-/// The storages of this process that are kept, by name: one object each.
-enum SharedCookieStorages {
-    private static let storages = Mutex<[String: HTTPCookieStorage]>([:])
-
-    static func storage(named name: String) -> HTTPCookieStorage {
-        if let known = self.storages.withLock({ $0[name] }) { return known }
-        // Not under the lock, as it looks at files; of two that are made at once one is dropped.
-        let made = HTTPCookieStorage(
-            CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
-        let storage = self.storages.withLock { storages in
-            let storage = storages[name] ?? made
-            storages[name] = storage
-            return storage
-        }
-        if storage === made { storage.store.finishAtExit() }
-        return storage
-    }
 }
