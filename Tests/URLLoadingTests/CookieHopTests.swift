@@ -51,7 +51,7 @@ private final class OwnStorage: HTTPCookieStorage, @unchecked Sendable {
     }
 
     override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
-        self.note("store \(cookies.map(\.name)) \(task.taskIdentifier)")
+        self.note("store \(cookies.map(\.name)) \(task.taskDescription ?? "")")
         super.storeCookies(cookies, for: task)
     }
 }
@@ -147,7 +147,7 @@ struct CookieHopTests {
     func overridden() async throws {
         let own = OwnStorage()
         let task = URLSessionTask()
-        task.taskIdentifier = 7
+        task.taskDescription = "seven"
         task.currentRequest = URLRequest(url: try url("http://a.example/x"))
         let view = own.hopCookies(accept: .always, sets: true)
         let hop = try hop("http://a.example/x", owner: task)
@@ -157,7 +157,7 @@ struct CookieHopTests {
         if waits { for await _ in stream {} }
         #expect(view.sends(hop, own: "x=y") == "n=1")
         #expect(
-            own.calls.withLock { $0 } == ["store [\"n\"] 7", "cookies http://a.example/x"])
+            own.calls.withLock { $0 } == ["store [\"n\"] seven", "cookies http://a.example/x"])
     }
 
     @Test("has a program's own storage emptied by its own method, too")
