@@ -141,11 +141,17 @@ extension SetCookie {
     /// Takes apart a value in which several lines were joined with commas, against RFC 9110 §5.3.
     ///
     /// Programs do join them. A comma separates where a token and `=` follow, and so not within a
-    /// date; a cookie whose own value looks like that is cut in two, which nobody could tell apart.
+    /// date, nor in a value that stands in quotes; a cookie whose own value looks like that otherwise is
+    /// cut in two, which nobody could tell apart.
     package static func lines(joined value: FieldValue) -> [FieldValue] {
         var lines: [FieldValue] = []
         var start = value.startIndex
-        for comma in value.indices where value[comma] == ASCII.comma {
+        var quoted = value.startIndex
+        for comma in value.indices {
+            if value[comma] == ASCII.equals, let end = self.endOfQuotes(value[(comma + 1)...]) {
+                quoted = end
+            }
+            guard value[comma] == ASCII.comma, comma >= quoted else { continue }
             let rest = value[(comma + 1)...].trimmingOWS()
             let name = rest.prefix(while: ASCII.isToken)
             let follows = rest.dropFirst(name.count).drop(while: ASCII.isOWS).first
@@ -155,5 +161,14 @@ extension SetCookie {
         }
         lines.append(value[start...].trimmingOWS())
         return lines.filter { !$0.isEmpty }
+    }
+
+    /// Where quotes close that a value begins with; nil where they do not, or it has none.
+    private static func endOfQuotes(_ value: FieldValue) -> Int? {
+        let quote = UInt8(ascii: "\"")
+        let rest = value.drop(while: ASCII.isOWS)
+        guard rest.first == quote else { return nil }
+        let end = rest.dropFirst().firstIndex { $0 == quote || $0 == ASCII.semicolon }
+        return end.flatMap { value[$0] == quote ? $0 : nil }
     }
 }

@@ -30,16 +30,21 @@ package enum LibraryState {
     ///
     /// - Parameter configuration: of the first caller for a place, the others' is not looked at.
     package static func shared(_ configuration: StateConfiguration) -> SharedState {
-        let now = SystemClock().now()
-        return self.states.withLock { states in
-            // Made anew each time: directories may have been made since. There are few.
+        let made = SharedState(configuration, now: SystemClock().now())
+        while true {
+            let states = self.states.withLock { $0 }
+            // Looked up anew each time: directories may have been made since. There are few.
             let place = Place(configuration.directory)
             if let known = states.first(where: { Place($0.configuration.directory) == place }) {
                 return known
             }
-            let made = SharedState(configuration, now: now)
-            states.append(made)
-            return made
+            let isAdded = self.states.withLock { current in
+                // Another may have been quicker, perhaps with this very place.
+                guard current.count == states.count else { return false }
+                current.append(made)
+                return true
+            }
+            if isAdded { return made }
         }
     }
 }

@@ -41,8 +41,9 @@ package final class SharedState: Sendable {
     /// Where changes of credentials are kept, and credentials loaded from.
     package var credentials: some CredentialStorage { self.file.credentials(of: "") }
 
-    /// Whether another process has changed something since this one has read it; true before
-    /// anything was read. Any thread; quick.
+    /// Whether another process has changed something since this one has read it.
+    ///
+    /// True before anything was read. Any thread; quick.
     package var isStale: Bool { self.sharing.isStale }
 
     /// Makes the directory, so that it is there before the first record is; once.

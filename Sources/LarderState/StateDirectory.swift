@@ -35,10 +35,10 @@ struct StateDirectory: Sendable {
 
     // MARK: Turns
 
-    /// How many changes have been begun by those who share the state: who knows this number knows
-    /// whether there is anything new. Any thread.
+    /// How many changes have been begun by those who share the state.
     ///
-    /// 0 where there is no such file: nobody has changed anything.
+    /// Who knows this number knows whether there is anything new. 0 where there is no such file:
+    /// nobody has changed anything. Any thread.
     func turn() -> UInt64 {
         let descriptor = unsafe open(self.turnFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return 0 }

@@ -56,8 +56,10 @@ extension StateFile {
     /// - Returns: false where there is none.
     func take(making: Bool = false) throws(StateError) -> Bool {
         guard let sharing = self.sharing, !self.isClosed else { return true }
+        // Before the look at the data: whoever makes it meanwhile counts up.
+        let turn = self.directory.turn()
         if !making, self.directory.dataPlace == nil {
-            sharing.read(at: self.directory.turn())
+            sharing.read(at: turn)
             return false
         }
         do throws(StateError) {

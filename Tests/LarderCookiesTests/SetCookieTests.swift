@@ -139,9 +139,26 @@ struct SetCookieTests {
                 ["a=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT", "b=2; Path=/"]
             ), ("a=1,2,3", ["a=1,2,3"]), ("a=1, , b=2", ["a=1,", "b=2"]), ("", []),
             ("a=x, y z=1", ["a=x, y z=1"]), (",a=1", ["a=1"]),
+            ("a=\"1, b=2\", c=3", ["a=\"1, b=2\"", "c=3"]),
+            ("a=\"1, b=2", ["a=\"1", "b=2"]), ("a=\"1; \", b=2", ["a=\"1; \"", "b=2"]),
+            ("a=1, b =2", ["a=1", "b =2"]), ("a=1,b\t = 2", ["a=1", "b\t = 2"]),
         ])
     func joined(_ text: String, _ expected: [String]) {
         let lines = SetCookie.lines(joined: bytes(text)[...])
         #expect(lines.map { String(decoding: $0, as: UTF8.self) } == expected)
+    }
+
+    @Test("attributes are all that stands behind the pair, known or not")
+    func attributes() {
+        let found = SetCookie.attributes(of: bytes("a=b; Path = /x ;Secure; ;c=d=e")[...])
+        let texts = found.map { name, value in
+            (
+                String(decoding: name, as: UTF8.self),
+                value.map { String(decoding: $0, as: UTF8.self) }
+            )
+        }
+        #expect(texts.map(\.0) == ["Path", "Secure", "", "c"])
+        #expect(texts.map(\.1) == ["/x", nil, nil, "d=e"])
+        #expect(SetCookie.attributes(of: bytes("a=b")[...]).isEmpty)
     }
 }

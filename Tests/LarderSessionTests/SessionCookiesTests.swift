@@ -470,3 +470,103 @@ struct CookieBacklogTests {
         }
     }
 }
+
+@Suite("Cookies that several sessions of programs share")
+struct SharedCookiesTests {
+    private func cookie(_ name: String, _ value: String = "v", lasts: Bool = true) -> Cookie {
+        Cookie(
+            name: Array(name.utf8), value: Array(value.utf8), domain: "a.test", isHostOnly: true,
+            creation: t0, expiry: lasts ? t0 + .seconds(1000) : nil)
+    }
+
+    private func own(_ text: String, isHandled: Bool = true, document: String? = nil) throws -> Hop
+    {
+        var hop = try hop(text)
+        hop.cookies = RequestCookies(isHandled: isHandled, mainDocumentHost: document)
+        return hop
+    }
+
+    @Test("each session meets them by its own policies, and its client sees everything")
+    func views() throws {
+        let cookies = SessionCookies(
+            CookieHandling(accept: .never), suffixes: TopLevelSuffixes())
+        let view = CookieView(cookies, accept: .always, sends: true)
+        var head = ResponseHead(status: StatusCode(200), fields: ["Set-Cookie": "a=1"])
+        view.takeCookies(from: &head, for: try own("http://a.test/"), at: t0)
+        #expect(head.fields.contains("Set-Cookie"))
+        var fields: Fields = ["Cookie": "own=1"]
+        view.addCookies(to: &fields, for: try own("http://a.test/"), at: t0)
+        #expect(fields.string("Cookie") == "a=1")
+        let other = CookieView(cookies, accept: .never, sends: false)
+        head.fields = ["Set-Cookie": "b=1"]
+        other.takeCookies(from: &head, for: try own("http://a.test/"), at: t0)
+        fields = ["Cookie": "own=1"]
+        other.addCookies(to: &fields, for: try own("http://a.test/"), at: t0)
+        #expect(fields.string("Cookie") == "own=1")
+        #expect(cookies.snapshot(at: t0).map(\.name) == [Array("a".utf8)])
+        #expect(!view.whenKept {})
+    }
+
+    @Test("a request says itself what it wants of them, whatever its fields say")
+    func requests() throws {
+        let cookies = SessionCookies(CookieHandling(accept: .always), suffixes: TopLevelSuffixes())
+        cookies.take("any=1; Path=/", "strict=1; SameSite=Strict", hop: try own("http://a.test/"))
+        var ownSite = try own("http://a.test/", document: "x.a.test")
+        ownSite.client = ["Sec-Fetch-Site": "cross-site", "Origin": "http://b.test"]
+        #expect(cookies.sends(ownSite) == "any=1; strict=1")
+        #expect(cookies.sends(try own("http://a.test/", document: "b.test")) == "any=1")
+        #expect(cookies.sends(try own("http://a.test/", isHandled: false)) == nil)
+        #expect(
+            cookies.take("x=1", hop: try own("http://a.test/", isHandled: false)) == ["x=1"])
+        #expect(cookies.snapshot(at: t0).count == 2)
+    }
+
+    @Test("observers hear what made a difference")
+    func observers() throws {
+        let heard = Mutex<[Int]>([])
+        let cookies = SessionCookies(
+            CookieHandling(accept: .always), suffixes: TopLevelSuffixes(),
+            observer: { changes in heard.withLock { $0.append(changes.count) } })
+        let hop = try own("http://a.test/")
+        cookies.take("a=1", "b=1", hop: hop)
+        cookies.take("a=1", "b=1", hop: hop)
+        cookies.take("a=2", "b=1", hop: hop)
+        cookies.take("c=1; Max-Age=0", "a=; Max-Age=0", hop: hop)
+        cookies.take("d=1; Secure", hop: hop)
+        #expect(heard.withLock { $0 } == [2, 1, 1])
+    }
+
+    @Test("what the storage holds now counts, but for changes that it does not have yet")
+    func rereading() throws {
+        let heard = Mutex<[CookieChange]>([])
+        let cookies = SessionCookies(
+            CookieHandling(accept: .always), storage: StuckStorage(), suffixes: TopLevelSuffixes(),
+            observer: { changes in heard.withLock { $0 += changes } })
+        #expect(cookies.reread([self.cookie("a"), self.cookie("b")], at: t0))
+        #expect(heard.withLock { $0.count } == 2)
+        #expect(!cookies.reread([self.cookie("a"), self.cookie("b")], at: t0))
+        cookies.changeNow { jar in
+            let outcomes = jar.set(
+                [self.cookie("b", "mine"), self.cookie("new"), self.cookie("s", lasts: false)],
+                at: t0)
+            return ((), outcomes.flatMap(\.changes))
+        }
+        // Another has changed b, removed a, and added c.
+        #expect(cookies.reread([self.cookie("b", "theirs"), self.cookie("c")], at: t0))
+        let held = cookies.snapshot(at: t0).map { cookie in
+            String(decoding: cookie.name + [0x3D] + cookie.value, as: UTF8.self)
+        }
+        #expect(held.sorted() == ["b=mine", "c=v", "new=v", "s=v"])
+    }
+}
+
+/// A storage that never answers.
+private struct StuckStorage: CookieStorage {
+    func load() async throws(CookieStorageError) -> [Cookie] { [] }
+
+    func apply(_ changes: [CookieChange]) async throws(CookieStorageError) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        for await _ in stream {}
+        continuation.finish()
+    }
+}

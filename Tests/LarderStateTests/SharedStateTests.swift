@@ -139,7 +139,8 @@ struct SharedStateTests {
     /// Keeps one cookie a batch, as one of several processes.
     private static func write(_ place: String, _ name: String, until end: Int, killed: Bool) async {
         let state = SharedState(
-            StateConfiguration(directory: "\(place)/work", key: .file("\(place)/work.key")), now: t0)
+            StateConfiguration(directory: "\(place)/work", key: .file("\(place)/work.key")), now: t0
+        )
         for number in 0..<end {
             do throws(CookieStorageError) {
                 try await state.cookies.apply([.stored(cookie("\(name)-\(number)"))])

@@ -45,8 +45,13 @@ private final class OwnStorage: HTTPCookieStorage, @unchecked Sendable {
         return super.cookies(for: url)
     }
 
+    override func removeCookies(since date: Date) {
+        self.note("remove")
+        super.removeCookies(since: date)
+    }
+
     override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
-        self.note("store \(cookies.map(\.name)) \(task.taskIdentifier)")
+        self.note("store \(cookies.map(\.name)) \(task.taskDescription ?? "")")
         super.storeCookies(cookies, for: task)
     }
 }
@@ -90,13 +95,16 @@ struct CookieHopTests {
         #expect(self.storage.names == ["n"])
     }
 
-    @Test("goes by the session's policy, not by the storage's", arguments: [
-        (.always, "b.example", true), (.never, nil, false),
-        (.onlyFromMainDocumentDomain, nil, true), (.onlyFromMainDocumentDomain, "a.example", true),
-        (.onlyFromMainDocumentDomain, "www.a.example", true),
-        (.onlyFromMainDocumentDomain, "b.example", false),
-        (.onlyFromMainDocumentDomain, "", false),
-    ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
+    @Test(
+        "goes by the session's policy, not by the storage's",
+        arguments: [
+            (.always, "b.example", true), (.never, nil, false),
+            (.onlyFromMainDocumentDomain, nil, true),
+            (.onlyFromMainDocumentDomain, "a.example", true),
+            (.onlyFromMainDocumentDomain, "www.a.example", true),
+            (.onlyFromMainDocumentDomain, "b.example", false),
+            (.onlyFromMainDocumentDomain, "", false),
+        ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
     func policies(_ policy: HTTPCookie.AcceptPolicy, _ document: String?, _ isTaken: Bool) throws {
         self.storage.cookieAcceptPolicy = .never
         let view = self.storage.hopCookies(accept: policy, sets: true)
@@ -139,7 +147,7 @@ struct CookieHopTests {
     func overridden() async throws {
         let own = OwnStorage()
         let task = URLSessionTask()
-        task.taskIdentifier = 7
+        task.taskDescription = "seven"
         task.currentRequest = URLRequest(url: try url("http://a.example/x"))
         let view = own.hopCookies(accept: .always, sets: true)
         let hop = try hop("http://a.example/x", owner: task)
@@ -149,7 +157,15 @@ struct CookieHopTests {
         if waits { for await _ in stream {} }
         #expect(view.sends(hop, own: "x=y") == "n=1")
         #expect(
-            own.calls.withLock { $0 } == ["store [\"n\"] 7", "cookies http://a.example/x"])
+            own.calls.withLock { $0 } == ["store [\"n\"] seven", "cookies http://a.example/x"])
+    }
+
+    @Test("has a program's own storage emptied by its own method, too")
+    func emptied() throws {
+        let own = OwnStorage()
+        own.setCookie(try made("n"))
+        own.removeAll()
+        #expect(own.calls.withLock { $0 } == ["remove"])
     }
 
     @Test("lets no cookie of a third party into a program's own storage")

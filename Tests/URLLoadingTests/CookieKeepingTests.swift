@@ -28,7 +28,8 @@ private final class Place: Sendable {
         let enumerator = FileManager.default.enumerator(atPath: self.path)
         var all: [UInt8] = []
         while let name = enumerator?.nextObject() as? String {
-            all += FileManager.default.contents(atPath: "\(self.path)/\(name)").map(Array.init) ?? []
+            all +=
+                FileManager.default.contents(atPath: "\(self.path)/\(name)").map(Array.init) ?? []
         }
         return all
     }
@@ -125,7 +126,8 @@ struct CookieKeepingTests {
         let uri = try #require(TargetURI(text: "https://a.example/x"))
         let hop = Hop(method: .get, uri: uri, client: [:], cookies: RequestCookies())
         var head = ResponseHead(status: StatusCode(401))
-        head.fields.append("Set-Cookie", "a=1; Max-Age=900; HttpOnly; SameSite=Lax; Domain=a.example")
+        head.fields.append(
+            "Set-Cookie", "a=1; Max-Age=900; HttpOnly; SameSite=Lax; Domain=a.example")
         view.takeCookies(from: &head, for: hop, at: CookieMoment.now)
         await one.flush()
         let found = try #require(self.place.storage().cookies?.first)
@@ -133,12 +135,59 @@ struct CookieKeepingTests {
         #expect(found.domain == ".a.example" && found.path == "/")
     }
 
+    /// What a small program does: something is set, and then it is over.
+    private static func setAndEnd(_ path: String) throws {
+        let configuration = StateConfiguration(
+            directory: "\(path)/.cookies.test", key: .file("\(path)/.cookies.test.key"))
+        let storage = HTTPCookieStorage(
+            CookieStore(SharedState(configuration, now: CookieMoment.now)))
+        storage.store.finishAtExit()
+        for number in 0..<20 { storage.setCookie(try made("n\(number)", expires: 5000)) }
+        exit(0)
+    }
+
+    @Test("are kept before a program ends that ends at once")
+    func lastWork() async throws {
+        let path = self.place.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.setAndEnd(path)
+        }
+        #expect(self.place.storage().cookies?.count == 20)
+    }
+
+    /// A run of a program that finds so many cookies, and adds one.
+    private static func run(_ data: String, finding count: Int) throws {
+        guard unsafe setenv("XDG_DATA_HOME", data, 1) == 0 else { exit(4) }
+        let storage = HTTPCookieStorage.shared
+        guard storage.cookies?.count == count else { exit(2) }
+        storage.setCookie(try made("session"))
+        let place = "\(data)/\(KeptPlace.application)/.cookies.shared"
+        guard FileManager.default.fileExists(atPath: place) else { exit(3) }
+        storage.setCookie(try made("n\(count)", expires: 5000))
+        exit(0)
+    }
+
+    @Test("are those of the shared storage, from run to run of a program")
+    func runs() async throws {
+        let path = self.place.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 0)
+        }
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 1)
+        }
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.run(path, finding: 2)
+        }
+    }
+
     @Test("stay in memory where the disk has no place for them")
     func broken() async throws {
         try FileManager.default.createDirectory(
             atPath: self.place.path, withIntermediateDirectories: true)
-        #expect(FileManager.default.createFile(
-            atPath: self.place.configuration.directory, contents: Data("no directory".utf8)))
+        #expect(
+            FileManager.default.createFile(
+                atPath: self.place.configuration.directory, contents: Data("no directory".utf8)))
         let storage = self.place.storage()
         storage.setCookie(try made("a", expires: 5000))
         await storage.flush()

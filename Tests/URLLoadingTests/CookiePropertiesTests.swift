@@ -60,10 +60,12 @@ struct CookiePropertiesTests {
         #expect(!cookie.isSessionOnly)
     }
 
-    @Test("reads dates in any form", arguments: [
-        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
-        "Sun Nov  6 08:49:37 1994", "6 nov 1994 8:49:37",
-    ])
+    @Test(
+        "reads dates in any form",
+        arguments: [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994", "6 nov 1994 8:49:37",
+        ])
     func dates(_ text: String) {
         #expect(made([.expires: text])?.expiresDate == Date(timeIntervalSince1970: 784_111_777))
     }
@@ -106,9 +108,11 @@ struct CookiePropertiesTests {
         #expect(made([:])?.sameSitePolicy == nil)
     }
 
-    @Test("is none where name or value would be read as something else", arguments: [
-        ("a;b", "v"), ("a=b", "v"), ("n", "v;x"), ("n", "v\r\nX: y"), ("n\u{0}", "v"), ("", ""),
-    ])
+    @Test(
+        "is none where name or value would be read as something else",
+        arguments: [
+            ("a;b", "v"), ("a=b", "v"), ("n", "v;x"), ("n", "v\r\nX: y"), ("n\u{0}", "v"), ("", ""),
+        ])
     func breaking(_ name: String, _ value: String) {
         #expect(made([.name: name, .value: value]) == nil)
     }
@@ -130,11 +134,13 @@ struct CookiePropertiesTests {
         #expect(Set([first, again]).count == 1)
     }
 
-    @Test("differs in each property", arguments: [
-        [.name: "m"], [.value: "w"], [.path: "/q"], [.domain: ".a.test"], [.secure: "TRUE"],
-        [.httpOnly: "TRUE"], [.maximumAge: "100"], [.version: "1"], [.comment: "c"],
-        [.port: "80"], [.sameSitePolicy: "lax"],
-    ] as [[HTTPCookiePropertyKey: any Sendable]])
+    @Test(
+        "differs in each property",
+        arguments: [
+            [.name: "m"], [.value: "w"], [.path: "/q"], [.domain: ".a.test"], [.secure: "TRUE"],
+            [.httpOnly: "TRUE"], [.maximumAge: "100"], [.version: "1"], [.comment: "c"],
+            [.port: "80"], [.sameSitePolicy: "lax"],
+        ] as [[HTTPCookiePropertyKey: any Sendable]])
     func difference(_ properties: [HTTPCookiePropertyKey: any Sendable]) throws {
         let (plain, other) = (try #require(made([:])), try #require(made(properties)))
         #expect(plain != other)

@@ -68,12 +68,16 @@ struct CookieStorageTests {
         #expect(found === cookie)
     }
 
-    @Test("matches domains", arguments: [
-        ("https://swift.example", ["one", "all"]), ("https://CI.swift.EXAMPLE/x", ["all"]),
-        ("https://bugs.swift.example", ["all", "bugs"]), ("http://superswift.example", []),
-        ("http://example", []), ("http://[::1]/", ["six"]), ("http://127.0.0.1:8080/", ["four"]),
-        ("http://localhost/", ["local"]), ("http://x.localhost/", []), ("http://0.127.0.0.1/", []),
-    ] as [(String, [String])])
+    @Test(
+        "matches domains",
+        arguments: [
+            ("https://swift.example", ["one", "all"]), ("https://CI.swift.EXAMPLE/x", ["all"]),
+            ("https://bugs.swift.example", ["all", "bugs"]), ("http://superswift.example", []),
+            ("http://example", []), ("http://[::1]/", ["six"]),
+            ("http://127.0.0.1:8080/", ["four"]),
+            ("http://localhost/", ["local"]), ("http://x.localhost/", []),
+            ("http://0.127.0.0.1/", []),
+        ] as [(String, [String])])
     func domains(_ text: String, _ names: [String]) throws {
         for (name, domain) in [
             ("one", "swift.example"), ("all", ".SWIFT.example"), ("bugs", "bugs.swift.example"),
@@ -83,11 +87,13 @@ struct CookieStorageTests {
         #expect(try Set(self.storage.names(for: text)) == Set(names))
     }
 
-    @Test("matches paths and puts longer ones first", arguments: [
-        ("http://a.example", ["root"]), ("http://a.example/x", ["x", "root"]),
-        ("http://a.example/x/y?q", ["xy", "x", "root"]), ("http://a.example/xy", ["root"]),
-        ("http://a.example/x/", ["x", "root"]),
-    ])
+    @Test(
+        "matches paths and puts longer ones first",
+        arguments: [
+            ("http://a.example", ["root"]), ("http://a.example/x", ["x", "root"]),
+            ("http://a.example/x/y?q", ["xy", "x", "root"]), ("http://a.example/xy", ["root"]),
+            ("http://a.example/x/", ["x", "root"]),
+        ])
     func paths(_ text: String, _ names: [String]) throws {
         for (name, path) in [("root", "/"), ("x", "/x"), ("xy", "/x/y")] {
             self.storage.setCookie(try made(name, path: path))
@@ -107,13 +113,16 @@ struct CookieStorageTests {
         #expect(self.storage.cookies(for: try url("file:///x")) == nil)
     }
 
-    @Test("takes no cookies that the URL may not set", arguments: [
-        ("https://a.example/", ".a.example", true), ("https://a.example/", "a.example", true),
-        ("https://b.a.example/", ".a.example", true), ("https://b.a.example/", "a.example", false),
-        ("https://a.example/", ".b.a.example", false), ("https://a.example/", ".co.uk", false),
-        ("https://x.co.uk/", ".co.uk", false), ("https://1.2.3.4/", "1.2.3.4", true),
-        ("https://1.2.3.4/", ".2.3.4", false), ("file:///x", "a.example", false),
-    ])
+    @Test(
+        "takes no cookies that the URL may not set",
+        arguments: [
+            ("https://a.example/", ".a.example", true), ("https://a.example/", "a.example", true),
+            ("https://b.a.example/", ".a.example", true),
+            ("https://b.a.example/", "a.example", false),
+            ("https://a.example/", ".b.a.example", false), ("https://a.example/", ".co.uk", false),
+            ("https://x.co.uk/", ".co.uk", false), ("https://1.2.3.4/", "1.2.3.4", true),
+            ("https://1.2.3.4/", ".2.3.4", false), ("file:///x", "a.example", false),
+        ])
     func foreign(_ text: String, _ domain: String, _ isTaken: Bool) throws {
         let cookies = [try made("n", domain: domain)]
         self.storage.setCookies(cookies, for: try url(text), mainDocumentURL: nil)
@@ -133,14 +142,16 @@ struct CookieStorageTests {
         #expect(self.storage.cookies == [secure])
     }
 
-    @Test("goes by its accept policy", arguments: [
-        (.always, "http://b.example/", true), (.always, nil, true), (.never, nil, false),
-        (.onlyFromMainDocumentDomain, nil, true),
-        (.onlyFromMainDocumentDomain, "http://a.example/", true),
-        (.onlyFromMainDocumentDomain, "http://www.a.example/x", true),
-        (.onlyFromMainDocumentDomain, "http://b.example/", false),
-        (.onlyFromMainDocumentDomain, "file:///x", false),
-    ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
+    @Test(
+        "goes by its accept policy",
+        arguments: [
+            (.always, "http://b.example/", true), (.always, nil, true), (.never, nil, false),
+            (.onlyFromMainDocumentDomain, nil, true),
+            (.onlyFromMainDocumentDomain, "http://a.example/", true),
+            (.onlyFromMainDocumentDomain, "http://www.a.example/x", true),
+            (.onlyFromMainDocumentDomain, "http://b.example/", false),
+            (.onlyFromMainDocumentDomain, "file:///x", false),
+        ] as [(HTTPCookie.AcceptPolicy, String?, Bool)])
     func policies(
         _ policy: HTTPCookie.AcceptPolicy, _ document: String?, _ isTaken: Bool
     ) throws {
@@ -197,9 +208,12 @@ struct CookieStorageTests {
             Notification.Name.NSHTTPCookieManagerCookiesChanged,
             .NSHTTPCookieManagerAcceptPolicyChanged,
         ].map { name in
-            NotificationCenter.default.addObserver(forName: name, object: storage, queue: nil) { _ in
+            NotificationCenter.default.addObserver(forName: name, object: storage, queue: nil) {
+                _ in
                 let count = storage.cookies?.count ?? -1
-                heard.withLock { $0.append("\(name == .NSHTTPCookieManagerCookiesChanged) \(count)") }
+                heard.withLock {
+                    $0.append("\(name == .NSHTTPCookieManagerCookiesChanged) \(count)")
+                }
             }
         }
         defer { tokens.forEach(NotificationCenter.default.removeObserver) }

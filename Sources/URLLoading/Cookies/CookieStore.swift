@@ -166,6 +166,12 @@ final class CookieStore: Sendable {
         try? await self.cookies.flush()
     }
 
+    /// Has what was set last kept before the process ends.
+    func finishAtExit() {
+        let cookies = self.cookies
+        LastWork.add { try? await cookies.flush() }
+    }
+
     // MARK: Sessions
 
     /// The cookies as the engine of a session meets them; what is kept is read before it returns.

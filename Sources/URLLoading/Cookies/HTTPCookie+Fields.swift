@@ -66,7 +66,8 @@ extension CookieFacts {
                 read.maxAge.map { now.addingTimeInterval(max(0, Double($0.inSeconds))) }
                 ?? read.expires.map(CookieMoment.date)
         }
-        if self.isSecure, target.scheme != .https { return nil }
+        // The flag that browsers see: what makes a cookie secure for them must not come over http.
+        if read.isSecure, target.scheme != .https { return nil }
         let cookie = self.cookie(creation: CookieMoment.timestamp(now), suffixes: suffixes)
         if CookieRules.broken(by: cookie, suffixes) != nil { return nil }
         if read.path == .absent, cookie.name.starts(withName: "__host-") { return nil }

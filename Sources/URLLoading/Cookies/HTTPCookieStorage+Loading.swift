@@ -1,3 +1,4 @@
+import Foundation
 import LarderHTTP
 import LarderSession
 
@@ -25,5 +26,7 @@ extension HTTPCookieStorage {
     /// Removes all cookies, also from what is kept.
     func removeAll() {
         self.store.removeAll()
+        // A program's own storage may hold them elsewhere.
+        if type(of: self) != HTTPCookieStorage.self { self.removeCookies(since: .distantPast) }
     }
 }

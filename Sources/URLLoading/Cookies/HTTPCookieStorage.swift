@@ -1,7 +1,4 @@
 public import Foundation
-import LarderEngine
-import LarderState
-import Synchronization
 
 /// A store of cookies, which any number of sessions may share.
 ///
@@ -89,7 +86,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             cookies, for: url, mainDocumentURL: mainDocumentURL, accept: self.cookieAcceptPolicy)
     }
 
-    /// Whose cookies are taken; `.always` at first. Sessions go by their own policy instead.
+    /// Whose cookies are taken.
+    ///
+    /// `.always` at first. Sessions go by their own policy instead.
     open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { self.store.acceptPolicy }
         set { self.store.acceptPolicy = newValue }
@@ -139,19 +138,4 @@ extension Notification.Name {
     /// The accept policy of a storage, which is the object, has changed.
     public static let NSHTTPCookieManagerAcceptPolicyChanged = Notification.Name(
         "NSHTTPCookieManagerAcceptPolicyChangedNotification")
-}
-
-/// The storages of this process that are kept, by name: one object each.
-enum SharedCookieStorages {
-    private static let storages = Mutex<[String: HTTPCookieStorage]>([:])
-
-    static func storage(named name: String) -> HTTPCookieStorage {
-        self.storages.withLock { storages in
-            if let known = storages[name] { return known }
-            let made = HTTPCookieStorage(
-                CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
-            storages[name] = made
-            return made
-        }
-    }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import LarderEngine
 import LarderHTTP
 import LarderSession
 import LarderState
@@ -26,7 +25,6 @@ final class KeptCookies: Sendable {
     init(_ state: SharedState, of cookies: SessionCookies) {
         self.state = state
         self.cookies = cookies
-        LastWork.add { try? await cookies.flush() }
     }
 
     /// Makes the directory of what is kept; a failure shows when something is to be written.
