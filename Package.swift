@@ -44,6 +44,8 @@ let package = Package(
         // Floor 0: the C libraries.
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // The one that libcurl4-openssl-dev's libcurl does its TLS with.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
@@ -62,7 +64,7 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -150,7 +152,9 @@ let package = Package(
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderLMDB", nioCore,
             ]),
-        tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+        tests(
+            "LarderTransferTests",
+            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [

@@ -82,7 +82,7 @@ extension ClientExchange {
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
                 asksForVariants: splicing == nil && self.asksForVariants(validating),
-                splicing: splicing),
+                splicing: splicing, gate: self.gate),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.

@@ -45,6 +45,7 @@ final class ClientExchange: Exchange {
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
     let collapses: Bool
+    let gate: (any StoringGate)?
     let key: CacheKey
     let state: Mutex<State>
 
@@ -60,6 +61,7 @@ final class ClientExchange: Exchange {
         configuration.policy = configuration.policy.resolved(for: request.uri)
         self.configuration = configuration
         self.cachePolicy = options.cachePolicy ?? configuration.cachePolicy
+        self.gate = options.storing
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

@@ -45,12 +45,16 @@ package struct ExchangeOptions: Sendable {
     package var permits: (@Sendable (TargetURI) -> Bool)?
     /// Whether another client's fetch for the same thing will do; false: each asks for itself.
     package var collapses = true
+    /// Has a say in what of the answer is stored; nil: the rules of caching alone decide.
+    package var storing: (any StoringGate)?
 
     package init(
-        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil,
+        storing: (any StoringGate)? = nil
     ) {
         self.cachePolicy = cachePolicy
         self.permits = permits
+        self.storing = storing
     }
 }
 

@@ -120,6 +120,9 @@ extension Fetch {
         self.expect(bodyLength, of: head.status)
         self.noteResumption(head, bodyLength)
         switch verdict {
+        case .storable where self.isTurnedAway(head, bodyLength):
+            reason = .gateRefuses
+            self.supersede(by: head)
         case .storable where head.status == .partialContent:
             (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:

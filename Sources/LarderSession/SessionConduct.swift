@@ -116,7 +116,9 @@ final class SessionConduct: Sendable {
         guard let cookies = self.cookies else { return }
         let name = FieldName(.cookie)
         var fields = request.fields
-        let hop = Hop(method: request.method, uri: request.uri, client: sealing.client)
+        let hop = Hop(
+            method: request.method, uri: request.uri, client: sealing.client,
+            cookies: request.cookies)
         if isSent {
             cookies.addCookies(to: &fields, for: hop, at: now)
         } else {

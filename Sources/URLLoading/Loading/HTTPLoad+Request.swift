@@ -25,6 +25,9 @@ extension LoadOrder {
             request.bodyLength = self.bodyLength(own)
             self.addContentType(to: &request)
             self.authorize(&request)
+            if rules.handlesCookies {
+                request.cookies = RequestCookies(self.request, task: self.task)
+            }
             request.transfer.decodesContent = !request.fields.contains(FieldName(.range))
         }
         if self.request.isTimeoutSet {
@@ -63,8 +66,8 @@ extension LoadOrder {
     }
 
     private func authorize(_ request: inout Request) {
-        switch self.authorization {
-        case nil: return
+        switch self.authorization?.forOrigin {
+        case nil, .proxied: return
         case .field(let value):
             request.fields.remove(FieldName(.authorization))
             request.fields.append("Authorization", value.revealed)

@@ -54,41 +54,49 @@ extension HTTPLoad {
 
     /// Asks whoever the observer is about what the handshake was broken off for.
     func ask(_ trust: LoadTrust) {
-        guard let question = trust.question else { return }
-        guard let challenge = URLAuthenticationChallenge.about(question, self.order.request.url)
-        else {
-            return self.decided(question, .performDefaultHandling, nil)
-        }
-        self.observer.load(challenged: challenge) { disposition, credential in
-            self.decided(question, disposition, credential)
+        switch trust.question {
+        case nil: self.attemptAgain()
+        case .server(let peer):
+            self.observer.load(challenged: TLSChallenge.serverTrust(peer)) {
+                self.decided(TLSChallenge.verdict($0, $1, on: peer), on: peer)
+            }
+        case .certificate(let issuers, let host, let port):
+            let challenge = TLSChallenge.clientCertificate(
+                from: issuers, host: host, port: port, storage: self.engine.credentials)
+            self.observer.load(challenged: challenge) {
+                self.decided(TLSChallenge.identity($0, $1), for: host, port)
+            }
         }
     }
 
-    private func decided(
-        _ question: LoadTrust.Question, _ disposition: URLSession.AuthChallengeDisposition,
-        _ credential: URLCredential?
-    ) {
-        if disposition == .cancelAuthenticationChallenge {
-            return self.refuse(URLError(.cancelled))
+    private func decided(_ decision: TLSChallenge.Decision<TLSVerdict>, on peer: TLSPeer) {
+        guard case .goOn(let verdict) = decision else { return self.refuse(decision) }
+        // What the system refuses is asked about again: another time the answer may differ.
+        if verdict == .trusted || peer.fault == nil {
+            self.engine.remember { $0.remember(verdict, on: peer) }
         }
-        let isUsed = disposition == .useCredential
-        switch question {
-        case .server(let peer):
-            let verdict: TLSVerdict = isUsed && credential != nil ? .trusted : .bySystem
-            // What the system refuses is asked about again: another time the answer may differ.
-            if verdict == .trusted || peer.fault == nil {
-                self.engine.remember { $0.remember(verdict, on: peer) }
-            }
-            self.state.withLock { $0.trust.verdict = (peer, verdict) }
-        case .certificate(_, let host, let port):
-            let identity = isUsed ? credential?.engineIdentity : nil
-            if identity != nil { self.engine.remember { $0.remember(identity, for: host, port) } }
-            self.state.withLock { state in
-                state.trust.identity = identity
-                state.trust.isIdentityDecided = true
-            }
+        self.state.withLock { state in
+            state.trust.verdict = (peer, verdict)
+            state.trust.question = nil
         }
-        self.state.withLock { $0.trust.question = nil }
         self.attemptAgain()
+    }
+
+    private func decided(
+        _ decision: TLSChallenge.Decision<TLSIdentity?>, for host: String, _ port: UInt16
+    ) {
+        guard case .goOn(let identity) = decision else { return self.refuse(decision) }
+        if let identity { self.engine.remember { $0.remember(identity, for: host, port) } }
+        self.state.withLock { state in
+            state.trust.identity = identity
+            state.trust.isIdentityDecided = true
+            state.trust.question = nil
+        }
+        self.attemptAgain()
+    }
+
+    private func refuse<Answer>(_ decision: TLSChallenge.Decision<Answer>) {
+        guard case .fail(let error) = decision else { return }
+        self.refuse(error)
     }
 }

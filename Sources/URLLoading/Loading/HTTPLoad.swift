@@ -17,6 +17,8 @@ final class HTTPLoad: Load {
         var watch: (any ConnectivityWatch)?
         var waits = 0
         var trust = LoadTrust()
+        /// What the cache is about to store.
+        var offer: StoringOffer?
         var body = Body.none
         var measurement = TransactionMeasurement()
         var bodyBytes: Int64 = 0
@@ -33,6 +35,7 @@ final class HTTPLoad: Load {
     let observer: any LoadObserver
     /// Asks the observer about servers.
     let asks: Bool
+    private let decidesAboutStoring: Bool
     private let content: HeldContent?
     let state: Mutex<State>
 
@@ -41,6 +44,7 @@ final class HTTPLoad: Load {
         self.order = order
         self.observer = observer
         self.asks = observer.answersChallenges
+        self.decidesAboutStoring = observer.decidesAboutStoring
         self.content = order.body.map { HeldContent($0.source) }
         self.state = Mutex(State())
     }
@@ -72,8 +76,20 @@ final class HTTPLoad: Load {
         var options = ExchangeOptions(
             cachePolicy: self.engine.rules.cachePolicy(for: self.order.request))
         options.collapses = false
-        let exchange = session.perform(
-            request, body: self.content?.reader(), options: options, client: self)
+        let exchange: any Exchange
+        if session === self.engine.caching, let cache = self.engine.cache {
+            let offer = cache.storingOffer(
+                for: self.order.task, self.order.request, asks: self.decidesAboutStoring)
+            self.state.withLock { $0.offer = offer }
+            options.storing = offer
+            exchange = cache.lending(to: self.order.task, request) {
+                session.perform(
+                    request, body: self.content?.reader(), options: options, client: self)
+            }
+        } else {
+            exchange = session.perform(
+                request, body: self.content?.reader(), options: options, client: self)
+        }
         let isUnwanted = self.state.withLock { state in
             // It may have been answered, or have failed and been followed by another one, meanwhile.
             guard state.machine.isAsking, state.exchange == nil else {
@@ -102,7 +118,7 @@ final class HTTPLoad: Load {
 
     func tell(failed error: URLError) {
         self.content?.cancel()
-        self.observer.load(failed: error.at(self.order.request.url))
+        self.observer.load(failed: error.completed(for: self.order.request.url))
         self.state.withLock { $0.machine.told() }
         self.measureIfDue()
     }
@@ -136,10 +152,10 @@ final class HTTPLoad: Load {
 
 extension HTTPLoad: ExchangeClient {
     func exchange(informational head: ResponseHead) {
-        guard self.state.withLock({ $0.machine.isAsking }), let url = self.order.request.url,
-            let response = HTTPURLResponse.of(head, at: url) as? HTTPURLResponse
+        guard self.state.withLock({ $0.machine.isAsking }), let url = self.order.request.url
         else { return }
-        self.observer.load(informational: response)
+        self.observer.load(
+            informational: HTTPURLResponse(url: url, head: head, bodyLength: .none))
     }
 
     func exchange(answered answer: Answer) {
@@ -147,8 +163,8 @@ extension HTTPLoad: ExchangeClient {
         if let refusal = self.ftpRefusal(answer) { return self.failed(refusal, answer) }
         let response = self.response(answer, url)
         let isFromCache = answer.cacheStatus.hit
-        let isWanted = self.state.withLock { state in
-            guard state.machine.answered() else { return false }
+        let (isWanted, offer) = self.state.withLock { state -> (Bool, StoringOffer?) in
+            guard state.machine.answered() else { return (false, nil) }
             state.exchange = nil
             state.body =
                 switch answer.body {
@@ -158,7 +174,7 @@ extension HTTPLoad: ExchangeClient {
                 }
             state.measurement.source = isFromCache ? .cache : .network
             state.measurement.response = response
-            return true
+            return (true, state.offer.take())
         }
         guard isWanted else {
             if case .source(let source) = answer.body { source.cancel() }
@@ -167,7 +183,7 @@ extension HTTPLoad: ExchangeClient {
         self.observer.load(
             answered: LoadAnswer(
                 response: response, head: self.isFTP ? nil : answer.head, body: self,
-                isFromCache: isFromCache))
+                isFromCache: isFromCache, storing: offer?.pending))
         self.state.withLock { $0.machine.told() }
         self.measureIfDue()
     }
@@ -200,7 +216,12 @@ extension HTTPLoad: ExchangeClient {
     }
 
     private func response(_ answer: Answer, _ url: URL) -> URLResponse {
-        guard self.isFTP else { return HTTPURLResponse.of(answer.head, at: url) }
+        guard self.isFTP else {
+            // Of what was decoded nobody knows the length beforehand.
+            let isCoded = answer.head.fields.contains(FieldName(.contentEncoding))
+            return HTTPURLResponse(
+                url: url, head: answer.head, bodyLength: isCoded ? .unknown : answer.bodyLength)
+        }
         let length: Int =
             if case .known(let bytes) = answer.bodyLength { Int(clamping: bytes) } else { -1 }
         return URLResponse(

@@ -78,11 +78,17 @@ protocol LoadObserver: AnyObject, Sendable {
     ///
     /// Asking costs a second handshake. True unless it says otherwise.
     var answersChallenges: Bool { get }
+    /// Whether somebody wants to look at what is about to be stored; read once, when the load begins.
+    ///
+    /// Otherwise it is stored by the rules alone, and `LoadAnswer.storing` is nil. True unless it says
+    /// otherwise.
+    var decidesAboutStoring: Bool { get }
 }
 
 extension LoadObserver {
     func loadWaitsForConnectivity() {}
     var answersChallenges: Bool { true }
+    var decidesAboutStoring: Bool { true }
 }
 
 extension LoadObserver {

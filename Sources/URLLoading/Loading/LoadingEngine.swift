@@ -25,6 +25,9 @@ final class LoadingEngine: Sendable {
     /// For loads that use no cache.
     let direct: Session
     let rules: LoadingRules
+    /// nil: none. Held, as its store is only there as long as it is.
+    let cache: URLCache?
+    let credentials: URLCredentialStorage?
     let connectivity: any Connectivity
     let clock: any WallClock
     private let memory = Mutex(ServerMemory())
@@ -38,7 +41,10 @@ final class LoadingEngine: Sendable {
         self.rules = LoadingRules(settings)
         self.connectivity = surroundings.connectivity
         self.clock = surroundings.clock
-        let cookies = settings.engineCookies
+        self.cache = settings.urlCache
+        self.credentials = settings.urlCredentialStorage
+        let cookies = settings.httpCookieStorage?.hopCookies(
+            accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
         let (upstream, clock) = (self.upstream, self.clock)
         func session(_ store: any ObjectStore) -> Session {
             Session(
@@ -46,7 +52,7 @@ final class LoadingEngine: Sendable {
                 timers: Self.timers, cookies: cookies, digest: { Self.digests.digest($0) })
         }
         self.direct = session(AbsentStore())
-        self.caching = settings.engineStore.map { session($0) } ?? self.direct
+        self.caching = settings.urlCache.map { session($0.engineStore) } ?? self.direct
     }
 
     /// What was said about servers.
@@ -100,7 +106,7 @@ struct ServerMemory {
 }
 
 /// Tells loads when the upstream begins to work for them: it measures each fetch that it began.
-final class CountingUpstream: Upstream {
+private final class CountingUpstream: Upstream {
     private let upstream: any Upstream
 
     init(_ upstream: any Upstream) {
@@ -110,7 +116,7 @@ final class CountingUpstream: Upstream {
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch {
-        if Self.measures { (request.observer as? HTTPLoad)?.fetchBegins() }
+        if UpstreamMeasuring.isDone { (request.observer as? HTTPLoad)?.fetchBegins() }
         return self.upstream.fetch(request, body: body, receiver: receiver)
     }
 }

@@ -10,6 +10,7 @@ struct LoadingRules: Sendable {
     let timeout: TimeInterval
     let networkServiceType: NSURLRequest.NetworkServiceType
     let waitsForConnectivity: Bool
+    let handlesCookies: Bool
     let fields: SessionFields
 
     init(_ settings: URLSessionConfiguration) {
@@ -17,7 +18,8 @@ struct LoadingRules: Sendable {
         self.timeout = settings.timeoutIntervalForRequest
         self.networkServiceType = settings.networkServiceType
         self.waitsForConnectivity = settings.waitsForConnectivity
-        self.fields = SessionFields(settings.httpAdditionalHeaders)
+        self.handlesCookies = settings.httpCookieStorage != nil
+        self.fields = SessionFields(settings.additionalFields)
     }
 
     /// The request's own policy, unless it leaves that to the session.
@@ -98,7 +100,7 @@ extension TransferConfiguration {
         self.tlsVersions = TLSVersions(
             minimum: TLSVersion(settings.tlsMinimumSupportedProtocolVersion) ?? .v12,
             maximum: TLSVersion(settings.tlsMaximumSupportedProtocolVersion))
-        self.parents = settings.engineParents
+        self.parents = settings.parentRules
     }
 }
 

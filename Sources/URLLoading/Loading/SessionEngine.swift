@@ -51,7 +51,7 @@ final class SessionEngine: Loader {
             return load
         } catch {
             order.body?.source.cancel()
-            return FailedLoad(error.at(order.request.url), observer)
+            return FailedLoad(error.completed(for: order.request.url), observer)
         }
     }
 

@@ -9,17 +9,14 @@ struct SessionFields: Sendable {
     /// The same for one that asks for a range: coded content has other bytes.
     private let uncoded: Fields
 
-    init(_ additional: [AnyHashable: Any]?) {
+    /// - Parameter additional: those of the configuration that may be set.
+    init(_ additional: [String: String]) {
         var fields = Fields()
-        let pairs = (additional ?? [:]).compactMap { name, value -> (String, String)? in
-            guard let name = name.base as? String, !Self.isForbidden(FieldName(name)) else {
-                return nil
-            }
-            return (name, "\(value)")
-        }
         // A dictionary has no order, and requests that are alike should look alike.
-        for (name, value) in pairs.sorted(by: { $0.0 < $1.0 }) {
-            guard FieldLine.isName(name), !fields.contains(FieldName(name)) else { continue }
+        for (name, value) in additional.sorted(by: { $0.key < $1.key }) {
+            guard FieldLine.isName(name), !FieldLine.isEngines(FieldName(name).known) else {
+                continue
+            }
             fields.append(name, FieldLine.unfolded(value))
         }
         self.whole = Self.adding(AutomaticFields.lines, to: fields)
@@ -34,14 +31,6 @@ struct SessionFields: Sendable {
             fields.append(line.name, line.value)
         }
         return fields
-    }
-
-    /// Fields that a configuration must not set, and those that frame a message.
-    private static func isForbidden(_ name: FieldName) -> Bool {
-        switch name.known {
-        case .authorization, .proxyAuthorization, .wwwAuthenticate: true
-        default: FieldLine.isEngines(name.known)
-        }
     }
 
     /// The fields of a request: its own, in the order of their names, and what it lacks of these.

@@ -27,7 +27,7 @@ extension URLError {
             case .store: URLError(.resourceUnavailable)
             case .cancelled: URLError(.cancelled)
             }
-        self = error.at(url)
+        self = error.completed(for: url)
     }
 
     init(_ failure: UpstreamFailure, shown trust: LoadTrust) {
@@ -69,52 +69,6 @@ extension URLError {
         case .notYetValid: .serverCertificateNotYetValid
         case .unknownRoot: .serverCertificateHasUnknownRoot
         case .wrongHost, .revoked, .untrusted, nil: .serverCertificateUntrusted
-        }
-    }
-
-    /// `NSURLErrorFailingURLStringErrorKey`, which Foundation calls deprecated and sets.
-    private static let failingURLStringKey = "NSErrorFailingURLStringKey"
-
-    /// The same with the URL that it is about, and in words.
-    func at(_ url: URL?) -> URLError {
-        var userInfo = self.userInfo
-        if let url, userInfo[NSURLErrorFailingURLErrorKey] == nil {
-            userInfo[NSURLErrorFailingURLErrorKey] = url
-            userInfo[Self.failingURLStringKey] = url.absoluteString
-        }
-        if userInfo[NSLocalizedDescriptionKey] == nil {
-            userInfo[NSLocalizedDescriptionKey] = Self.words(for: self.code)
-        }
-        return URLError(self.code, userInfo: userInfo)
-    }
-
-    private static func words(for code: URLError.Code) -> String {
-        switch code {
-        case .cancelled: "The load was cancelled."
-        case .badURL: "The URL cannot be loaded as it stands."
-        case .timedOut: "Nothing was heard from the server in time."
-        case .unsupportedURL: "URLs of this kind are not supported."
-        case .cannotFindHost: "There is no server of that name."
-        case .cannotConnectToHost: "No connection to the server could be made."
-        case .networkConnectionLost: "The connection to the server was lost."
-        case .httpTooManyRedirects: "There were too many redirections."
-        case .resourceUnavailable: "The resource is not available."
-        case .notConnectedToInternet: "This machine is not connected to the network."
-        case .badServerResponse: "The server's response is not a valid one."
-        case .userAuthenticationRequired: "The server wants to know who asks."
-        case .cannotDecodeContentData: "The content could not be decoded."
-        case .dataLengthExceedsMaximum: "The content is larger than it may be."
-        case .fileDoesNotExist: "There is no such file."
-        case .requestBodyStreamExhausted: "The content of the request broke off."
-        case .secureConnectionFailed: "No secure connection to the server could be made."
-        case .serverCertificateHasBadDate: "The server's certificate has expired."
-        case .serverCertificateNotYetValid: "The server's certificate is not valid yet."
-        case .serverCertificateHasUnknownRoot:
-            "The server's certificate was issued by nobody who is trusted."
-        case .serverCertificateUntrusted: "The server's certificate is not trusted."
-        case .clientCertificateRequired: "The server wants a client certificate."
-        case .clientCertificateRejected: "The server does not accept the client certificate."
-        default: "The load failed."
         }
     }
 }

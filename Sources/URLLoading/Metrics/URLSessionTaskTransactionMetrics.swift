@@ -124,7 +124,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 }
 
 extension Date {
-    init(_ moment: Timestamp) {
+    fileprivate init(_ moment: Timestamp) {
         self.init(timeIntervalSince1970: Double(moment.microseconds) / 1_000_000)
     }
 }

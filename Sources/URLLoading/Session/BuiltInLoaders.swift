@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What a session loads by: its engine, by scheme.
+/// What a session loads by: the program's protocols, then what is built in, by scheme.
 final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
@@ -12,8 +12,20 @@ final class BuiltInLoaders: SessionLoaders {
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
+        if !self.settings.isBackground,
+            let loader = ProtocolLoader.loader(
+                for: request, task: task, classes: self.settings.protocolClasses,
+                cache: self.settings.urlCache)
+        {
+            return loader
+        }
         guard let scheme = request.url?.scheme?.lowercased() else { return nil }
-        return SessionEngine.knows(scheme) ? self.engine : nil
+        if SessionEngine.knows(scheme) { return self.engine }
+        switch scheme {
+        case "file": return FileLoader()
+        case "data": return DataLoader()
+        default: return nil
+        }
     }
 
     func invalidate() {

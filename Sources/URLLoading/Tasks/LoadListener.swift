@@ -50,6 +50,8 @@ final class LoadListener: LoadObserver {
         self.task.waitsForConnectivity(load: self.number)
     }
 
+    var decidesAboutStoring: Bool { self.task.purpose.asksForStoring && self.answersChallenges }
+
     var answersChallenges: Bool {
         guard let session = self.task.session else { return false }
         return !session.delegates(of: self.task).isEmpty

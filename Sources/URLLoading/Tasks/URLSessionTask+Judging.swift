@@ -222,11 +222,6 @@ extension Int64 {
 extension URLError {
     /// What a body that broke off means.
     init(breaking failure: BodyFailure) {
-        switch failure {
-        case .upstream: self.init(.networkConnectionLost)
-        case .client: self.init(.requestBodyStreamExhausted)
-        case .store: self.init(.resourceUnavailable)
-        case .cancelled: self.init(.cancelled)
-        }
+        self.init(failure, at: nil)
     }
 }
