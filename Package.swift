@@ -177,8 +177,8 @@ let package = Package(
         tests(
             "URLLoadingTests",
             [
-                "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
-                "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
+                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
                 "LarderHTTP", nioCore, nioPosix,
             ]),
         tests(

@@ -8,6 +8,17 @@ extension DiskStore {
         (DiskFiles(directory: directory).dataSize ?? 0) > 0
     }
 
+    /// Whether its file is still there, and not deleted or replaced; if not, the writer sees to it.
+    ///
+    /// One look at the directory: for a cache whose directory is a program's own, which may be removed at
+    /// any time.
+    package var isInPlace: Bool {
+        let file = self.core.file
+        guard (try? file.environment.isFile(at: self.core.files.data)) == false else { return true }
+        if file.note(.gone) { self.core.mailbox.nudge() }
+        return false
+    }
+
     /// Makes a directory and its parents, readable by this user alone, where they do not exist.
     ///
     /// Whether it is there now.

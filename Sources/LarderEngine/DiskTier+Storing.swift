@@ -12,7 +12,8 @@ extension DiskTier {
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
         self.withDisk { disk in
-            guard let disk else { return completion([]) }
+            // What was removed with its directory is not to be served from a file without a name.
+            guard let disk, disk.isInPlace else { return completion([]) }
             let generation = self.generation
             disk.lookup(key) { objects in
                 completion(

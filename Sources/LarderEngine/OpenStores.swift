@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 package import LarderDisk
 package import LarderHTTP
@@ -82,6 +83,29 @@ package enum OpenStores {
     }
 
     private static let entries = Mutex([Identity: Entry]())
+    private static let hasExitHandler = Atomic(false)
+
+    /// How long the end of the process waits for the disk.
+    private static let patienceAtExit = DispatchTimeInterval.seconds(2)
+
+    /// Has what was stored last committed when the process ends by exit(3).
+    ///
+    /// A small program ends right after its last task, before the disk has its answer.
+    private static func flushAtExit() {
+        guard !self.hasExitHandler.exchange(true, ordering: .relaxed) else { return }
+        // Where there is no room for another handler, nothing is lost but the last few answers.
+        _ = atexit { OpenStores.flushAll() }
+    }
+
+    private static func flushAll() {
+        let tiers = self.entries.withLock { entries in entries.values.map(\.tier) }
+        let group = DispatchGroup()
+        for tier in tiers where tier.disk != nil {
+            group.enter()
+            tier.flush { group.leave() }
+        }
+        _ = group.wait(timeout: .now() + self.patienceAtExit)
+    }
 
     /// A cache in memory, and in the directory where `disk` is not 0; that is made, with mode 0700, where
     /// it does not exist.
@@ -106,6 +130,7 @@ package enum OpenStores {
         }
         guard let directory, disk > .zero else { return make(nil) }
         DiskStore.makeDirectory(directory)
+        self.flushAtExit()
         guard let identity = Identity(directory) else { return make(nil) }
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }

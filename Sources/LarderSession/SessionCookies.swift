@@ -296,6 +296,33 @@ package final class SessionCookies: HopCookies {
         if starts { self.startWriting() }
     }
 
+    /// Takes over what the storage holds now, where other processes write to it, too.
+    ///
+    /// Changes of this jar's own that the storage does not have yet stand; of everything else the
+    /// storage is right. Nothing may be written to it between its reading and this.
+    ///
+    /// - Returns: whether it made a difference.
+    @discardableResult
+    package func reread(_ kept: [Cookie], at now: Timestamp) -> Bool {
+        let (changes, starts) = self.state.withLock { state in
+            var changes: [CookieChange] = []
+            for identity in state.backlog.reread(kept) {
+                guard state.jar[identity]?.isPersistent == true else { continue }
+                changes += state.jar.remove(identity)
+            }
+            let news = kept.filter { cookie in
+                guard !state.backlog.isPending(cookie.identity) else { return false }
+                return state.jar[cookie.identity].map { !cookie.isSame(as: $0) } ?? true
+            }
+            let dropped = state.jar.restore(news, at: now)
+            changes += news.filter { state.jar[$0.identity] != nil }.map { .stored($0) }
+            return (changes, self.note(dropped, in: &state))
+        }
+        if starts { self.startWriting() }
+        self.tell(changes)
+        return !changes.isEmpty
+    }
+
     /// Goes on without the storage.
     private func cutOff(_ cause: CookieStorageError) {
         let waiters = self.state.withLock { state in

@@ -172,8 +172,16 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     let data = Event(Data())
     let errors = Event<[(any Error)?]>([])
     let wrongQueue = Event(0)
-    let redirection = Mutex<(@Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void)?>(nil)
-    let disposition = Mutex<(@Sendable (@escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void)?>(nil)
+    let isRefusingToStore = Event(false)
+    let redirection = Mutex<Redirecting?>(nil)
+    let disposition = Mutex<Disposing?>(nil)
+
+    typealias Redirecting = @Sendable (
+        URLRequest, @escaping @Sendable (URLRequest?) -> Void
+    ) -> Void
+    typealias Disposing = @Sendable (
+        @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) -> Void
 
     func note(_ message: String, _ session: URLSession) {
         if OperationQueue.current !== session.delegateQueue { self.wrongQueue.change { $0 += 1 } }
@@ -218,6 +226,32 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         self.note("data", session)
         self.data.change { $0.append(data) }
+    }
+
+    // A subclass cannot add these: what its superclass has by default stays so (§4).
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        self.note("stream", session)
+        completionHandler(InputStream(data: Data("content".utf8)))
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        didBecome downloadTask: URLSessionDownloadTask
+    ) {
+        self.note("became", session)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        self.note("storing", session)
+        completionHandler(self.isRefusingToStore.value ? nil : proposedResponse)
     }
 
     func urlSession(

@@ -4,6 +4,7 @@ import LarderCookies
 import LarderEngine
 import LarderHTTP
 import LarderSession
+import LarderState
 import Synchronization
 
 /// The cookies of a storage: the engine's, and the objects that programs have put there.
@@ -25,17 +26,22 @@ final class CookieStore: Sendable {
     private let watch: Mutex<Watch>
     private let policy = Mutex(HTTPCookie.AcceptPolicy.always)
     private let relay: Relay
+    private let kept: KeptCookies?
 
-    init() {
+    /// - Parameter state: where cookies with a date outlive the process; nil: nowhere.
+    init(_ state: SharedState? = nil) {
         let relay = Relay()
         self.relay = relay
         self.objects = ObjectTable()
         self.watch = Mutex(Watch())
-        self.cookies = SessionCookies(
+        let cookies = SessionCookies(
             CookieHandling(
                 accept: .always, merging: .jarReplaces, showsSetCookie: true,
                 limits: Self.limits),
-            suffixes: PublicSuffixList.system, observer: { _ in relay.changed() })
+            storage: state?.cookies, suffixes: PublicSuffixList.system,
+            observer: { _ in relay.changed() })
+        self.cookies = cookies
+        self.kept = state.map { KeptCookies($0, of: cookies) }
         relay.store = self
     }
 
@@ -65,7 +71,7 @@ final class CookieStore: Sendable {
     }
 
     /// Whether anything outlives the process.
-    var isKept: Bool { true }
+    var isKept: Bool { self.kept != nil }
 
     private func post(_ name: Notification.Name) {
         guard let owner = self.owner else { return }
@@ -75,11 +81,13 @@ final class CookieStore: Sendable {
     // MARK: Looking
 
     func all() -> [HTTPCookie] {
-        self.objects.objects(of: self.cookies.snapshot(at: CookieMoment.now))
+        self.kept?.refresh()
+        return self.objects.objects(of: self.cookies.snapshot(at: CookieMoment.now))
     }
 
     func cookies(for url: URL) -> [HTTPCookie] {
         guard let target = CookieHost.target(url) else { return [] }
+        self.kept?.refresh()
         let context = CookieContext(
             uri: target, mainDocumentHost: nil, suffixes: PublicSuffixList.system)
         return self.objects.objects(of: self.cookies.cookies(for: context, at: CookieMoment.now))
@@ -123,6 +131,8 @@ final class CookieStore: Sendable {
         _ objects: [HTTPCookie], _ offered: [Cookie],
         _ body: (inout CookieJar, [Cookie]) -> [CookieOutcome]
     ) {
+        self.kept?.refresh()
+        self.kept?.prepare()
         let (outcomes, count) = self.cookies.changeNow { jar in
             let outcomes = body(&jar, offered)
             return ((outcomes, jar.count), outcomes.flatMap(\.changes))
@@ -147,7 +157,27 @@ final class CookieStore: Sendable {
         self.remove { $0.removeCookies(since: moment) }
     }
 
+    func removeAll() {
+        self.remove { $0.remove { _ in true } }
+    }
+
+    /// Returns when all changes so far outlive the process, or cannot be kept.
+    func flush() async {
+        try? await self.cookies.flush()
+    }
+
+    // MARK: Sessions
+
+    /// The cookies as the engine of a session meets them; what is kept is read before it returns.
+    func view(accept: HTTPCookie.AcceptPolicy, sends: Bool) -> any HopCookies {
+        let view = CookieView(self.cookies, accept: accept.jarPolicy, sends: sends)
+        guard let kept = self.kept else { return view }
+        kept.refresh()
+        return KeptCookieView(view, kept)
+    }
+
     private func remove(_ body: (inout CookieJar) -> [CookieChange]) {
+        self.kept?.refresh()
         let isChanged = self.cookies.changeNow { jar in
             let changes = body(&jar)
             return (!changes.isEmpty, changes)

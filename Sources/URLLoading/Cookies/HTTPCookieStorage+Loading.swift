@@ -14,6 +14,16 @@ extension HTTPCookieStorage {
         if type(of: self) != HTTPCookieStorage.self {
             return OverriddenCookies(self, accept: accept, sends: sets)
         }
-        return CookieView(self.store.cookies, accept: accept.jarPolicy, sends: sets)
+        return self.store.view(accept: accept, sends: sets)
+    }
+
+    /// Returns when all cookies that were set so far outlive the process, or cannot be kept.
+    func flush() async {
+        await self.store.flush()
+    }
+
+    /// Removes all cookies, also from what is kept.
+    func removeAll() {
+        self.store.removeAll()
     }
 }

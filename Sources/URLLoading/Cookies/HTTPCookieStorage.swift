@@ -1,7 +1,6 @@
 public import Foundation
-import LarderCookies
-import LarderHTTP
-import LarderSession
+import LarderEngine
+import LarderState
 import Synchronization
 
 /// A store of cookies, which any number of sessions may share.
@@ -149,7 +148,8 @@ enum SharedCookieStorages {
     static func storage(named name: String) -> HTTPCookieStorage {
         self.storages.withLock { storages in
             if let known = storages[name] { return known }
-            let made = HTTPCookieStorage(CookieStore())
+            let made = HTTPCookieStorage(
+                CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
             storages[name] = made
             return made
         }

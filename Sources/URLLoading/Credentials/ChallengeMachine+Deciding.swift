@@ -236,7 +236,9 @@ extension ChallengeMachine {
         return last.credential
     }
 
-    /// The same for a proxy. A login that had been accepted, by this task or another, is not any more.
+    /// The same for a proxy.
+    ///
+    /// A login that had been accepted, by this task or another, is not accepted any more.
     mutating func noteProxyRefusal(by proxy: ProxyParty?) -> URLCredential? {
         if let proxy { self.storage?.forgetLogin(for: proxy) }
         guard let attempt = self.proxyAttempt, attempt.login.proxy == proxy else {

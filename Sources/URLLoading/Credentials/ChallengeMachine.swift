@@ -76,8 +76,9 @@ struct ChallengeMachine {
 
     // MARK: Before a load
 
-    /// What is sent with a request before anyone asks; nil: nothing. Once for each load; for a
-    /// repetition it gives the answer of the `.retry` again.
+    /// What is sent with a request before anyone asks; nil: nothing.
+    ///
+    /// Once for each load; for a repetition it gives the answer of the `.retry` again.
     mutating func preemption(for request: URLRequest) -> LoadAuthorization? {
         if let pending = self.pending, pending.url == request.url { return pending.authorization }
         self.question = nil
@@ -165,8 +166,9 @@ struct ChallengeMachine {
         return self.ask()
     }
 
-    /// The server took what was sent, or was not asked for anything: stores the credential by its
-    /// persistence. For each response that is no challenge, redirections and the final one.
+    /// The server took what was sent, if anything was: stores the credential by its persistence.
+    ///
+    /// For each response that is no challenge: redirections and the final one.
     mutating func accepted(_ head: ResponseHead, to request: URLRequest) {
         self.pending = nil
         self.question = nil

@@ -1,7 +1,9 @@
 import Foundation
 
 /// Credentials that the engine has no use for: client certificates, and logins for protocols, ports or
-/// methods of a program's own. In memory alone.
+/// methods of a program's own.
+///
+/// In memory alone.
 struct OtherCredentials {
     private struct Held {
         var byUser: [String: URLCredential] = [:]

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Synchronization
 
@@ -12,19 +13,15 @@ final class BuiltInLoaders: SessionLoaders {
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
-        if !self.settings.isBackground,
-            let loader = ProtocolLoader.loader(
-                for: request, task: task, classes: self.settings.protocolClasses,
-                cache: self.settings.urlCache)
-        {
-            return loader
-        }
+        let own = ProtocolLoader.loader(
+            for: request, task: task, classes: self.settings.protocolClasses,
+            cache: self.settings.urlCache)
+        if let own { return own }
         guard let scheme = request.url?.scheme?.lowercased() else { return nil }
-        if SessionEngine.knows(scheme) { return self.engine }
         switch scheme {
         case "file": return FileLoader()
         case "data": return DataLoader()
-        default: return nil
+        default: return SessionEngine.knows(scheme) ? self.engine : nil
         }
     }
 
@@ -34,11 +31,21 @@ final class BuiltInLoaders: SessionLoaders {
 
     func reset(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
-        done()
+        // The cache's files may keep it waiting.
+        DispatchQueue.global().async { [settings] in
+            settings.urlCache?.removeAllCachedResponses()
+            settings.httpCookieStorage?.removeAll()
+            settings.urlCredentialStorage?.removeAll()
+            done()
+        }
     }
 
     func flush(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
-        done()
+        guard let cookies = self.settings.httpCookieStorage else { return done() }
+        Task {
+            await cookies.flush()
+            done()
+        }
     }
 }

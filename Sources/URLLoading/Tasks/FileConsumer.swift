@@ -230,7 +230,7 @@ final class FileConsumer: BodyConsumer {
             {
                 return nil
             }
-            // Nothing begins any more.
+            // Nothing else begins meanwhile.
             state.isWriting = true
             state.ending = nil
             return ending
@@ -238,8 +238,11 @@ final class FileConsumer: BodyConsumer {
         switch ending {
         case .finish(let done): done(self.closed().map { BodyConsumerError(error: $0) })
         case .leave(let then): then(self.left())
-        case nil: break
+        case nil: return
         }
+        self.state.withLock { $0.isWriting = false }
+        // A body that could not be finished may be left.
+        self.settle()
     }
 
     private func closed() -> URLError? {

@@ -15,6 +15,12 @@ protocol TaskPurpose: AnyObject, Sendable {
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
     ) throws(BodyConsumerError) -> any BodyConsumer
+    /// Gets together what the first load needs, before it begins.
+    ///
+    /// - Parameter then: called once, on any thread.
+    func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void)
+    /// A request of the task's as it is to be sent.
+    func asking(_ request: URLRequest) -> URLRequest
     /// Whether a response is of no use, and another request to be made instead; called for each that
     /// might be the final one, before anybody hears of it.
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest?
@@ -34,6 +40,8 @@ protocol TaskPurpose: AnyObject, Sendable {
 }
 
 extension TaskPurpose {
+    func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
+    func asking(_ request: URLRequest) -> URLRequest { request }
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? { nil }
 
     func settle(

@@ -65,6 +65,8 @@ struct TaskState {
     var content = UploadBody.none
     /// A stream that can be read once has been.
     var isContentSpent = false
+    /// Who asked who it is; nil: nobody has, or somebody is at work on it.
+    var challenges: ChallengeMachine?
     /// What is being sent.
     var source: UploadSource?
     /// There is somebody who wants to hear what it took.
@@ -121,12 +123,4 @@ enum TaskOutcome: Sendable {
     case finished
     case cancelled
     case failed(any Error)
-}
-
-extension TaskOrder {
-    /// Of a download that goes on where another was broken off.
-    init(resuming data: Data, for purpose: DownloadPurpose) {
-        self.init(nil, for: purpose)
-        self.fault = URLError(.unsupportedURL)
-    }
 }

@@ -14,6 +14,7 @@ extension URLSessionTask {
             return self.reload(other, insteadOf: answer)
         }
         guard let head = answer.head, let request else { return self.respond(with: answer) }
+        if self.meetChallenge(of: answer, head, to: request) { return }
         let hasContent = self.guarded.withLock { $0.content.isSomething }
         switch Redirect.judge(head, to: request, number: number, hasContent: hasContent) {
         case .none: self.respond(with: answer)
@@ -119,10 +120,6 @@ extension URLSessionTask {
         // The connection belongs to the transfer, which cannot give it away.
         case .becomeStream: self.fail(.unsupportedURL)
         }
-    }
-
-    func becomeDownload() {
-        self.fail(.unsupportedURL)
     }
 
     // MARK: The body

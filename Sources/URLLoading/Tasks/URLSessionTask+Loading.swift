@@ -25,7 +25,7 @@ extension URLSessionTask {
         if session.settings.identifier != nil {
             return self.fail(.backgroundSessionRequiresSharedContainer)
         }
-        self.prepare()
+        self.purpose.prepare(for: self) { [self] in self.prepare() }
     }
 
     /// Begins the next load, or has it wait until the task is resumed.
@@ -39,7 +39,7 @@ extension URLSessionTask {
             state.unmeasured += 1
             state.source = body
             state.reported = 0
-            return (number, state.completed(request))
+            return (number, self.purpose.asking(state.completed(request)))
         }
         guard let (number, request) = launch else {
             // Held for later, or the task is over.
@@ -50,8 +50,9 @@ extension URLSessionTask {
             self.guarded.withLock { $0.unmeasured -= 1 }
             return self.fail(.unsupportedURL)
         }
+        let authorization = self.withChallenges { $0.preemption(for: request) }
         let order = LoadOrder(
-            request: request, task: self, body: body, usesCache: self is URLSessionDataTask)
+            request: request, task: self, body: body, authorization: authorization, usesCache: self is URLSessionDataTask)
         let load = loader.load(order, observer: LoadListener(task: self, number: number))
         let isWanted = self.guarded.withLock { state in
             // It may have been answered, and more, before the method returned.
@@ -201,34 +202,6 @@ extension URLSessionTask {
     ) {
         guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
         self.ask(challenge, isSessionWide: true, then: answer)
-    }
-
-    /// Has the delegates decide about a challenge; the answer counts once, and not after the end.
-    func ask(
-        _ challenge: URLAuthenticationChallenge, isSessionWide: Bool,
-        then answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        guard let question = self.guarded.withLock({ $0.machine.ask() }) else {
-            return answer(.cancelAuthenticationChallenge, nil)
-        }
-        self.tell(orElse: { answer(.performDefaultHandling, nil) }) { task, session, delegates in
-            let decide: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
-                guard task.guarded.withLock({ $0.machine.answer(question) }) else { return }
-                answer($0, $1)
-            }
-            let askTask: @Sendable (
-                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-            ) -> Void = { decide in
-                guard let delegate = session.delegates(of: task).task else {
-                    return decide(.performDefaultHandling, nil)
-                }
-                delegate.urlSession(
-                    session, task: task, didReceive: challenge, completionHandler: decide)
-            }
-            guard isSessionWide, let delegate = delegates.session else { return askTask(decide) }
-            challenge.passOn = askTask
-            delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
-        }
     }
 }
 

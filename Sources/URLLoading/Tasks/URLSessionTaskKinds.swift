@@ -7,24 +7,6 @@ open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
     }
 }
 
-/// A data task that sends a body.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
-    public override init() { super.init() }
-
-    override init(_ order: TaskOrder, of session: URLSession) {
-        super.init(order, of: session)
-    }
-}
-
-/// A task that writes the body of the response to a file.
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-    public override init() { super.init() }
-
-    override init(_ order: TaskOrder, of session: URLSession) {
-        super.init(order, of: session)
-    }
-}
-
 /// A task that reads and writes a connection.
 ///
 /// Larder's transfers cannot give a connection away: such a task completes with
