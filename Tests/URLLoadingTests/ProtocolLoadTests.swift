@@ -265,12 +265,17 @@ struct ProtocolLoadTests {
 
 extension URLAuthenticationChallenge {
     fileprivate static func test(_ sender: RecordingSender) -> URLAuthenticationChallenge {
-        let challenge = URLAuthenticationChallenge()
-        challenge.sender = sender
-        return challenge
+        URLAuthenticationChallenge(
+            protectionSpace: URLProtectionSpace(
+                host: "a", port: 80, protocol: "http", realm: nil,
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic),
+            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
+            sender: sender)
     }
 }
 
 extension URLCredential {
-    fileprivate static var test: URLCredential { URLCredential() }
+    fileprivate static var test: URLCredential {
+        URLCredential(user: "u", password: "p", persistence: .none)
+    }
 }

@@ -149,7 +149,11 @@ final class BodyPump: Sendable {
             }
             guard isHeard else { return true }
             self.consumer.stop()
-            self.ended(.broken(failure))
+            if let error = (self.body as? any ProgramBody)?.programError {
+                self.ended(.refused(BodyConsumerError(error: error)))
+            } else {
+                self.ended(.broken(failure))
+            }
             return false
         }
     }

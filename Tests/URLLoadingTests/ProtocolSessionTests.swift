@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("Sessions with a program's URLProtocol, file and data URLs (§10)")
+struct ProtocolSessionTests {
+    private struct Own: Error, Equatable { var number = 7 }
+
+    private static func session() -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [ScriptedProtocol.self]
+        return URLSession(configuration: configuration)
+    }
+
+    @Test("bytes gather, and a class of the program's wins over what is built in")
+    func gathers() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let script = ProtocolScript {
+            $0.respond(203, ["X-A": "b"])
+            for text in ["ab", "c", "def"] { $0.load(text) }
+            $0.finish()
+        }
+        let (data, response) = try await session.data(for: script.request())
+        #expect(data == Data("abcdef".utf8))
+        #expect((response as? HTTPURLResponse)?.statusCode == 203)
+        try await script.stops.wait(for: "stopLoading") { $0 == 1 }
+    }
+
+    @Test("a download is served, too")
+    func download() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let script = ProtocolScript {
+            $0.respond()
+            $0.load("in a ")
+            $0.load("file")
+            $0.finish()
+        }
+        let (url, _) = try await session.download(for: script.request())
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(try Data(contentsOf: url) == Data("in a file".utf8))
+    }
+
+    @Test("an error of the program's comes as it is", arguments: [true, false])
+    func errors(isEarly: Bool) async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let script = ProtocolScript {
+            if !isEarly {
+                $0.respond()
+                $0.load("a")
+            }
+            $0.fail(Own())
+            $0.finish()
+        }
+        await #expect(throws: Own()) { try await session.data(for: script.request()) }
+    }
+
+    @Test("a redirection is followed to wherever it leads, and the first protocol stopped")
+    func redirects() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let second = ProtocolScript {
+            $0.respond(200)
+            $0.load("there")
+            $0.finish()
+        }
+        let first = ProtocolScript {
+            guard
+                let response = HTTPURLResponse(
+                    url: URL(string: "http://protocol.test/a")!, statusCode: 302, httpVersion: nil,
+                    headerFields: nil)
+            else { return }
+            $0.client?.urlProtocol(
+                $0.it, wasRedirectedTo: second.request("http://protocol.test/b"),
+                redirectResponse: response)
+        }
+        let (data, response) = try await session.data(for: first.request())
+        #expect(data == Data("there".utf8) && response.url?.path == "/b")
+        try await first.stops.wait(for: "stopLoading") { $0 == 1 }
+    }
+
+    @Test("a cancelled task stops its protocol")
+    func cancelling() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let script = ProtocolScript { $0.respond() }
+        let task = session.dataTask(with: script.request())
+        task.resume()
+        _ = try await script.instance()
+        task.cancel()
+        try await script.stops.wait(for: "stopLoading") { $0 == 1 }
+    }
+
+    @Test("file and data URLs are loaded, and bad ones end their task")
+    func builtIn() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(
+            from: try #require(URL(string: "data:text/x;charset=y,a%20b")))
+        #expect(data == Data("a b".utf8) && response.textEncodingName == "y")
+        let file = FileManager.default.temporaryDirectory
+            .appendingPathComponent("\(UUID().uuidString).txt")
+        try Data("file".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let (read, found) = try await session.data(from: file)
+        #expect(read == Data("file".utf8) && found.mimeType == "text/plain")
+        for (url, code) in [
+            ("data:none", URLError.Code.badURL), ("file:///nowhere/at/all", .fileDoesNotExist),
+            ("file:///", .fileIsDirectory), ("gopher://a/", .unsupportedURL),
+        ] {
+            let url = try #require(URL(string: url))
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.code == code)
+        }
+    }
+}
