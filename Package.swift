@@ -44,6 +44,8 @@ let package = Package(
         // Floor 0: the C libraries.
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // The one that libcurl4-openssl-dev's libcurl does its TLS with.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
@@ -62,7 +64,7 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "LarderHTTP", nioCore]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -102,7 +104,7 @@ let package = Package(
             [
                 "LarderEngine", "LarderSession", "LarderDisk", "LarderState", "LarderTransfer",
                 "LarderStore", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP",
-                nioCore,
+                "CLinux", nioCore,
             ]),
 
         // Floor 7
@@ -155,7 +157,9 @@ let package = Package(
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
                 "LarderLMDB", nioCore,
             ]),
-        tests("LarderTransferTests", ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+        tests(
+            "LarderTransferTests",
+            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [
@@ -178,8 +182,8 @@ let package = Package(
         tests(
             "URLLoadingTests",
             [
-                "URLLoading", "LarderProcess", "SeededNumbers", "LarderSession", "LarderStore",
-                "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
+                "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
+                "LarderState", "LarderStore", "LarderTransfer", "LarderPolicy", "LarderCookies", "LarderCredentials",
                 "LarderHTTP", nioCore, nioPosix,
             ]),
         // What scripts/bench url-loading runs.

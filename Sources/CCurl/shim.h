@@ -23,6 +23,7 @@ typedef curl_socket_t (*ccurl_opensocket_callback)(
 typedef int (*ccurl_closesocket_callback)(void *, curl_socket_t);
 typedef int (*ccurl_seek_callback)(void *, curl_off_t, int);
 typedef int (*ccurl_debug_callback)(CURL *, curl_infotype, char *, size_t, void *);
+typedef CURLcode (*ccurl_ssl_ctx_callback)(CURL *, void *, void *);
 typedef int (*ccurl_socket_callback)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*ccurl_timer_callback)(CURLM *, long, void *);
 
@@ -43,6 +44,8 @@ CCURL_SETOPT(opensocket_callback, ccurl_opensocket_callback)
 CCURL_SETOPT(closesocket_callback, ccurl_closesocket_callback)
 CCURL_SETOPT(debug_callback, ccurl_debug_callback)
 CCURL_SETOPT(seek_callback, ccurl_seek_callback)
+CCURL_SETOPT(ssl_ctx_callback, ccurl_ssl_ctx_callback)
+CCURL_SETOPT(blob, struct curl_blob *)
 #undef CCURL_SETOPT
 
 #define CCURL_MULTI_SETOPT(name, type)                                                \
@@ -64,6 +67,8 @@ CCURL_GETINFO(long, long)
 CCURL_GETINFO(offset, curl_off_t)
 CCURL_GETINFO(pointer, void *)
 CCURL_GETINFO(socket, curl_socket_t)
+CCURL_GETINFO(string, const char *)
+CCURL_GETINFO(session, struct curl_tlssessioninfo *)
 #undef CCURL_GETINFO
 
 static inline CURLSHcode ccurl_share_enable(CURLSH *share, curl_lock_data what) {
@@ -79,6 +84,11 @@ static const long ccurl_auth_basic = CURLAUTH_BASIC;
 static const long ccurl_auth_digest = CURLAUTH_DIGEST;
 static const long ccurl_auth_ntlm = CURLAUTH_NTLM;
 static const long ccurl_auth_negotiate = CURLAUTH_NEGOTIATE;
+static const CURLversion ccurl_version_now = CURLVERSION_NOW;
+static const long ccurl_version_libz = CURL_VERSION_LIBZ;
+static const long ccurl_version_brotli = CURL_VERSION_BROTLI;
+static const long ccurl_version_zstd = CURL_VERSION_ZSTD;
+static const unsigned int ccurl_blob_copy = CURL_BLOB_COPY;
 static const long ccurl_global_all = CURL_GLOBAL_ALL;
 static const unsigned int ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const unsigned int ccurl_readfunc_abort = CURL_READFUNC_ABORT;

@@ -1,8 +1,16 @@
-// Calls of the kernel that Swift cannot make: they are variadic in C.
+// What Swift cannot say to the kernel: calls that are variadic in C, and structures that are one
+// thing under several types.
 #ifndef LARDER_CLINUX_SHIM_H
 #define LARDER_CLINUX_SHIM_H
 
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 // prctl(2): PR_SET_DUMPABLE, 0 or 1.
 static inline int larder_set_dumpable(unsigned long dumpable) {
@@ -11,5 +19,56 @@ static inline int larder_set_dumpable(unsigned long dumpable) {
 
 // prctl(2): PR_GET_DUMPABLE.
 static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
+
+// A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.
+static inline int larder_open_route_socket(void) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0) return -1;
+    struct sockaddr_nl address;
+    memset(&address, 0, sizeof address);
+    address.nl_family = AF_NETLINK;
+    address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR
+        | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+// Reads and forgets all that lies in a socket that does not block. A message is lost (ENOBUFS) and
+// the next is there: so it goes on after that, a bounded number of times.
+static inline void larder_drain(int fd) {
+    char bytes[8192];
+    for (int i = 0; i < 1024; i++) {
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) return;
+    }
+}
+
+// Whether a route leads to an address: connect(2) of a datagram socket looks for one and sends nothing.
+static inline int larder_routes_to(const struct sockaddr *address, socklen_t size) {
+    int fd = socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    int result = connect(fd, address, size);
+    close(fd);
+    return result == 0;
+}
+
+// Whether any route leads out of this machine: to the addresses for documentation (RFC 5737,
+// RFC 3849), which only a default route covers.
+static inline int larder_has_route(void) {
+    struct sockaddr_in v4;
+    memset(&v4, 0, sizeof v4);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(9);
+    v4.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1
+    if (larder_routes_to((const struct sockaddr *)&v4, sizeof v4)) return 1;
+    struct sockaddr_in6 v6;
+    memset(&v6, 0, sizeof v6);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(9);
+    if (inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr) != 1) return 0;
+    return larder_routes_to((const struct sockaddr *)&v6, sizeof v6);
+}
 
 #endif

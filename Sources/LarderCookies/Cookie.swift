@@ -80,6 +80,13 @@ package struct Cookie: Hashable, Sendable {
     /// Whether it outlives the session (§5.7: the persistent-flag).
     package var isPersistent: Bool { self.expiry != nil }
 
+    /// Whether both are equal in all but when they were last used.
+    package func isSame(as other: Cookie) -> Bool {
+        var other = other
+        other.lastAccess = self.lastAccess
+        return self == other
+    }
+
     /// Whether its expiry lies in the past.
     package func isExpired(at now: Timestamp) -> Bool {
         guard let expiry = self.expiry else { return false }

@@ -25,6 +25,12 @@ package struct CookieContext: Sendable {
     package var isHTTP: Bool
     /// What the jar's list of suffixes says of the hosts here; nil to have the jar ask it.
     package var suffixes: SuffixAnswers?
+    /// Takes the place of the jar's own policy; nil: that one.
+    package var accept: CookieAcceptPolicy?
+    /// Whether a cookie that says nothing of sites is taken for `Lax` (RFC 6265bis §5.6.7.1).
+    ///
+    /// That is for browsers, where scripts of other sites make requests.
+    package var isLaxByDefault = true
 
     package init(
         uri: TargetURI, site: SiteRelation = .sameSite, mainDocumentHost: String? = nil,
@@ -35,6 +41,32 @@ package struct CookieContext: Sendable {
         self.mainDocumentHost = mainDocumentHost
         self.isHTTP = isHTTP
         self.suffixes = suffixes
+    }
+
+    /// The context of a program's request, which names the document that it is for.
+    ///
+    /// - Parameters:
+    ///   - mainDocumentHost: nil: the request is its own main document.
+    ///   - suffixes: asked here, so that a jar need not.
+    package init(
+        uri: TargetURI, mainDocumentHost: String?, suffixes: any PublicSuffixes,
+        accept: CookieAcceptPolicy? = nil
+    ) {
+        let answers = SuffixAnswers(
+            for: [uri.host] + (mainDocumentHost.map { [$0] } ?? []), from: suffixes)
+        let isOwnSite = mainDocumentHost.map { CookieDomain.isSameSite(uri.host, $0, answers) }
+        self.init(
+            uri: uri,
+            site: isOwnSite ?? true
+                ? .sameSite : .crossSite(navigation: false, safeMethod: false),
+            mainDocumentHost: mainDocumentHost, suffixes: answers)
+        self.accept = accept
+        self.isLaxByDefault = false
+    }
+
+    /// The site that a cookie may be kept to, as far as this request is concerned.
+    func sameSite(of cookie: Cookie) -> SameSite {
+        cookie.sameSite == .unspecified && !self.isLaxByDefault ? .none : cookie.sameSite
     }
 
     /// Cookies belong to HTTP; a file transfer has none.

@@ -43,7 +43,7 @@ extension CookieJar {
         if cookie.isSecure, !context.isSecure { return false }
         if cookie.isHTTPOnly, !context.isHTTP { return false }
         guard case .crossSite(let navigation, let safeMethod) = context.site else { return true }
-        switch cookie.sameSite {
+        switch context.sameSite(of: cookie) {
         case .none: return true
         case .strict: return false
         case .lax, .unspecified: return context.isHTTP && navigation && safeMethod

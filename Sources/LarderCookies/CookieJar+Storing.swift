@@ -93,9 +93,12 @@ extension CookieJar {
 
     /// The same for all cookies of a file, with one look at the whole jar.
     ///
+    /// - Parameter keepingExpiry: what a program asks for is not held to the limit of §5.5.
     /// - Returns: one outcome a cookie; evictions from the whole jar stand in the last one that
     ///   stored.
-    package mutating func set(_ cookies: [Cookie], at now: Timestamp) -> [CookieOutcome] {
+    package mutating func set(
+        _ cookies: [Cookie], keepingExpiry: Bool = false, at now: Timestamp
+    ) -> [CookieOutcome] {
         var outcomes: [CookieOutcome] = []
         outcomes.reserveCapacity(cookies.count)
         for cookie in cookies {
@@ -103,11 +106,48 @@ extension CookieJar {
                 outcomes.append(.refused(refusal))
                 continue
             }
-            var cookie = cookie
-            cookie.expiry = cookie.expiry.map { min($0, now + self.limits.lifetime) }
+            let cookie = keepingExpiry ? cookie : self.limited(cookie, at: now)
             outcomes.append(self.put(cookie, replacing: self[cookie.identity], at: now))
         }
         return self.shrunk(after: outcomes, at: now)
+    }
+
+    /// Takes cookies that a program has read from a response by itself: each as if a line had set it.
+    ///
+    /// - Returns: one outcome a cookie; evictions from the whole jar stand in the last one that
+    ///   stored.
+    package mutating func store(
+        _ cookies: [Cookie], for context: CookieContext, at now: Timestamp
+    ) -> [CookieOutcome] {
+        let suffixes: any PublicSuffixes = context.suffixes ?? self.suffixes
+        if let refusal = self.policyRefusal(context, suffixes) {
+            return cookies.map { _ in .refused(refusal) }
+        }
+        let secure = SecureNames(in: self, against: context, suffixes, at: now)
+        let outcomes = cookies.enumerated().map { index, offered in
+            do throws(CookieRefusal) {
+                let host = context.uri.host
+                guard
+                    offered.isHostOnly
+                        ? offered.domain == host : CookieDomain.matches(host, offered.domain)
+                else { throw .foreignDomain }
+                try self.checkSource(of: offered, context, beside: secure)
+                if let refusal = CookieRules.broken(by: offered, self.suffixes) { throw refusal }
+                // Whoever reads responses by itself has set the date, too.
+                var cookie = offered
+                cookie.creation = now + .microseconds(Int64(clamping: index))
+                return self.put(cookie, replacing: self[cookie.identity], at: now)
+            } catch {
+                return .refused(error)
+            }
+        }
+        return self.shrunk(after: outcomes, at: now)
+    }
+
+    private func limited(_ cookie: Cookie, at now: Timestamp) -> Cookie {
+        var cookie = cookie
+        cookie.expiry = cookie.expiry.map { min($0, now + self.limits.lifetime) }
+        return cookie
     }
 
     /// Why no cookie is taken from such a response.
@@ -115,7 +155,7 @@ extension CookieJar {
         _ context: CookieContext, _ suffixes: any PublicSuffixes
     ) -> CookieRefusal? {
         guard context.hasCookies else { return .scheme }
-        switch self.acceptPolicy {
+        switch context.accept ?? self.acceptPolicy {
         case .always:
             return nil
         case .never:
@@ -175,7 +215,7 @@ extension CookieJar {
         if !context.isSecure, cookie.isSecure { throw .insecureSource }
         if secure.areOverlaid(by: cookie) { throw .overlaysSecure }
         if cookie.isHTTPOnly, !context.isHTTP { throw .httpOnly }
-        if cookie.sameSite != .none, case .crossSite(let navigation, _) = context.site,
+        if context.sameSite(of: cookie) != .none, case .crossSite(let navigation, _) = context.site,
             !navigation
         {
             throw .crossSite
@@ -194,7 +234,8 @@ extension CookieJar {
         if let old, !old.isExpired(at: now) { cookie.creation = old.creation }
         self.insert(cookie)
         return CookieOutcome(
-            refusal: nil, changes: [.stored(cookie)] + self.shrink(cookie.domain, at: now))
+            refusal: nil, changes: [.stored(cookie)] + self.shrink(cookie.domain, at: now),
+            isRepetition: old.map { cookie.isSame(as: $0) } ?? false)
     }
 
     /// Puts a cookie in the place of the one with its identity, or at the end.

@@ -33,10 +33,18 @@ package struct CookieOutcome: Sendable, Equatable {
     package let refusal: CookieRefusal?
     /// The cookie's own change, if any, then evictions.
     package let changes: [CookieChange]
+    /// What was stored was there already, the same in everything but the moment of its last use.
+    package let isRepetition: Bool
 
-    package init(refusal: CookieRefusal?, changes: [CookieChange]) {
+    package init(refusal: CookieRefusal?, changes: [CookieChange], isRepetition: Bool = false) {
         self.refusal = refusal
         self.changes = changes
+        self.isRepetition = isRepetition
+    }
+
+    /// The changes that make a difference to who looks at the jar.
+    package var differences: ArraySlice<CookieChange> {
+        self.isRepetition ? self.changes.dropFirst() : self.changes[...]
     }
 
     /// Whether a cookie went into the jar; what follows its own change was evicted for it.

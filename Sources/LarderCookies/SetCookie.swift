@@ -49,8 +49,20 @@ package struct SetCookie: Sendable, Equatable {
         guard self.name.count + self.value.count <= Self.pairLimit.clamped else {
             throw .tooLarge
         }
-        for attribute in line[end...].split(separator: ASCII.semicolon) {
-            self.take(attribute)
+        for attribute in Self.attributes(of: line) {
+            self.take(attribute.name, attribute.value ?? [])
+        }
+    }
+
+    /// The attributes of a line, in order, also those that nobody knows; nil where one has no `=`.
+    package static func attributes(
+        of line: FieldValue
+    ) -> [(name: FieldValue, value: FieldValue?)] {
+        let end = line.firstIndex(of: ASCII.semicolon) ?? line.endIndex
+        return line[end...].split(separator: ASCII.semicolon).map { attribute in
+            let equals = attribute.firstIndex(of: ASCII.equals)
+            let name = attribute[..<(equals ?? attribute.endIndex)].trimmingOWS()
+            return (name, equals.map { attribute[($0 + 1)...].trimmingOWS() })
         }
     }
 
@@ -75,10 +87,7 @@ extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, Cust
 // MARK: Attributes
 
 extension SetCookie {
-    private mutating func take(_ attribute: FieldValue) {
-        let equals = attribute.firstIndex(of: ASCII.equals)
-        let name = attribute[..<(equals ?? attribute.endIndex)].trimmingOWS()
-        let value = equals.map { attribute[($0 + 1)...].trimmingOWS() } ?? []
+    private mutating func take(_ name: FieldValue, _ value: FieldValue) {
         guard value.count <= Self.attributeLimit.clamped else { return }
         if name.spells("expires") {
             if let moment = CookieDate.parse(value) { self.expires = moment }
@@ -139,7 +148,8 @@ extension SetCookie {
         for comma in value.indices where value[comma] == ASCII.comma {
             let rest = value[(comma + 1)...].trimmingOWS()
             let name = rest.prefix(while: ASCII.isToken)
-            guard !name.isEmpty, rest.dropFirst(name.count).first == ASCII.equals else { continue }
+            let follows = rest.dropFirst(name.count).drop(while: ASCII.isOWS).first
+            guard !name.isEmpty, follows == ASCII.equals else { continue }
             lines.append(value[start..<comma].trimmingOWS())
             start = comma + 1
         }

@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderStore
 
 /// XXH3 over what lies on the disk: finds damage and places, keeps no secret.
-enum Checksum {
+package enum Checksum {
     /// Of a segment's payload, bound to its place: a sound segment in a wrong place fails, too.
     ///
     /// - Parameter start: where in its cell the payload begins.
@@ -31,6 +31,13 @@ enum Checksum {
     static func fingerprint(of key: KeyHash, _ varying: Fields) -> UInt64 {
         guard !varying.lines.isEmpty else { return key.high }
         return key.high ^ Self.hash(varying.bytes.span, seed: key.low)
+    }
+
+    /// Of a file that is read block by block, each bound to what stands before it.
+    ///
+    /// - Parameter before: of the blocks so far; 0 at the begin.
+    package static func chain(_ block: Span<UInt8>, behind before: UInt64) -> UInt64 {
+        Self.hash(block, seed: before)
     }
 
     private static func hash(_ bytes: Span<UInt8>, seed: UInt64) -> UInt64 {

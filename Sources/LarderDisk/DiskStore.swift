@@ -121,9 +121,11 @@ package final class DiskStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        guard (head.extent?.bodyLength ?? length ?? 0) <= self.core.configuration.objectLimit,
+        guard !head.staysInMemory,
+            (head.extent?.bodyLength ?? length ?? 0) <= self.core.configuration.objectLimit,
             key.bytes.count + head.fields.bytes.count + head.varyingFields.bytes.count
-                + (head.pathAndQuery?.utf8.count ?? 0) < Self.recordLimit,
+                + (head.pathAndQuery?.utf8.count ?? 0) + (head.attachment?.bytes.count ?? 0)
+                < Self.recordLimit,
             self.mayStore
         else { return nil }
         if key.leavesOutSearch {
@@ -211,6 +213,15 @@ package final class DiskStore: ObjectStore {
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
         RemovalWalk(core: self.core, matches: matches, completion: completion).step(after: [], 0)
+    }
+
+    /// Waits for what is being committed.
+    package func names(
+        storedSince time: Timestamp,
+        _ completion: @escaping @Sendable ([StoredName]) -> Void
+    ) {
+        let core = self.core
+        self.flush { NameWalk(core: core, time: time, completion: completion).step(after: [], []) }
     }
 
     /// Calls back once all that was asked for before is committed, or has failed.

@@ -126,15 +126,19 @@ extension DiskVerifier {
     /// Compares the sum of all bodies, where nobody wrote meanwhile.
     ///
     /// Not where a record cannot be read: what it has in the sum goes with it when it is mended.
-    func checkSum() throws {
+    func checkSum(against counted: UInt64?) throws {
         guard self.state.isQuiet, !self.foundDamagedRecord else { return }
-        let meta = try self.inspector.read { (transaction) throws(LMDBError) in
-            try self.inspector.schema.readMeta(transaction)
-        }
-        guard let meta, meta.bodyBytes != self.sum else { return }
+        guard let counted, counted != self.sum else { return }
         try self.report(
-            DiskDamage(.sum, number: self.sum &- meta.bodyBytes), of: nil,
-            "the store counts \(meta.bodyBytes) bytes of bodies, and there are \(self.sum)")
+            DiskDamage(.sum, number: self.sum &- counted), of: nil,
+            "the store counts \(counted) bytes of bodies, and there are \(self.sum)")
+    }
+
+    /// The bytes of bodies that the store counts; nil where the file has no state.
+    func countedBytes() throws -> UInt64? {
+        try self.inspector.read { (transaction) throws(LMDBError) in
+            try self.inspector.schema.readMeta(transaction)?.bodyBytes
+        }
     }
 }
 

@@ -11,7 +11,9 @@ import Synchronization
 // memory tier knows of the old file names nothing in the new one.
 extension DiskWriter {
     /// Sees to the file, where there is trouble; whether there is one to write to.
-    mutating func hasUsableFile() -> Bool {
+    ///
+    /// - Parameter isClosing: nothing more is stored: what is gone stays so.
+    mutating func hasUsableFile(isClosing: Bool = false) -> Bool {
         let action: FileMending.Action
         if self.mending.trouble == nil {
             guard let trouble = self.core.file.trouble else { return true }
@@ -22,6 +24,7 @@ extension DiskWriter {
         }
         switch action {
         case .nothing: break
+        case .mend where isClosing: break
         case .goWithout(let trouble):
             var error = self.core.storeError(trouble.error)
             error.remedy = "it is tried again by itself; where this comes again, look at the disk"

@@ -158,7 +158,7 @@ struct DiskWriter {
     private mutating func turn() -> Bool {
         let look = self.core.mailbox.look()
         self.noteSteady()
-        guard self.hasUsableFile() else { return self.turnWithoutFile(look) }
+        guard self.hasUsableFile(isClosing: look.isClosed) else { return self.turnWithoutFile(look) }
         if !look.isClosed, self.compactIfWanted() { return true }
         if look.hasCommands {
             // One batch comes after them in any case: what does not fit is refused there.

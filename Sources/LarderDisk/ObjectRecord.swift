@@ -140,6 +140,13 @@ struct ObjectRecord: Sendable, Equatable {
     /// queue says.
     static func supposedPlace(_ bytes: Span<UInt8>) -> UInt64? { bytes.littleEndian(24) }
 
+    /// When the response of the record in `bytes` was first stored; to be believed where its checksum is
+    /// right.
+    static func storedTime(_ bytes: Span<UInt8>) -> Timestamp? {
+        let time: Int64? = bytes.littleEndian(56)
+        return time.map { Timestamp(microseconds: $0) }
+    }
+
     /// The cache key of the record in `bytes`, once its mark, version and checksum are found right.
     static func checkedKey(_ bytes: Span<UInt8>) throws(RecordDamage) -> CacheKey {
         guard bytes.count >= Self.fixedSize, let flags: UInt16 = bytes.littleEndian(2),
@@ -174,7 +181,7 @@ struct ObjectRecord: Sendable, Equatable {
             Int(tailLength) == bytes.count - offset
         else { throw .lengths }
         let tail = try RecordTail(bytes.extracting(offset...))
-        let head = StoredHead(
+        var head = StoredHead(
             method: Method(rawValue: String(decoding: method, as: UTF8.self)),
             status: StatusCode(status), reason: String(decoding: reason, as: UTF8.self),
             fields: fields, varyingFields: varying,
@@ -183,6 +190,7 @@ struct ObjectRecord: Sendable, Equatable {
             storedTime: Timestamp(microseconds: stored),
             isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated),
             extent: tail.extent, pathAndQuery: tail.pathAndQuery)
+        head.attachment = tail.attachment.map { StoredAttachment(bytes: $0) }
         return (head, trailers)
     }
 

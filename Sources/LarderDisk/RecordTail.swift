@@ -2,12 +2,13 @@ import LarderPolicy
 import LarderStore
 
 /// What only some stored responses have, at the end of their record: which bytes are stored of a
-/// partial one, and the path where the key does not say it.
+/// partial one, what was attached to it, and the path where the key does not say it.
 ///
 /// ```
 /// 0 flags:1 ranges:1 0:2
 /// 4 complete length:8, where it is known
 ///   (start:8 end:8) × ranges
+///   length:4 attachment, where there is one
 ///   path and query
 /// ```
 ///
@@ -15,18 +16,21 @@ import LarderStore
 struct RecordTail: Sendable, Equatable {
     var extent: StoredExtent?
     var pathAndQuery: String?
+    var attachment: [UInt8]?
 
     private struct Flags: OptionSet {
         var rawValue: UInt8
         static let extent = Flags(rawValue: 1)
         static let completeLength = Flags(rawValue: 2)
         static let path = Flags(rawValue: 4)
-        static let all: Flags = [.extent, .completeLength, .path]
+        static let attachment = Flags(rawValue: 8)
+        static let all: Flags = [.extent, .completeLength, .path, .attachment]
     }
 
     init(_ head: StoredHead) {
         self.extent = head.extent
         self.pathAndQuery = head.pathAndQuery
+        self.attachment = head.attachment?.bytes
     }
 
     func encoded() -> [UInt8] {
@@ -34,6 +38,7 @@ struct RecordTail: Sendable, Equatable {
         if self.extent != nil { flags.insert(.extent) }
         if self.extent?.completeLength != nil { flags.insert(.completeLength) }
         if self.pathAndQuery != nil { flags.insert(.path) }
+        if self.attachment != nil { flags.insert(.attachment) }
         if flags.isEmpty { return [] }
         let ranges = self.extent?.ranges ?? []
         var out: [UInt8] = []
@@ -44,6 +49,10 @@ struct RecordTail: Sendable, Equatable {
         for range in ranges {
             out.append(littleEndian: range.lowerBound)
             out.append(littleEndian: range.upperBound)
+        }
+        if let attachment = self.attachment {
+            out.append(littleEndian: UInt32(clamping: attachment.count))
+            out.append(contentsOf: attachment)
         }
         out.append(contentsOf: (self.pathAndQuery ?? "").utf8)
         return out
@@ -63,6 +72,13 @@ struct RecordTail: Sendable, Equatable {
         var offset = 4
         if flags.contains(.extent) {
             self.extent = try Self.extent(bytes, &offset, flags, count)
+        }
+        if flags.contains(.attachment) {
+            guard let length: UInt32 = bytes.littleEndian(offset),
+                let attachment = bytes.array(offset + 4, Int(length))
+            else { throw .tail }
+            self.attachment = attachment
+            offset += 4 + attachment.count
         }
         guard let rest = bytes.array(offset, bytes.count - offset) else { throw .tail }
         if flags.contains(.path) {

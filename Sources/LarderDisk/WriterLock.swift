@@ -117,20 +117,40 @@ final class WriterLock: Sendable {
         } catch {
             throw StoreError(error, path: files.directory)
         }
-        var (held, named) = (stat(), stat())
         let descriptor = self.descriptor
-        if unsafe fstat(descriptor, &held) == 0, unsafe stat(files.writerLock, &named) == 0,
-            held.st_ino == named.st_ino, held.st_dev == named.st_dev
-        {
-            return
-        }
+        if Self.isNamed(descriptor, files) { return }
         let (new, _) = try Self.take(files)
         self.state.withLock { $0.descriptor = new }
         _ = close(descriptor)
         self.note(.steady)
     }
 
+    /// Whether the lock's name still leads to the file that is open.
+    private static func isNamed(_ descriptor: Int32, _ files: DiskFiles) -> Bool {
+        var (held, named) = (stat(), stat())
+        return unsafe fstat(descriptor, &held) == 0 && stat(files.writerLock, &named) == 0
+            && held.st_ino == named.st_ino && held.st_dev == named.st_dev
+    }
+
+    /// How often the file is opened anew where it was taken away between opening and locking.
+    private static let attempts = 8
+
     private static func take(_ files: DiskFiles) throws(StoreError) -> (Int32, [UInt8]) {
+        for _ in 1..<Self.attempts {
+            let (descriptor, text) = try Self.takeOnce(files)
+            // The lock of a file without a name keeps nobody out.
+            if Self.isNamed(descriptor, files) { return (descriptor, text) }
+            _ = close(descriptor)
+            do throws(LMDBError) {
+                try files.makeDirectory()
+            } catch {
+                throw StoreError(error, path: files.directory)
+            }
+        }
+        return try Self.takeOnce(files)
+    }
+
+    private static func takeOnce(_ files: DiskFiles) throws(StoreError) -> (Int32, [UInt8]) {
         let path = files.writerLock
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

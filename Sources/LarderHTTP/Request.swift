@@ -30,6 +30,8 @@ package struct Request: Sendable {
     package var transfer = TransferOptions()
     /// Looks on; nil: nobody.
     package var observer: (any TransferObserver)?
+    /// What its client says of cookies by itself; nil: what can be told from `fields`.
+    package var cookies: RequestCookies?
 
     package init(
         method: Method = .get, uri: TargetURI, fields: Fields = Fields(),

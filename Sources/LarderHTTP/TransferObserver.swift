@@ -8,13 +8,23 @@ package protocol TransferObserver: AnyObject, Sendable {
     /// What it took; after the last call to the receiver, also where that was a failure, and where it
     /// was cancelled.
     func transfer(measured measurement: TransferMeasurement)
-    /// Whether the server of a new connection is trusted; called in the midst of the handshake.
+    /// Whether it is asked about servers at all; read once, when the fetch begins.
+    ///
+    /// Those of which it is costs a whole handshake for each new connection: a resumed session of
+    /// TLS shows no certificate. True unless it says otherwise.
+    var evaluatesServers: Bool { get }
+    /// Whether a server is trusted; called in the midst of the handshake of a new connection, and
+    /// where the request would use one again that somebody else trusted against the system's rules.
     func transfer(evaluates server: TLSPeer) -> TLSVerdict
     /// A server wants a client certificate, and the request has none (`TransferOptions.identity`).
     ///
     /// - Parameter issuers: the names that it accepts, DER.
     /// - Returns: false to go on without; true to break the handshake off, in order to ask somebody.
     func transfer(wantsCertificateFrom issuers: [[UInt8]], host: String, port: UInt16) -> Bool
+}
+
+extension TransferObserver {
+    package var evaluatesServers: Bool { true }
 }
 
 /// A server as its certificates show it.

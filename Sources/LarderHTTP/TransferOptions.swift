@@ -1,6 +1,10 @@
 /// What one request wants of the upstream, where it differs from the upstream's configuration.
 package struct TransferOptions: Sendable, Hashable {
-    /// How long it waits for further data (`timeoutIntervalForRequest`); nil: as configured.
+    /// How long nothing may move once it is its turn (`timeoutIntervalForRequest`): while its
+    /// connection is made, its content taken, its response awaited and read; nil: as configured.
+    ///
+    /// Waiting for a connection to become free, and for whoever reads or writes content on this
+    /// side, does not count.
     package var idleTimeout: Duration?
     /// How long it may take as a whole, waiting included (`timeoutIntervalForResource`); nil: as
     /// configured.
@@ -8,13 +12,26 @@ package struct TransferOptions: Sendable, Hashable {
     /// From 0 to 1: the order in which requests wait for a connection, and the weight of a stream of
     /// HTTP/2.
     package var priority: Float = 0.5
-    /// The traffic class of its packets (the DSCP, RFC 2474 §3); nil: the system's.
+    /// The traffic class of its packets: the DSCP (RFC 2474 §3), 0 to 63, without the two bits of
+    /// ECN; nil: the system's.
     package var trafficClass: UInt8?
     /// Its response is handed over with the content codings undone that the upstream knows;
     /// `Content-Encoding` stays in the head, and the length counts as unknown.
+    ///
+    /// What is coded otherwise is handed over as it came. No field is added to the request.
     package var decodesContent = false
     /// The client certificate that it may show; nil: none.
     package var identity: TLSIdentity?
+    /// The login for the parent on its way, in the place of the parent's own; nil: that one.
+    package var proxyAuthorization: ProxyAuthorization?
+    /// A 407 of the parent's is for whoever sent the request: one to the request itself is handed
+    /// over as its response, one to CONNECT is a failure with the cause
+    /// `proxyAuthenticationRequired` and its challenges.
+    ///
+    /// Without it both are failures, as the parent's login is then the configuration's affair.
+    package var receivesProxyChallenges = false
+    /// An FTP server's refusal is a failure (`loginDenied`, `fileNotFound`), not a made-up 403 or 404.
+    package var reportsFTPRefusals = false
 
     package init() {}
 }

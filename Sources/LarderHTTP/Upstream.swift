@@ -127,10 +127,17 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     /// Host and port of the parent proxy that was to lead to the origin, or the host that
     /// redirections led to; nil where it was the request's own.
     package var nextHop: String?
+    /// Finer than the kind; nil: there is no more to it.
+    package var cause: Cause?
+    /// The values of `Proxy-Authenticate` in a parent's 407 to CONNECT.
+    package var proxyChallenges: [String] = []
 
-    package init(_ kind: Kind, party: Party = .origin, detail: String) {
+    package init(
+        _ kind: Kind, party: Party = .origin, cause: Cause? = nil, detail: String
+    ) {
         self.kind = kind
         self.party = party
+        self.cause = cause
         self.detail = detail
     }
 }

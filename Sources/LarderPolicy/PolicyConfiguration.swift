@@ -46,6 +46,12 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Answer requests whose query differs only as `No-Vary-Search` allows
     /// (draft-ietf-httpbis-no-vary-search).
     package var honoursNoVarySearch = true
+    /// Store the parts of a representation that come.
+    package var storesParts = true
+    /// Bodies come, and are stored, with their content codings undone, though `Content-Encoding` stays
+    /// in the head: what is stored then has other bytes, and another length, than the origin's
+    /// representation.
+    package var storesDecoded = false
     /// Freshness lifetimes of errors that give none; the first that fits counts.
     ///
     /// Empty: errors are kept as the RFC has it.

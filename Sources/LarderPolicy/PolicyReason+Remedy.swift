@@ -94,6 +94,7 @@ extension PolicyReason {
             "a response that says each thing once, and a part only of what was asked for in part"
         case .ruleStoresNothing: "no cache rule that says to store nothing of it"
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
+        case .gateRefuses: "a successful response that is not too large for the program's cache"
         case .statusNeverStored:
             "another status: this one speaks of the client or the network, not of the resource"
         case .seenOnce:

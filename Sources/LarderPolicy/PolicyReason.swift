@@ -106,6 +106,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// A failure that only negative caching would store leaves a stored response in its place
     /// (settings).
     case keepsStored = "keeps-stored"
+    /// Whoever asked lets nothing like it be stored: no failure, and nothing so large.
+    case gateRefuses = "not-wanted"
     /// Nothing is stored that was asked for only once (settings).
     case seenOnce = "seen-once"
     /// Nothing so large is stored that was asked for only once (settings).
@@ -209,6 +211,7 @@ extension PolicyReason {
             .ruleStoresNothing:
             "setting cache-rules"
         case .negativeLifetimeOver, .negativeLifetime, .keepsStored: "setting freshness.negative"
+        case .gateRefuses: "the program's own choice"
         case .seenOnce: "setting cache.admission.once-seen"
         case .largeSeenOnce: "setting cache.admission.large-from"
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,

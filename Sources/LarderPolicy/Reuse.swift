@@ -57,6 +57,7 @@ package enum Reuse {
         // A HEAD has no content. A part is stored as one of a 200, never as a 206.
         let usable = candidates.indices.lazy.filter {
             candidates[$0].status != .partialContent && candidates[$0].method != .head
+                && !self.lacksOwnBytes(candidates[$0], for: request, configuration)
         }
         guard !usable.isEmpty else {
             return .fetch(forward: .uriMiss, because: .nothingStored)
@@ -69,6 +70,14 @@ package enum Reuse {
         }
         let verdict = self.judge(candidates[index], index, asked, now, configuration)
         return self.covered(verdict, request, candidates[index], index)
+    }
+
+    /// Whether a range is asked for of a representation whose bytes were decoded.
+    private static func lacksOwnBytes(
+        _ head: StoredHead, for request: Request, _ configuration: PolicyConfiguration
+    ) -> Bool {
+        configuration.storesDecoded && request.fields.has(.range)
+            && head.fields.has(.contentEncoding)
     }
 
     /// A partial response serves and is validated only for what it has; what it lacks has to be

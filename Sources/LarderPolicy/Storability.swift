@@ -23,7 +23,7 @@ package enum Storability {
         let reason =
             self.forbiddenByRequest(request, response, directives, configuration)
             ?? self.forbiddenByStatus(response, directives.control)
-            ?? self.forbiddenByPart(request, response, bodyLength)
+            ?? self.forbiddenByPart(request, response, bodyLength, configuration)
             ?? self.forbiddenByDirectives(request, response, directives, configuration)
             ?? self.contradiction(response, bodyLength)
             ?? self.hidden(response, directives, configuration)
@@ -86,9 +86,17 @@ package enum Storability {
 
     /// A 206 is stored where it is one part that says which (§3.3).
     private static func forbiddenByPart(
-        _ request: Request, _ response: ResponseHead, _ bodyLength: BodyLength
+        _ request: Request, _ response: ResponseHead, _ bodyLength: BodyLength,
+        _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
+        // Coded content among what is decoded: nobody could tell them apart afterwards.
+        if configuration.storesDecoded, !request.transfer.decodesContent,
+            response.fields.has(.contentEncoding)
+        {
+            return .partialResponse
+        }
         guard response.status == .partialContent else { return nil }
+        guard configuration.storesParts else { return .partialResponse }
         // The answer to a POST is stored for later GETs, of which it would have to be a part.
         guard request.method == .get else { return .partialResponse }
         switch PartialContent.read(response, bodyLength: bodyLength, to: request) {

@@ -33,6 +33,10 @@ package struct StoredHead: Sendable, Equatable {
     /// Path and query of the request that it answers, where the key says less than that: the
     /// response has `No-Vary-Search`.
     package var pathAndQuery: String?
+    /// What whoever stored it added.
+    package var attachment: StoredAttachment?
+    /// It is kept in memory alone: no lower tier ever gets it.
+    package var staysInMemory = false
     /// What `fields` say, read once for all copies of this head.
     private(set) var facts: HeadFacts
 

@@ -67,6 +67,8 @@ struct AcceptedSpaces: Sendable {
         }
     }
 
+    var isEmpty: Bool { self.entries.isEmpty }
+
     // MARK: What may be sent
 
     /// The entries that cover a URI, the best one first: those that were good in its own directory or
@@ -167,6 +169,15 @@ struct AcceptedSpaces: Sendable {
 
     /// Credentials have changed: what was refused may be good now.
     mutating func forgetRefusals() { self.refusals = [:] }
+
+    /// Forgets what was accepted for a space, but for one user's.
+    mutating func forget(_ space: ProtectionSpace, except user: String?) {
+        for (origin, known) in self.entries {
+            let kept = known.filter { $0.space != space || $0.credential.user == user }
+            self.count -= known.count - kept.count
+            self.entries[origin] = kept.isEmpty ? nil : kept
+        }
+    }
 
     private mutating func enter(
         _ sent: SentCredential, _ digest: DigestSession?, at uri: TargetURI, isAccepted: Bool

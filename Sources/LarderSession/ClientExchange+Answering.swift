@@ -20,7 +20,7 @@ extension ClientExchange {
         else { return self.lead(self.state.withLock { $0.stored }, nil, isEntered: false) }
         self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
-        if let failure {
+        if let failure, self.configuration.role == .intermediary {
             let member = failure.member(named: self.configuration.cacheName)
             stored.answer.head.fields.append("Proxy-Status", member)
         }
@@ -188,8 +188,10 @@ extension ClientExchange: FillingWaiter {
                     now: now, configuration: self.policy)
             }
         }
-        head.fields.append(
-            "Cache-Status", status.member(named: self.configuration.cacheName))
+        if self.configuration.role == .intermediary {
+            head.fields.append(
+                "Cache-Status", status.member(named: self.configuration.cacheName))
+        }
         var body = Answer.Body.none
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent

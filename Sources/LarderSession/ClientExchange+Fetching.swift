@@ -9,7 +9,7 @@ extension ClientExchange {
     ///
     /// - Parameter ofGap: it is for bytes that are missing from what is stored.
     func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
-        guard self.request.method == .get, self.body == nil, forward != .request,
+        guard self.collapses, self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
         let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
@@ -82,7 +82,7 @@ extension ClientExchange {
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
                 asksForVariants: splicing == nil && self.asksForVariants(validating),
-                splicing: splicing),
+                splicing: splicing, gate: self.gate),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.

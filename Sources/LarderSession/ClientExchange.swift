@@ -44,6 +44,8 @@ final class ClientExchange: Exchange {
     /// What the session was told when the exchange began, for its URI.
     let configuration: SessionConfiguration
     let cachePolicy: RequestCachePolicy
+    let collapses: Bool
+    let gate: (any StoringGate)?
     let key: CacheKey
     let state: Mutex<State>
 
@@ -54,10 +56,12 @@ final class ClientExchange: Exchange {
         self.session = session
         self.body = body
         self.client = client
+        self.collapses = options.collapses
         var configuration = session.configuration
         configuration.policy = configuration.policy.resolved(for: request.uri)
         self.configuration = configuration
         self.cachePolicy = options.cachePolicy ?? configuration.cachePolicy
+        self.gate = options.storing
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

@@ -38,6 +38,22 @@ package struct CookieBacklog: Sendable {
         self.kept.formUnion(cookies.map(\.identity))
     }
 
+    /// Notes what the storage holds now, where others write to it, too.
+    ///
+    /// - Returns: what it held and holds no more, without a change of its own under way: others have
+    ///   removed it.
+    package mutating func reread(_ cookies: [Cookie]) -> [Cookie.Identity] {
+        let held = Set(cookies.map(\.identity))
+        let gone = self.kept.filter { !held.contains($0) && !self.isPending($0) }
+        self.kept = held
+        return Array(gone)
+    }
+
+    /// Whether a change of this cookie is still to reach the storage, or may be doing so.
+    package func isPending(_ identity: Cookie.Identity) -> Bool {
+        self.waiting[identity] != nil || self.inFlight?[identity] != nil
+    }
+
     /// Notes changes, which then wait.
     package mutating func note(_ changes: [CookieChange]) {
         for change in changes {

@@ -43,12 +43,18 @@ package struct ExchangeOptions: Sendable {
     ///
     /// nil: none. Called on any thread; must not block.
     package var permits: (@Sendable (TargetURI) -> Bool)?
+    /// Whether another client's fetch for the same thing will do; false: each asks for itself.
+    package var collapses = true
+    /// Has a say in what of the answer is stored; nil: the rules of caching alone decide.
+    package var storing: (any StoringGate)?
 
     package init(
-        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil
+        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil,
+        storing: (any StoringGate)? = nil
     ) {
         self.cachePolicy = cachePolicy
         self.permits = permits
+        self.storing = storing
     }
 }
 
@@ -122,6 +128,8 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var nextHop: String?
     /// What the session did by itself before it failed, in order; for the log.
     package var acts: [SessionAct] = []
+    /// The upstream's own, where it failed.
+    package var upstream: UpstreamFailure?
 
     package init(
         status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,

@@ -7,6 +7,7 @@ extension ExchangeFailure {
             status: Self.status(of: failure.kind),
             error: failure.kind.rawValue, detail: failure.detail, party: failure.party,
             cacheStatus: CacheStatus(), nextHop: failure.nextHop)
+        self.upstream = failure
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {

@@ -120,6 +120,9 @@ extension Fetch {
         self.expect(bodyLength, of: head.status)
         self.noteResumption(head, bodyLength)
         switch verdict {
+        case .storable where self.isTurnedAway(head, bodyLength):
+            reason = .gateRefuses
+            self.supersede(by: head)
         case .storable where head.status == .partialContent:
             (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
@@ -149,13 +152,20 @@ extension Fetch {
         self.settle(
             .response(
                 Filling.Response(
-                    head: ForwardedHead.make(head, receivedAt: now), bodyLength: bodyLength,
+                    head: self.shown(head, now), bodyLength: bodyLength,
                     announcedLength: ForwardedHead.announcedLength(head, bodyLength),
                     shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
             sink: sink)
         self.noteSharing(shared != nil, now: now)
         self.afterSettling()
     }
+
+    private func shown(_ head: ResponseHead, _ now: Timestamp) -> ResponseHead {
+        self.isUserAgents ? head : ForwardedHead.make(head, receivedAt: now)
+    }
+
+    /// Whether the fetch is for the program itself.
+    var isUserAgents: Bool { self.session.role == .userAgent }
 
     /// Tells those who wait, and those who ask later where nobody does.
     func settle(_ outcome: Filling.Outcome, sink: (any ObjectSink)?) {
@@ -171,6 +181,7 @@ extension Fetch {
 
     /// How the body would be gone on with where it breaks off, and whether what came of it stays.
     private func noteResumption(_ head: ResponseHead, _ bodyLength: BodyLength) {
+        if self.isUserAgents { return }
         let resumption = Resumption(head, bodyLength: bodyLength, to: self.order.request)
         var isKept = false
         if head.status == .ok || head.status == .partialContent,
@@ -237,7 +248,11 @@ extension Fetch {
             let told = head.fields.first(FieldName(.contentLength)).flatMap {
                 UInt64(exactDigits: $0)
             }
-            let length = object.head.completeLength(bodyLength: object.bodyLength) ?? told
+            let isDecoded =
+                self.policy.storesDecoded
+                && object.head.fields.contains(FieldName(.contentEncoding))
+            let length =
+                isDecoded ? told : object.head.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
                 ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength)
             {

@@ -62,6 +62,10 @@ extension Fetch: FillingControl {
         }
         // Its end comes with its head: cancelled, it would cost the connection.
         if isRelaying, !expectsContent { return }
+        if self.isUserAgents, !self.order.isBackground {
+            self.cancel()
+            return
+        }
         if self.order.isBackground, isStored || !isRelaying { return }
         if !isRelaying, self.order.request.method == .get, self.order.body == nil {
             return  // The head decides.

@@ -65,10 +65,42 @@ extension Fetch {
         let removals = self.state.withLock { $0.removals }
         let storing = Storing(
             head, for: key, range: head.extent?.ranges.first, length: length, from: self.filling)
-        return self.beginning(storing) {
-            self.session.store.store(
-                head, for: key, length: length, replacing: ids, begun: removals, observer: self)
+        guard let gate = self.order.gate else {
+            return self.beginning(storing) {
+                self.session.store.store(
+                    head, for: key, length: length, replacing: ids, begun: removals,
+                    observer: self)
+            }
         }
+        let relay = SinkRelay(self)
+        var gated: GatedSink?
+        let sink = self.beginning(storing) {
+            let sink = self.session.store.store(
+                head, for: key, length: length, replacing: ids, begun: removals, observer: relay)
+            gated = sink.map {
+                GatedSink(
+                    $0, relay: relay, limit: gate.largestBody ?? 0, isHeld: gate.decides)
+            }
+            return gated
+        }
+        if let gated, sink != nil, gate.decides {
+            gate.storing(
+                offers: HeldStoring(
+                    storing, replacing: ids, removals: removals, sink: gated))
+        }
+        return sink
+    }
+
+    /// Whether a door lets nothing in that is like this response, storable as it is.
+    ///
+    /// Only what is successful, what is not too long, and no part where whole responses are decided
+    /// about.
+    func isTurnedAway(_ head: ResponseHead, _ bodyLength: BodyLength) -> Bool {
+        guard let gate = self.order.gate else { return false }
+        guard head.status.isSuccessful, let largest = gate.largestBody else { return true }
+        if head.status == .partialContent, gate.decides { return true }
+        if case .known(let length) = bodyLength { return length > largest }
+        return false
     }
 
     /// Begins the store's part; it may end before it is known to have begun.

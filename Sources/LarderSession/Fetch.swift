@@ -38,6 +38,8 @@ final class Fetch: Sendable {
         var asksForVariants = false
         /// The answer is to be put together from what is stored and what this fetch brings.
         var splicing: Splicing?
+        /// Has a say in the storing.
+        var gate: (any StoringGate)?
     }
 
     /// What is missing from a stored response.

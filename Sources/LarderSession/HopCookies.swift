@@ -13,16 +13,23 @@ package struct Hop: Sendable {
     /// What the client asked for, before any redirection; nil for `uri` itself where `number` is 0,
     /// and otherwise for "not known", which counts as another site.
     package var first: TargetURI?
+    /// What the client says of cookies by itself, in the place of what its fields say.
+    package var cookies: RequestCookies?
 
     package init(
-        method: Method, uri: TargetURI, client: Fields, number: Int = 0, first: TargetURI? = nil
+        method: Method, uri: TargetURI, client: Fields, number: Int = 0, first: TargetURI? = nil,
+        cookies: RequestCookies? = nil
     ) {
         self.method = method
         self.uri = uri
         self.client = client
         self.number = number
         self.first = first
+        self.cookies = cookies
     }
+
+    /// Whether cookies go with it at all.
+    package var handlesCookies: Bool { self.cookies?.isHandled ?? true }
 }
 
 /// The cookies of a session, as requests and responses meet them (RFC 6265bis §5.7, §5.8).

@@ -1,4 +1,4 @@
-import LarderHTTP
+package import LarderHTTP
 
 /// Whether and how a redirection is followed (RFC 9110 §15.4, the Fetch standard's and the URL
 /// Loading System's table of methods).
@@ -6,12 +6,13 @@ import LarderHTTP
 /// ```
 ///            method                        content
 /// 301, 302   POST becomes GET              dropped with it, else kept
-/// 303        GET, but HEAD stays HEAD      dropped
+/// 303        GET; HEAD as the origin says  dropped
 /// 305–308    stays                         kept
 /// ```
 ///
-/// HEAD stays what it is after a 303 too: the content of a GET could not be passed on.
-enum Redirection: Equatable {
+/// Whether HEAD stays what it is after a 303 is the caller's choice: a proxy must keep it, because
+/// the content of a GET could not be passed on; the URL Loading System makes it a GET.
+package enum Redirection: Equatable {
     /// An ordinary response.
     case none
     case follows(Target)
@@ -20,30 +21,44 @@ enum Redirection: Equatable {
     /// There have been as many as there may be.
     case tooMany
 
-    struct Target: Equatable {
-        var uri: TargetURI
-        var method: Method
-        var dropsContent: Bool
+    package struct Target: Equatable {
+        package var uri: TargetURI
+        package var method: Method
+        package var dropsContent: Bool
     }
 
     /// How many are followed in a row.
-    static let limit = 20
+    package static let limit = 20
 
     /// The request that was redirected.
-    struct Origin {
-        var uri: TargetURI
-        var method: Method
-        var hasContent: Bool
+    package struct Origin {
+        package var uri: TargetURI
+        package var method: Method
+        package var hasContent: Bool
         /// What content there is can be sent again.
-        var mayRepeat: Bool
+        package var mayRepeat: Bool
         /// How many redirections led to it.
-        var number: Int
+        package var number: Int
+        /// HEAD stays HEAD after a 303.
+        package var keepsHead = true
+
+        package init(
+            uri: TargetURI, method: Method, hasContent: Bool, mayRepeat: Bool, number: Int,
+            keepsHead: Bool = true
+        ) {
+            self.uri = uri
+            self.method = method
+            self.hasContent = hasContent
+            self.mayRepeat = mayRepeat
+            self.number = number
+            self.keepsHead = keepsHead
+        }
     }
 
-    static func judge(
+    package static func judge(
         _ head: ResponseHead, to origin: Origin, permits: (TargetURI) -> Bool
     ) -> Redirection {
-        guard let rewritten = self.rewritten(origin.method, by: head.status) else { return .none }
+        guard let rewritten = self.rewritten(origin, by: head.status) else { return .none }
         let locations = head.fields.values(FieldName(.location))
         guard let location = locations.first else { return .none }
         // Two that differ: nobody can say which is meant.
@@ -60,12 +75,12 @@ enum Redirection: Equatable {
 
     /// nil where the status is none that is followed.
     private static func rewritten(
-        _ method: Method, by status: StatusCode
+        _ origin: Origin, by status: StatusCode
     ) -> (method: Method, dropsContent: Bool)? {
         switch status.rawValue {
-        case 301, 302: method == .post ? (.get, true) : (method, false)
-        case 303: (method == .head ? .head : .get, true)
-        case 305, 306, 307, 308: (method, false)
+        case 301, 302: origin.method == .post ? (.get, true) : (origin.method, false)
+        case 303: (origin.method == .head && origin.keepsHead ? .head : .get, true)
+        case 305, 306, 307, 308: (origin.method, false)
         default: nil
         }
     }

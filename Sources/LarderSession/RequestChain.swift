@@ -164,7 +164,7 @@ extension RequestChain {
     func hop(_ handed: Request, _ sealed: SealedFields, _ course: ChainCourse) -> Hop {
         Hop(
             method: course.method, uri: course.uri, client: sealed.client, number: course.number,
-            first: handed.uri)
+            first: handed.uri, cookies: handed.cookies)
     }
 
     /// The plan for the present target.

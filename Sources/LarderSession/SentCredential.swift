@@ -1,25 +1,25 @@
-import LarderCredentials
-import LarderHTTP
+package import LarderCredentials
+package import LarderHTTP
 
 /// A credential as it went out with one request.
-struct SentCredential: Sendable {
-    enum Form: Sendable {
+package struct SentCredential: Sendable {
+    package enum Form: Sendable {
         /// The value of `Authorization`.
         case field(Secret)
         /// The upstream does it.
         case connection(ConnectionAuthentication)
     }
 
-    let form: Form
-    let space: ProtectionSpace
-    let scheme: AuthenticationScheme
-    let credential: Credential
+    package let form: Form
+    package let space: ProtectionSpace
+    package let scheme: AuthenticationScheme
+    package let credential: Credential
     /// The name of the credential, where a rule named it; nil: the one kept for the space.
-    let owner: String?
+    package let owner: String?
     /// Sent before anyone asked for it.
-    let isPreemptive: Bool
+    package let isPreemptive: Bool
     /// The use of the nonce, after this answer.
-    var digest: DigestSession?
+    package internal(set) var digest: DigestSession?
 
     /// What stands for it where secrets are digested: the same as long as the credential is.
     var identity: [UInt8] { Self.identity(of: self.credential) }
@@ -28,7 +28,7 @@ struct SentCredential: Sendable {
     ///
     /// What went out before anyone asked may have been meant for another realm of the origin, which
     /// says nothing of this one; over plain http anybody on the way may have named that realm.
-    func forbidsClear(_ request: ChallengedRequest, _ space: ProtectionSpace) -> Bool {
+    package func forbidsClear(_ request: ChallengedRequest, _ space: ProtectionSpace) -> Bool {
         !self.isPreemptive || self.space.realm == space.realm || request.uri.scheme != .https
     }
 
@@ -38,13 +38,22 @@ struct SentCredential: Sendable {
 }
 
 /// A request that a credential is to be sent with.
-struct ChallengedRequest: Sendable {
-    var method: Method
-    var uri: TargetURI
+package struct ChallengedRequest: Sendable {
+    package var method: Method
+    package var uri: TargetURI
     /// All of its content; nil where that is not known.
-    var content: [UInt8]?
+    package var content: [UInt8]?
     /// The credential that a rule has for it; nil: the one that is kept for the space.
-    var named: NamedCredential?
+    package var named: NamedCredential?
+
+    package init(
+        method: Method, uri: TargetURI, content: [UInt8]? = nil, named: NamedCredential? = nil
+    ) {
+        self.method = method
+        self.uri = uri
+        self.content = content
+        self.named = named
+    }
 
     var target: DigestSession.Target {
         DigestSession.Target(

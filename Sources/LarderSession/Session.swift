@@ -42,6 +42,7 @@ package final class Session: ExchangeSession {
     let recent: RecentExchanges
     /// Whose entries these are, where a session is split by principal.
     package let partition: String
+    let role: SessionConfiguration.Role
 
     /// - Parameters:
     ///   - store: the session's alone; whoever made it closes it, after the last exchange.
@@ -61,6 +62,7 @@ package final class Session: ExchangeSession {
         let partition = CacheKey.partition(of: partition)
         self.store = store
         self.partition = partition
+        self.role = configuration.role
         let acts = self.live.acts
         self.makeConduct = { configuration in
             SessionConduct(

@@ -11,6 +11,8 @@ final class SessionConduct: Sendable {
     let rules: CredentialRules
     let followsRedirects: Bool
     let acts: ActCounters
+    /// What the client itself sends in secret is sealed, too.
+    private let sealsClients: Bool
     private let digest: (@Sendable ([UInt8]) -> [UInt8])?
     private let partition: String
 
@@ -27,6 +29,7 @@ final class SessionConduct: Sendable {
             answersChallenges: configuration.answersChallenges)
         self.followsRedirects = configuration.followsRedirects
         self.acts = acts
+        self.sealsClients = configuration.role == .userAgent
         self.digest = digest
         self.partition = partition
         if self.additionalFields.isEmpty, !self.takesPart { return nil }
@@ -35,7 +38,7 @@ final class SessionConduct: Sendable {
     /// Whether more than one request may come of one, or a secret is added: whether there is a chain.
     var takesPart: Bool {
         self.cookies != nil || self.rules.credentials != nil || !self.rules.injections.isEmpty
-            || self.followsRedirects
+            || self.followsRedirects || self.sealsClients
     }
 
     /// Whether all that it could add or answer with is a credential, and it has none.
@@ -65,7 +68,9 @@ final class SessionConduct: Sendable {
         _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, isSent: Bool = true,
         at now: Timestamp
     ) -> Request {
-        let seals = self.takesPart && !self.isIdle && request.uri.scheme != .ftp
+        let seals =
+            self.takesPart && request.uri.scheme != .ftp
+            && (!self.isIdle || (self.sealsClients && Self.hasSecret(request.fields)))
         guard seals || !self.additionalFields.isEmpty else { return request }
         var request = request
         self.addFields(to: &request.fields)
@@ -73,6 +78,7 @@ final class SessionConduct: Sendable {
         var sealing = Sealing(client: request.fields)
         self.sealCookies(&request, &sealing, isSent: isSent, at: now)
         self.sealCredential(&request, &sealing)
+        if self.sealsClients { self.sealClients(&request, &sealing) }
         request.sealed = SealedFields(
             sealing.lines, computed: sealing.computed, client: sealing.client,
             refusal: sealing.refusal, permits: permits ?? { _ in false })
@@ -110,7 +116,9 @@ final class SessionConduct: Sendable {
         guard let cookies = self.cookies else { return }
         let name = FieldName(.cookie)
         var fields = request.fields
-        let hop = Hop(method: request.method, uri: request.uri, client: sealing.client)
+        let hop = Hop(
+            method: request.method, uri: request.uri, client: sealing.client,
+            cookies: request.cookies)
         if isSent {
             cookies.addCookies(to: &fields, for: hop, at: now)
         } else {
@@ -123,6 +131,27 @@ final class SessionConduct: Sendable {
         sealing.lines += values.map { ("Cookie", $0) }
         request.fields.append(
             "Cookie", self.sealedValue("cookie", Array(values.joined(separator: [0]))))
+    }
+
+    private static let secrets = [KnownField.authorization, .cookie]
+
+    private static func hasSecret(_ fields: Fields) -> Bool {
+        fields.lines.contains { self.secrets.contains($0.known) }
+    }
+
+    /// Seals what the client sends itself, where nothing of the session's has taken its place.
+    private func sealClients(_ request: inout Request, _ sealing: inout Sealing) {
+        let sealed = sealing.lines.map { FieldName($0.name) } + sealing.computed
+        for known in Self.secrets {
+            let name = FieldName(known)
+            guard request.fields.contains(name), !sealed.contains(name) else { continue }
+            let values = request.fields.values(name).map { Array($0) }
+            request.fields.remove(name)
+            let text = known == .cookie ? "Cookie" : "Authorization"
+            sealing.lines += values.map { (text, $0) }
+            request.fields.append(
+                text, self.sealedValue(name.lowercased, Array(values.joined(separator: [0]))))
+        }
     }
 
     private func sealCredential(_ request: inout Request, _ sealing: inout Sealing) {

@@ -5,10 +5,24 @@ package import LarderPolicy
 ///
 /// `policy` and `cachePolicy` may change while it runs; the rest is fixed for its life.
 package struct SessionConfiguration: Sendable {
+    /// For whom a session works.
+    package enum Role: Sendable {
+        /// For clients on the other side of a connection: the proxy.
+        case intermediary
+        /// For the program that it is a part of.
+        ///
+        /// Heads are shown as origins sent them, and stored ones as a private cache shows them. What
+        /// the program itself sends in secret (`Authorization`, `Cookie`) is sealed. A client that
+        /// leaves ends its fetch, and a body that breaks off has failed: nothing is asked for twice,
+        /// and nothing is kept in part.
+        case userAgent
+    }
+
     /// The session's name in the configuration; for logs.
     package var name: String
     /// The cache's name in `Cache-Status`: a token (RFC 9211 §2).
     package var cacheName: String
+    package var role = Role.intermediary
     package var policy: PolicyConfiguration
     /// How requests that say nothing themselves want the cache to be used.
     package var cachePolicy: RequestCachePolicy

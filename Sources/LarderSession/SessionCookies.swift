@@ -40,15 +40,19 @@ package final class SessionCookies: HopCookies {
     private let storage: (any CookieStorage)?
     private let suffixes: any PublicSuffixes
     private let report: @Sendable (CookieEvent) -> Void
+    private let observer: (@Sendable ([CookieChange]) -> Void)?
 
     /// - Parameters:
     ///   - storage: nil where nothing outlives the session.
     ///   - suffixes: asked outside of any lock for requests and responses.
     ///   - report: hears what a log should; any thread, must not block.
+    ///   - observer: hears what responses, and other users of the storage, have changed; any thread,
+    ///     must not block.
     package init(
         _ handling: CookieHandling, storage: (any CookieStorage)? = nil,
         suffixes: any PublicSuffixes,
-        report: @escaping @Sendable (CookieEvent) -> Void = { _ in }
+        report: @escaping @Sendable (CookieEvent) -> Void = { _ in },
+        observer: (@Sendable ([CookieChange]) -> Void)? = nil
     ) {
         self.state = Mutex(
             State(
@@ -58,21 +62,33 @@ package final class SessionCookies: HopCookies {
         self.storage = storage
         self.suffixes = suffixes
         self.report = report
+        self.observer = observer
     }
 
     // MARK: Requests and responses
 
     package func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp) {
+        self.addCookies(to: &fields, for: hop, by: nil, at: now)
+    }
+
+    /// The same for who has a rule of its own for the client's cookies.
+    func addCookies(
+        to fields: inout Fields, for hop: Hop, by merging: CookieField.Merging?,
+        at now: Timestamp
+    ) {
+        guard hop.handlesCookies else { return }
+        // Most have none, and need no look at a list of suffixes.
+        let (isEmpty, handling) = self.state.withLock { ($0.jar.count == 0, $0.handling) }
+        if isEmpty { return }
         let context = self.context(hop)
-        let (cookies, merging) = self.state.withLock {
-            ($0.jar.takeCookies(for: context, at: now), $0.handling.merging)
-        }
-        let sent = CookieField.apply(cookies, to: &fields, by: merging)
+        let cookies = self.state.withLock { $0.jar.takeCookies(for: context, at: now) }
+        let sent = CookieField.apply(cookies, to: &fields, by: merging ?? handling.merging)
         guard sent > 0 else { return }
         self.state.withLock { $0.counters.sent &+= UInt64(sent) }
     }
 
     package func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp) {
+        guard hop.handlesCookies else { return }
         let context = self.context(hop)
         let (cookies, merging) = self.state.withLock {
             ($0.jar.cookies(for: context, at: now), $0.handling.merging)
@@ -83,23 +99,41 @@ package final class SessionCookies: HopCookies {
     package var showsSetCookie: Bool { self.state.withLock { $0.handling.showsSetCookie } }
 
     package func takeCookies(from head: inout ResponseHead, for hop: Hop, at now: Timestamp) {
+        self.takeCookies(from: head, for: hop, accept: nil, at: now)
+        if hop.handlesCookies, !self.showsSetCookie { head.fields.remove(FieldName(.setCookie)) }
+    }
+
+    /// The same for who has a policy of its own, and shows its client everything.
+    func takeCookies(
+        from head: ResponseHead, for hop: Hop, accept: CookieAcceptPolicy?, at now: Timestamp
+    ) {
+        guard hop.handlesCookies else { return }
         let lines = SetCookie.lines(of: head.fields)
         guard !lines.isEmpty else { return }
-        let context = self.context(hop)
-        let (outcomes, shows, starts) = self.state.withLock { state in
+        var context = self.context(hop)
+        context.accept = accept
+        let (outcomes, starts) = self.state.withLock { state in
             let outcomes = state.jar.store(lines, for: context, at: now)
             let starts = self.note(
                 outcomes.flatMap(\.changes) + Self.sweep(&state, at: now), in: &state)
             Self.count(outcomes, in: &state.counters)
-            return (outcomes, state.handling.showsSetCookie, starts)
+            return (outcomes, starts)
         }
         if starts { self.startWriting() }
-        if !shows { head.fields.remove(FieldName(.setCookie)) }
+        self.tell(outcomes.flatMap(\.differences))
         self.reportRefusals(outcomes, from: hop.uri.host)
     }
 
+    private func tell(_ changes: [CookieChange]) {
+        if !changes.isEmpty { self.observer?(changes) }
+    }
+
     private func context(_ hop: Hop) -> CookieContext {
-        CookieContext(
+        if let own = hop.cookies {
+            return CookieContext(
+                uri: hop.uri, mainDocumentHost: own.mainDocumentHost, suffixes: self.suffixes)
+        }
+        return CookieContext(
             uri: hop.uri, method: hop.method, client: hop.client,
             first: hop.first ?? (hop.number == 0 ? hop.uri : nil), suffixes: self.suffixes)
     }
@@ -220,6 +254,25 @@ package final class SessionCookies: HopCookies {
         }
     }
 
+    /// Changes the jar for a program, without waiting for the storage.
+    ///
+    /// - Parameter body: as in `change`.
+    package func changeNow<Answer>(
+        _ body: (inout CookieJar) -> (answer: Answer, changes: [CookieChange])
+    ) -> Answer {
+        let (answer, starts) = self.state.withLock { state in
+            let (answer, changes) = body(&state.jar)
+            return (answer, self.note(changes, in: &state))
+        }
+        if starts { self.startWriting() }
+        return answer
+    }
+
+    /// The cookies for a request that somebody else sends, in order; they do not count as used.
+    package func cookies(for context: CookieContext, at now: Timestamp) -> [Cookie] {
+        self.state.withLock { $0.jar.cookies(for: context, at: now) }
+    }
+
     // MARK: The storage
 
     /// Puts back what the storage holds; before the first request.
@@ -241,6 +294,33 @@ package final class SessionCookies: HopCookies {
             return self.note(state.jar.restore(missing, at: now), in: &state)
         }
         if starts { self.startWriting() }
+    }
+
+    /// Takes over what the storage holds now, where other processes write to it, too.
+    ///
+    /// Changes of this jar's own that the storage does not have yet stand; of everything else the
+    /// storage is right. Nothing may be written to it between its reading and this.
+    ///
+    /// - Returns: whether it made a difference.
+    @discardableResult
+    package func reread(_ kept: [Cookie], at now: Timestamp) -> Bool {
+        let (changes, starts) = self.state.withLock { state in
+            var changes: [CookieChange] = []
+            for identity in state.backlog.reread(kept) {
+                guard state.jar[identity]?.isPersistent == true else { continue }
+                changes += state.jar.remove(identity)
+            }
+            let news = kept.filter { cookie in
+                guard !state.backlog.isPending(cookie.identity) else { return false }
+                return state.jar[cookie.identity].map { !cookie.isSame(as: $0) } ?? true
+            }
+            let dropped = state.jar.restore(news, at: now)
+            changes += news.filter { state.jar[$0.identity] != nil }.map { .stored($0) }
+            return (changes, self.note(dropped, in: &state))
+        }
+        if starts { self.startWriting() }
+        self.tell(changes)
+        return !changes.isEmpty
     }
 
     /// Goes on without the storage.

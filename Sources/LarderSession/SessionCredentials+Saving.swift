@@ -39,7 +39,7 @@ extension SessionCredentials {
     }
 
     /// Hands the changes over, one batch after the other.
-    private func save() async {
+    package func save() async {
         guard let storage = self.storage else { return }
         let isFirst = self.state.withLock { state in
             defer { state.isSaving = true }

@@ -1,5 +1,5 @@
 package import LarderCredentials
-import LarderHTTP
+package import LarderHTTP
 import Synchronization
 
 /// The credentials of a session: what it holds, what was good where, and how it answers.
@@ -157,7 +157,7 @@ package final class SessionCredentials: Sendable {
         }
     }
 
-    private func answer(
+    func answer(
         _ challenge: Challenge, _ space: ProtectionSpace, _ credential: Credential,
         _ request: ChallengedRequest, _ sent: [SentCredential]
     ) -> SentCredential? {
@@ -216,7 +216,7 @@ package final class SessionCredentials: Sendable {
             space, .digest, credential, request, isPreemptive: false, digest: shared)
     }
 
-    private func sent(
+    func sent(
         _ space: ProtectionSpace, _ scheme: AuthenticationScheme, _ credential: Credential,
         _ request: ChallengedRequest, isPreemptive: Bool, digest: DigestSession? = nil
     ) -> SentCredential? {
@@ -265,7 +265,8 @@ package final class SessionCredentials: Sendable {
     /// The origin took a credential.
     ///
     /// - Returns: false where its proof that it knows the password too is wrong.
-    func accepted(
+    @discardableResult
+    package func accepted(
         _ sent: SentCredential, by head: ResponseHead, for request: ChallengedRequest
     ) -> Bool {
         let information = AuthenticationInformation(head.fields)
@@ -284,7 +285,7 @@ package final class SessionCredentials: Sendable {
     }
 
     /// The origin did not take a credential: it is not sent again until it has changed.
-    func refused(_ sent: SentCredential, at uri: TargetURI) {
+    package func refused(_ sent: SentCredential, at uri: TargetURI) {
         _ = self.state.withLock { $0.spaces.refused(sent, at: uri) }
     }
 

@@ -24,7 +24,6 @@ enum StoredExchangeAnswer {
         if case .parts(let ranges) = outcome {
             return self.several(ranges, object, head, status, configuration)
         }
-        head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
         let range: Range<UInt64>
         switch outcome {
         case .full: range = 0..<object.bodyLength
@@ -36,12 +35,32 @@ enum StoredExchangeAnswer {
         if head.status.forbidsContent { bodyLength = .none }
         // Trailers have a place only behind content whose end is not told beforehand.
         if outcome == .full, sendsBody, !object.trailers.isEmpty { bodyLength = .unknown }
+        self.sign(&head, status, outcome, bodyLength, configuration)
         return (
             Answer(
                 head: head, bodyLength: bodyLength,
                 body: sendsBody ? self.body(object, range) : .none, cacheStatus: status),
             sendsBody ? range.length : 0
         )
+    }
+
+    /// Adds what an answer says of itself: to a client, what the cache did; to the program itself, the
+    /// length that no framing will tell it.
+    private static func sign(
+        _ head: inout ResponseHead, _ status: CacheStatus, _ outcome: ClientOutcome,
+        _ length: BodyLength, _ configuration: SessionConfiguration
+    ) {
+        guard configuration.role == .userAgent else {
+            return head.fields.append(
+                "Cache-Status", status.member(named: configuration.cacheName))
+        }
+        // Of content that was decoded nobody knows how long it was.
+        guard case .known(let bytes) = length, !head.fields.contains(FieldName(.contentEncoding))
+        else { return }
+        switch outcome {
+        case .full, .partial: head.fields.append("Content-Length", String(bytes))
+        case .parts, .notModified, .preconditionFailed, .rangeNotSatisfiable: break
+        }
     }
 
     private static func body(_ object: StoredObject, _ range: Range<UInt64>) -> Answer.Body {
@@ -71,7 +90,9 @@ enum StoredExchangeAnswer {
             boundary: self.boundary())
         var head = head
         head.fields.append("Content-Type", framing.mediaType)
-        head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+        if configuration.role == .intermediary {
+            head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+        }
         var parts: [SplicedBody.Part] = []
         for (index, range) in ranges.enumerated() {
             parts.append(.bytes(ByteBuffer(bytes: framing.opening(ofPart: index))))
@@ -115,7 +136,9 @@ enum StoredExchangeAnswer {
             for: object.head, outcome: answer.isWhole ? .full : .partial(answer.range),
             bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now,
             isValidated: true, configuration: configuration.policy)
-        head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+        if configuration.role == .intermediary {
+            head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+        }
         let parts = SplicedBody.parts(answer.segments, arriving: reader)
         let stored = answer.segments.reduce(UInt64(0)) { sum, segment in
             if case .stored(let range) = segment { sum &+ range.length } else { sum }

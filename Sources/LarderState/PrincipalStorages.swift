@@ -43,15 +43,7 @@ struct PrincipalCredentials: CredentialStorage {
 
     func load() async throws(CredentialStorageError) -> [CredentialChange] {
         do throws(StateError) {
-            let kinds: [StateRecord.Kind] = [.credential, .defaultUser, .named]
-            return try await self.state.records(kinds, of: self.principal).compactMap {
-                switch $0 {
-                case .credential(let credential, let space): .stored(credential, space)
-                case .defaultUser(let user, let space): .defaultChanged(user: user, space)
-                case .named(let credential): .named(credential)
-                case .principal, .cookie: nil
-                }
-            }
+            return try await self.state.credentialRecords(of: self.principal)
         } catch {
             throw CredentialStorageError(error)
         }
@@ -83,6 +75,21 @@ struct PrincipalCredentials: CredentialStorage {
 
     private static func nothing(_ user: String) -> Credential {
         Credential(user: user, password: Secret(""), persistence: .permanent)
+    }
+}
+
+extension StateFile {
+    /// A principal's credentials, as the changes that lead to them.
+    func credentialRecords(of principal: String) throws(StateError) -> [CredentialChange] {
+        let kinds: [StateRecord.Kind] = [.credential, .defaultUser, .named]
+        return try self.records(kinds, of: principal).compactMap {
+            switch $0 {
+            case .credential(let credential, let space): .stored(credential, space)
+            case .defaultUser(let user, let space): .defaultChanged(user: user, space)
+            case .named(let credential): .named(credential)
+            case .principal, .cookie: nil
+            }
+        }
     }
 }
 

@@ -14,6 +14,14 @@ final class SerialThread: SerialExecutor {
         self.queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
+    /// Runs work between two jobs, and returns when it is done; not from a job.
+    func perform<R>(_ work: () throws(StateError) -> R) throws(StateError) -> R {
+        let result = self.queue.sync { () -> Result<R, StateError> in
+            do throws(StateError) { return .success(try work()) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
     func checkIsolated() {
         dispatchPrecondition(condition: .onQueue(self.queue))
     }

@@ -8,6 +8,8 @@ struct StateDirectory: Sendable {
     /// LMDB's table of readers.
     private var readerTable: String { "\(self.data)-lock" }
     var lock: String { "\(self.path)/state.lock" }
+    /// Counts the changes of those who share the state; see ``turn()``.
+    private var turnFile: String { "\(self.path)/state.turn" }
     /// A file on its way to become the data file.
     var next: String { "\(self.data).new" }
 
@@ -30,6 +32,42 @@ struct StateDirectory: Sendable {
             throw StateError(system: errno, "chmod", path: self.path)
         }
     }
+
+    // MARK: Turns
+
+    /// How many changes have been begun by those who share the state: who knows this number knows
+    /// whether there is anything new. Any thread.
+    ///
+    /// 0 where there is no such file: nobody has changed anything.
+    func turn() -> UInt64 {
+        let descriptor = unsafe open(self.turnFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return 0 }
+        defer { _ = close(descriptor) }
+        var turn: UInt64 = 0
+        let count = unsafe withUnsafeMutableBytes(of: &turn) { bytes in
+            unsafe pread(descriptor, bytes.baseAddress, bytes.count, 0)
+        }
+        return count == 8 ? UInt64(littleEndian: turn) : 0
+    }
+
+    /// Notes that a change begins, with the lock held.
+    ///
+    /// Not on the disk when it returns: whoever could have missed it ends with the machine.
+    func setTurn(_ turn: UInt64) throws(StateError) {
+        let descriptor = unsafe open(self.turnFile, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw StateError(system: errno, "open", path: self.turnFile)
+        }
+        defer { _ = close(descriptor) }
+        var turn = turn.littleEndian
+        let count = unsafe withUnsafeBytes(of: &turn) { bytes in
+            unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)
+        }
+        guard count == 8 else { throw StateError(system: errno, "write", path: self.turnFile) }
+    }
+
+    /// Which file the data is in; nil where there is none.
+    var dataPlace: FilePlace? { FilePlace(self.data) }
 
     /// Makes what there is not yet of a path of directories, for this user alone.
     static func makeAll(_ whole: String) throws(StateError) {
@@ -113,5 +151,19 @@ struct StateDirectory: Sendable {
             if name.hasPrefix(Self.asideMark) { count += 1 }
         }
         return count
+    }
+}
+
+/// Which file it is, whatever path leads to it.
+package struct FilePlace: Hashable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+
+    /// nil where there is no such file, or none that can be looked at.
+    package init?(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        self.device = UInt64(status.st_dev)
+        self.inode = UInt64(status.st_ino)
     }
 }

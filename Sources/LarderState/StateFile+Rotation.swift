@@ -28,6 +28,11 @@ extension StateFile {
         to key: StateKey, droppingUnreadable: Bool,
         _ reached: (RotationStep) throws(StateError) -> Void
     ) throws(StateError) -> Rotation {
+        guard self.sharing == nil else {
+            throw StateError(
+                .unavailable, path: self.directory.path, cause: "others use this state, too",
+                remedy: "stop them, and change the key while one alone has it")
+        }
         try self.make()
         guard case .file(let path) = self.configuration.key else {
             throw StateError(

@@ -12,25 +12,31 @@ import LarderLMDB
 ///
 /// One that is planned holds nothing and leaves nothing on the disk: the first record makes it.
 ///
-/// One process has a state open at a time. Its work is done on a thread of its own, one call after
+/// One process has a state open at a time, or several share it: then each holds it only while it reads
+/// or writes something (``shared(_:now:report:)``). Its work is done on a thread of its own, one call after
 /// the other. A call that throws has changed nothing, and the next one is tried as if it were the
 /// first: a disk that was full may have room again.
 package actor StateFile {
-    private let thread: SerialThread
+    let thread: SerialThread
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         unsafe self.thread.asUnownedSerialExecutor()
     }
 
     let configuration: StateConfiguration
     let directory: StateDirectory
-    private let opening: StateOpening
+    let opening: StateOpening
     private let report: @Sendable (StateEvent) -> Void
+    /// nil where the state is this process's alone.
+    let sharing: StateSharing?
     /// What a state is made of with its first record; nil where there is one.
     private var plan: PlannedState?
     /// nil while it is planned, once it is closed, and while it cannot be opened again.
     var opened: OpenedState?
     /// nil while it is planned, and once it is closed.
-    private var lock: StateLock?
+    var lock: StateLock?
+    /// The data file that others use, too, and that was found to be sound.
+    var known: FilePlace?
+    var isClosed = false
 
     /// Opens the state, and makes one where there is none; waits for the disk.
     ///
@@ -55,9 +61,10 @@ package actor StateFile {
             configuration, opening, digestKey: opened.seal.digestKey, opened: opened, lock: lock)
     }
 
-    private init(
+    init(
         _ configuration: StateConfiguration, _ opening: StateOpening, digestKey: Secret,
-        plan: PlannedState? = nil, opened: OpenedState? = nil, lock: StateLock? = nil
+        plan: PlannedState? = nil, opened: OpenedState? = nil, lock: StateLock? = nil,
+        sharing: StateSharing? = nil
     ) {
         self.thread = SerialThread(label: "larder.state")
         self.configuration = configuration
@@ -67,6 +74,7 @@ package actor StateFile {
         self.opened = opened
         self.lock = lock
         self.report = opening.report
+        self.sharing = sharing
         self.digests = KeyedDigest(digestKey)
     }
 
@@ -90,6 +98,7 @@ package actor StateFile {
         self.opened = nil
         self.plan = nil
         self.lock = nil
+        self.isClosed = true
     }
 
     // MARK: Principals
@@ -107,6 +116,8 @@ package actor StateFile {
     /// The principals of whom anything is kept, by name; "" where a session is not split.
     package func principals() throws(StateError) -> [String] {
         if self.plan != nil { return [] }
+        guard try self.take() else { return [] }
+        defer { self.giveBack() }
         return try self.read { (opened) throws(LMDBError) in
             try opened.storage.all().compactMap { sealed in
                 guard RecordSeal.kind(of: sealed.key) == .principal,
@@ -121,6 +132,8 @@ package actor StateFile {
     @discardableResult
     package func removeAll(of principal: String) throws(StateError) -> Int {
         if self.plan != nil { return 0 }
+        guard try self.take() else { return 0 }
+        defer { self.giveBack() }
         return try self.write { (transaction, opened) throws(LMDBError) in
             let prefix = opened.seal.prefix(of: principal)
             let all = try opened.storage.all(prefix, transaction.reading)
@@ -137,6 +150,8 @@ package actor StateFile {
         -> [StateRecord]
     {
         if self.plan != nil { return [] }
+        guard try self.take() else { return [] }
+        defer { self.giveBack() }
         let (found, unreadable) = try self.read { (opened) throws(LMDBError) in
             var found: [StateRecord] = []
             var unreadable = 0
@@ -152,6 +167,7 @@ package actor StateFile {
             }
             return (found, unreadable)
         }
+        self.noteRead()
         if unreadable > 0 { self.report(.unreadable(records: unreadable)) }
         return found
     }
@@ -175,6 +191,8 @@ package actor StateFile {
             guard changes.contains(where: \.keepsSomething) else { return }
             try self.make()
         }
+        guard try self.take(making: changes.contains(where: \.keepsSomething)) else { return }
+        defer { self.giveBack() }
         let seal = try self.current().seal
         let prefix = seal.prefix(of: principal)
         let owner = try seal.sealed(
@@ -188,6 +206,7 @@ package actor StateFile {
             case .remove(let record): edits.append((seal.key(record, of: principal), nil))
             }
         }
+        try self.beginTurn()
         try self.write { (transaction, opened) throws(LMDBError) in
             let records = opened.storage.records
             for edit in edits {
@@ -203,12 +222,15 @@ package actor StateFile {
                 try transaction.put(records, owner.key.span, owner.value.span)
             }
         }
+        self.endTurn()
     }
 
     /// Drops the records that do not open; returns how many.
     @discardableResult
     package func dropUnreadable() throws(StateError) -> Int {
         if self.plan != nil { return 0 }
+        guard try self.take() else { return 0 }
+        defer { self.giveBack() }
         return try self.write { (transaction, opened) throws(LMDBError) in
             let damaged = try opened.storage.all([], transaction.reading).filter {
                 opened.seal.open($0.value, under: $0.key) == nil

@@ -38,6 +38,35 @@ final class StateLock: Sendable {
         return lock
     }
 
+    /// Waits until it is free, and notes nobody's name: for those who hold it for a moment only.
+    ///
+    /// Throws `.inUse` where somebody holds it who does so until its end.
+    static func borrow(_ directory: StateDirectory) throws(StateError) -> StateLock {
+        let path = directory.lock
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw StateError(system: errno, "open", path: path) }
+        let lock = StateLock(descriptor: descriptor)
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EWOULDBLOCK else {
+                throw StateError(system: errno, "flock", path: path)
+            }
+            // One that has died may have left its name to somebody who is about to remove it.
+            if let holder = Self.holder(descriptor).flatMap({ pid_t($0) }), kill(holder, 0) == 0 {
+                throw StateError(
+                    .inUse, path: directory.path,
+                    cause: "process \(holder) has this state for itself",
+                    remedy: "stop it, or name another state directory")
+            }
+            while flock(descriptor, LOCK_EX) != 0 {
+                guard errno == EINTR else {
+                    throw StateError(system: errno, "flock", path: path)
+                }
+            }
+        }
+        _ = ftruncate(descriptor, 0)
+        return lock
+    }
+
     private static func holder(_ descriptor: Int32) -> String? {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = unsafe pread(descriptor, &bytes, bytes.count, 0)

@@ -70,6 +70,18 @@ struct StateOpening: Sendable {
         return (try self.open(making: plan), lock)
     }
 
+    /// Opens the state for a moment, as one of its users, and makes it where there is none.
+    ///
+    /// - Parameter known: the data file that was found to be sound before: it is not examined again.
+    func borrowed(
+        _ known: FilePlace?
+    ) throws(StateError) -> (OpenedState, StateLock) {
+        try self.directory.make()
+        let lock = try StateLock.borrow(self.directory)
+        if let known, self.directory.dataPlace == known { return (try self.openExisting(), lock) }
+        return (try self.open(making: nil), lock)
+    }
+
     private func open(making plan: PlannedState?) throws(StateError) -> OpenedState {
         if case .file(let path) = self.source { try self.directory.checkIsOutside(path) }
         let found = try self.examine()

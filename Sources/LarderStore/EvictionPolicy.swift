@@ -41,7 +41,7 @@ package struct EvictionPolicy: Sendable {
         }
     }
 
-    package let rules: EvictionRules
+    package private(set) var rules: EvictionRules
     private var nodes: [Node] = []
     private var firstFree: Int32 = -1
     private var small = List()
@@ -116,6 +116,15 @@ package struct EvictionPolicy: Sendable {
         self.withList(self.nodes[slot.index].standing.queue) {
             $0.bytes = $0.bytes - old + size
         }
+        self.makeRoom(for: 0, victims: &victims)
+    }
+
+    /// Bounds the entries anew, and appends to `victims` those that must leave for it.
+    ///
+    /// What is remembered of evicted entries is forgotten: it was counted by the old bound.
+    package mutating func resize(to capacity: ByteCount, victims: inout [Slot]) {
+        self.rules = EvictionRules(capacity: capacity)
+        self.ghosts = GhostTable(capacity: self.rules.capacity)
         self.makeRoom(for: 0, victims: &victims)
     }
 

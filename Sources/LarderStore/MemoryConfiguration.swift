@@ -36,12 +36,4 @@ package struct MemoryConfiguration: Sendable, Equatable {
         while count < 16, UInt64(count) * 2 <= room { count *= 2 }
         return count
     }
-
-    /// The largest body that a part with its share of the capacity can take, in bytes.
-    ///
-    /// `ByteBuffer` counts with 32 bits: never above 1 GiB.
-    var largestBody: UInt64 {
-        min(
-            self.maximumObject.bytes, self.capacity.bytes / UInt64(self.shardCount), 1 << 30)
-    }
 }

@@ -75,6 +75,7 @@ enum MemoryCost {
         bytes += Self.of(object.head.fields)
         bytes += Self.of(object.head.varyingFields)
         bytes += Self.of(object.trailers)
+        bytes += UInt64(object.head.attachment?.bytes.capacity ?? 0)
         return bytes
     }
 

@@ -38,9 +38,12 @@ struct MemoryShard: Sendable {
 
     init(capacity: ByteCount, variantsPerKey: Int) {
         self.variantsPerKey = variantsPerKey
-        // What is remembered of evicted entries is paid for by those that are there.
-        self.policy = EvictionPolicy(
-            capacity: ByteCount(capacity.bytes - GhostTable.bytes(for: capacity)))
+        self.policy = EvictionPolicy(capacity: Self.net(capacity))
+    }
+
+    /// What is remembered of evicted entries is paid for by those that are there.
+    private static func net(_ capacity: ByteCount) -> ByteCount {
+        ByteCount(capacity.bytes - min(capacity.bytes, GhostTable.bytes(for: capacity)))
     }
 
     var bytes: UInt64 { self.policy.bytes }
@@ -206,6 +209,12 @@ struct MemoryShard: Sendable {
         guard let slot = self.slot(of: id, key) else { return }
         self.entries[slot.index]?.isLanding = false
         self.entries[slot.index]?.lowerID = lowerID
+    }
+
+    /// Bounds the entries anew; those that no longer fit leave at once.
+    mutating func resize(to capacity: ByteCount) {
+        self.policy.resize(to: Self.net(capacity), victims: &self.victims)
+        self.settleVictims()
     }
 
     /// Drops everything, for good.

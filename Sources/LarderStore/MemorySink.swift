@@ -39,7 +39,7 @@ final class MemorySink: ObjectSink {
         self.begun = begun
         self.start = start
         self.expected = length
-        let limit = store.configuration.largestBody
+        let limit = store.largestBody
         self.body = CollectedBody(length: length, limit: limit - min(limit, start))
         self.observer = Mutex(observer)
     }
@@ -99,7 +99,7 @@ final class MemorySink: ObjectSink {
             let end = self.start + UInt64(bytes.readableBytes)
             extent = try StoredExtent(completeLength: nil).adding(
                 self.start..<end, completeLength: completeLength,
-                limit: self.store.configuration.largestBody)
+                limit: self.store.largestBody)
         } catch {
             return self.end(.abandoned(error))
         }

@@ -22,7 +22,7 @@ extension MemoryStore {
         _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
         completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        let limit = self.configuration.largestBody
+        let limit = self.largestBody
         let key = HashedKey(key)
         guard offset <= limit, length ?? 0 <= limit - offset,
             let extent = self.withShard(of: key, { $0.entry(id, of: key)?.object.head.extent }),
@@ -60,7 +60,7 @@ extension MemoryStore {
             do throws(SinkAbandonment) {
                 extent = try object.extent.adding(
                     range, completeLength: completeLength,
-                    limit: self.configuration.largestBody)
+                    limit: self.largestBody)
             } catch {
                 return .abandoned(error)
             }

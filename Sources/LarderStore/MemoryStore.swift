@@ -35,7 +35,7 @@ package final class MemoryStore: ObjectStore {
     /// Ids of this tier have the highest bit set: a lower tier numbers from 0 and never gets there.
     static let idBase: UInt64 = 1 << 63
 
-    package let configuration: MemoryConfiguration
+    private let current: Mutex<MemoryConfiguration>
     private let parts: [Part]
     private let ids = Atomic<UInt64>(0)
     private let marks = Atomic<UInt64>(0)
@@ -44,7 +44,7 @@ package final class MemoryStore: ObjectStore {
     private let groups = Mutex(GroupInvalidations<Int>())
 
     package init(_ configuration: MemoryConfiguration) {
-        self.configuration = configuration
+        self.current = Mutex(configuration)
         let count = UInt64(configuration.shardCount)
         self.parts = (0..<count).map { _ in
             Part(
@@ -52,6 +52,31 @@ package final class MemoryStore: ObjectStore {
                     capacity: ByteCount(configuration.capacity.bytes / count),
                     variantsPerKey: configuration.variantsPerKey))
         }
+    }
+
+    /// What bounds it now.
+    package var configuration: MemoryConfiguration { self.current.withLock { $0 } }
+
+    /// Bounds it anew, while it is in use; what no longer fits leaves before this returns.
+    ///
+    /// The number of its parts stays what it was.
+    package func resize(to capacity: ByteCount, maximumObject: ByteCount) {
+        self.current.withLock { current in
+            current.capacity = capacity
+            current.maximumObject = maximumObject
+        }
+        let share = ByteCount(capacity.bytes / UInt64(max(1, self.parts.count)))
+        for part in self.parts { part.shard.withLock { $0.resize(to: share) } }
+    }
+
+    /// The largest body that a part with its share of the capacity can take, in bytes.
+    ///
+    /// `ByteBuffer` counts with 32 bits: never above 1 GiB.
+    var largestBody: UInt64 {
+        let configuration = self.configuration
+        return min(
+            configuration.maximumObject.bytes,
+            configuration.capacity.bytes / UInt64(max(1, self.parts.count)), 1 << 30)
     }
 
     // MARK: For the tiers
@@ -254,8 +279,7 @@ package final class MemoryStore: ObjectStore {
 
     /// Whether a body of this length, or of unknown length, may be kept.
     func mayTake(_ length: UInt64?) -> Bool {
-        self.configuration.capacity > .zero
-            && (length ?? 0) <= self.configuration.largestBody
+        self.configuration.capacity > .zero && (length ?? 0) <= self.largestBody
     }
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {

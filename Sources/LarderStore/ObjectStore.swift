@@ -80,6 +80,22 @@ package struct ResidentObject: Sendable {
     }
 }
 
+/// Where a stored response is found, and which of those there it is.
+package struct StoredName: Hashable, Sendable {
+    package var key: CacheKey
+    package var id: ObjectID
+    package var lastUsed: Timestamp
+    /// What it counts towards the capacity.
+    package var bytes: UInt64
+
+    package init(key: CacheKey, id: ObjectID, lastUsed: Timestamp, bytes: UInt64) {
+        self.key = key
+        self.id = id
+        self.lastUsed = lastUsed
+        self.bytes = bytes
+    }
+}
+
 /// A place in a walk through what lies in memory.
 ///
 /// It holds nothing: what comes and goes meanwhile may or may not be met.
@@ -183,6 +199,13 @@ package protocol ObjectStore: AnyObject, Sendable {
     func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void)
+    /// Finds what was first stored at `time` or after, so that it can be removed; what comes or goes
+    /// meanwhile may be among it or not.
+    ///
+    /// Walks the whole store in bounded steps; `completion` is called once, on any thread.
+    func names(
+        storedSince time: Timestamp,
+        _ completion: @escaping @Sendable ([StoredName]) -> Void)
     /// Notes that a group of stored responses was invalidated (RFC 9875 §3): those received at
     /// `time` or before count as invalid.
     ///
@@ -219,6 +242,14 @@ extension ObjectStore {
         completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
         nil
+    }
+
+    /// For a store that is never asked for it.
+    package func names(
+        storedSince time: Timestamp,
+        _ completion: @escaping @Sendable ([StoredName]) -> Void
+    ) {
+        completion([])
     }
 
     /// For a store that lies below another, which minds them for it.

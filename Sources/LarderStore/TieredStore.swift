@@ -252,11 +252,13 @@ package final class TieredStore: ObjectStore {
             TieredSinkCore.Response(
                 head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
             collecting: head.extent == nil && self.memory.mayTake(length)
-                ? CollectedBody(
-                    length: length, limit: self.memory.configuration.largestBody) : nil,
+                ? CollectedBody(length: length, limit: self.memory.largestBody) : nil,
             observer)
-        let lower = disk.store(
-            head, for: key, length: length, replacing: lowerIDs, observer: core)
+        let lower =
+            head.staysInMemory
+            ? nil
+            : disk.store(
+                head, for: key, length: length, replacing: lowerIDs, observer: core)
         return core.opened(lower) ? TieredSink(core) : nil
     }
 

@@ -15,6 +15,10 @@ struct CurlEnd {
     var proxyError: CURLproxycode
     /// The certificate of an https parent was not to be trusted.
     var distrustsParent: Bool
+    /// What OpenSSL found wrong with the origin's certificate (CURLINFO_SSL_VERIFYRESULT).
+    var verifyResult = 0
+    /// The request had a client certificate to show.
+    var hasIdentity = false
 
     /// - Parameter code: nothing is wrong unless it says so.
     init(
@@ -39,6 +43,7 @@ struct CurlEnd {
         self.connectStatus = easy.number(CURLINFO_HTTP_CONNECTCODE) ?? 0
         self.proxyError = CURLproxycode(
             rawValue: UInt32(clamping: easy.number(CURLINFO_PROXY_ERROR) ?? 0))
+        self.verifyResult = easy.number(CURLINFO_SSL_VERIFYRESULT) ?? 0
         self.distrustsParent = (easy.number(CURLINFO_PROXY_SSL_VERIFYRESULT) ?? 0) != 0
     }
 }
@@ -128,6 +133,7 @@ extension CurlEnd {
             ? unsafe curl_easy_strerror(self.code).map { unsafe String(cString: $0) } ?? ""
             : self.detail
         return UpstreamFailure(
-            kind, party: party, detail: "\(text) (libcurl \(self.code.rawValue))")
+            kind, party: party, cause: self.cause,
+            detail: "\(text) (libcurl \(self.code.rawValue))")
     }
 }

@@ -6,30 +6,31 @@ import Synchronization
 /// Everything else of it lives on its loop.
 final class CurlFetch: UpstreamFetch {
     let id: UInt64
-    private let mailbox: TransferMailbox
+    /// nil: it could not even begin.
+    private let port: LoopPort?
     private let cancelled = Atomic(false)
 
-    init(id: UInt64, mailbox: TransferMailbox) {
+    init(id: UInt64, port: LoopPort?) {
         self.id = id
-        self.mailbox = mailbox
+        self.port = port
     }
 
     /// Read before each call of the receiver: the command itself may still lie in the mailbox.
     var isCancelled: Bool { self.cancelled.load(ordering: .acquiring) }
 
-    // A closed mailbox has ended its fetches already, so a refused command needs no answer.
+    // A closed port has ended its fetches already, so a refused command needs no answer.
 
     func resume() {
-        _ = self.mailbox.post(.resume(self.id))
+        _ = self.port?.post(.resume(self.id))
     }
 
     func cancel() {
         guard !self.cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        _ = self.mailbox.post(.cancel(self.id))
+        _ = self.port?.post(.cancel(self.id))
     }
 
     /// The body source has something again.
     func contentReady() {
-        _ = self.mailbox.post(.contentReady(self.id))
+        _ = self.port?.post(.contentReady(self.id))
     }
 }

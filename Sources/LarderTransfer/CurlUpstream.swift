@@ -4,50 +4,53 @@ import Synchronization
 
 /// The way to origins on libcurl: http, https and ftp.
 ///
-/// Each loop has a thread, connections and names of its own; all fetches from one origin go to the
+/// It has a loop on each of its threads, or one alone on a thread that it shares with other
+/// upstreams. Each loop has connections and names of its own; all fetches from one origin go to the
 /// same loop, so that they share connections and the bound on them. Receivers are called on these
 /// threads and must not block them.
 package final class CurlUpstream: Upstream {
-    private struct Lane: Sendable {
-        let mailbox: TransferMailbox
-        let counters: TransferCounters
-    }
-
     let parents: ParentRules
-    private let lanes: [Lane]
+    private let configuration: TransferConfiguration
+    /// Empty until the first fetch where threads are shared.
+    private let ports: Mutex<[LoopPort]>
+    private let isShutDown = Atomic(false)
     private let nextID = Atomic<UInt64>(1)
 
-    /// Starts the loops.
+    /// Starts the loops; where threads are shared, they wait for the first fetch.
     ///
     /// Throws where libcurl or the kernel refuses what a loop needs.
     package init(_ configuration: TransferConfiguration) throws(TransferError) {
-        let code = Self.globalState
+        let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
-        var lanes: [Lane] = []
-        do throws(TransferError) {
-            for index in 0..<Swift.max(1, configuration.threads) {
-                let lane = Lane(mailbox: try TransferMailbox(), counters: TransferCounters())
-                let loop = try TransferLoop(
-                    configuration, mailbox: lane.mailbox, counters: lane.counters)
-                try TransferThread.start(loop, index: index)
-                lanes.append(lane)
-            }
-        } catch {
-            for lane in lanes { _ = lane.mailbox.post(.shutDown({})) }
-            throw error
-        }
-        self.lanes = lanes
+        self.ports = Mutex(configuration.sharesThreads ? [] : try Self.ownLoops(configuration))
+        self.configuration = configuration
         self.parents = configuration.parents
     }
 
     var hasParents: Bool { !self.parents.rules.isEmpty }
 
     deinit {
-        for lane in self.lanes { _ = lane.mailbox.post(.shutDown({})) }
+        for port in self.ports.withLock({ $0 }) { _ = port.shutDown {} }
     }
 
-    /// Once in a process, before any thread uses libcurl (curl_global_init(3)).
-    private static let globalState = curl_global_init(ccurl_global_all)
+    private static func ownLoops(
+        _ configuration: TransferConfiguration
+    ) throws(TransferError) -> [LoopPort] {
+        var ports: [LoopPort] = []
+        do throws(TransferError) {
+            for index in 0..<Swift.max(1, configuration.threads) {
+                let runner = try TransferRunner(endsWithLoop: true)
+                let port = LoopPort(configuration, mailbox: runner.mailbox)
+                try runner.open(port)
+                try TransferThread.start(runner, name: "larder-fetch-\(index % 100)")
+                ports.append(port)
+            }
+        } catch {
+            for port in ports { _ = port.shutDown {} }
+            throw error
+        }
+        return ports
+    }
 
     package func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
@@ -63,43 +66,66 @@ package final class CurlUpstream: Upstream {
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver,
         dial: SocketDial? = nil
     ) -> CurlFetch {
-        let lane = self.lane(for: request.uri)
         let id = self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
-        let fetch = CurlFetch(id: id, mailbox: lane.mailbox)
-        let order = FetchOrder(
-            fetch: fetch, request: request, content: body, receiver: receiver, dial: dial)
-        if !lane.mailbox.post(.start(order)) {
-            body?.cancel()
-            // There is no thread left to say it on.
-            receiver.upstream(
-                failed: UpstreamFailure(
-                    .proxyInternalError, party: .larder, detail: "the upstream was shut down"))
+        do throws(TransferError) {
+            let port = try self.port(for: request.uri)
+            let fetch = CurlFetch(id: id, port: port)
+            let order = FetchOrder(
+                fetch: fetch, request: request, content: body, receiver: receiver, dial: dial)
+            if !port.post(.start(order)) {
+                // There is no thread left to say it on.
+                order.fail(
+                    UpstreamFailure(
+                        .proxyInternalError, party: .larder, detail: "the upstream was shut down"))
+            }
+            return fetch
+        } catch {
+            let fetch = CurlFetch(id: id, port: nil)
+            FetchOrder(
+                fetch: fetch, request: request, content: body, receiver: receiver, dial: dial
+            ).fail(TransferLoop.internalFailure(error))
+            return fetch
         }
-        return fetch
     }
 
-    /// Ends every fetch with a failure, closes every connection and ends the threads.
+    /// Ends every fetch with a failure, closes every connection and ends the threads that are its
+    /// own.
     ///
-    /// - Parameter completion: called when that is done, on one of the threads that end, or at once
-    ///   on the caller's when it was done before.
+    /// - Parameter completion: called when that is done, on one of the threads, or at once on the
+    ///   caller's when it was done before.
     package func shutdown(_ completion: @escaping @Sendable () -> Void) {
-        let left = Countdown(self.lanes.count, then: completion)
-        for lane in self.lanes where !lane.mailbox.post(.shutDown({ left.one() })) { left.one() }
+        self.isShutDown.store(true, ordering: .sequentiallyConsistent)
+        let ports = self.ports.withLock { $0 }
+        guard !ports.isEmpty else { return completion() }
+        let left = Countdown(ports.count, then: completion)
+        for port in ports where !port.shutDown({ left.one() }) { left.one() }
     }
 
     package func statistics() -> TransferStatistics {
         var statistics = TransferStatistics()
-        for lane in self.lanes { lane.counters.add(to: &statistics) }
+        for port in self.ports.withLock({ $0 }) { port.counters.add(to: &statistics) }
         return statistics
     }
 
-    private func lane(for uri: TargetURI) -> Lane {
-        guard self.lanes.count > 1 else { return self.lanes[0] }
-        var hasher = Hasher()
-        hasher.combine(uri.scheme)
-        hasher.combine(uri.host)
-        hasher.combine(uri.port)
-        return self.lanes[Int(UInt(bitPattern: hasher.finalize()) % UInt(self.lanes.count))]
+    private func port(for uri: TargetURI) throws(TransferError) -> LoopPort {
+        try self.ports.withLock { ports throws(TransferError) in
+            if ports.count == 1 { return ports[0] }
+            if ports.isEmpty {
+                let port = LoopPort(
+                    self.configuration, mailbox: try TransferThread.sharedMailbox())
+                // What is shut down before it began has no loop to end.
+                if self.isShutDown.load(ordering: .sequentiallyConsistent) {
+                    _ = port.shutDown {}
+                }
+                ports.append(port)
+                return port
+            }
+            var hasher = Hasher()
+            hasher.combine(uri.scheme)
+            hasher.combine(uri.host)
+            hasher.combine(uri.port)
+            return ports[Int(UInt(bitPattern: hasher.finalize()) % UInt(ports.count))]
+        }
     }
 }
 

@@ -28,121 +28,101 @@ enum Wait: Int, CaseIterable {
         case .leave: nil
         case .connection:
             UpstreamFailure(
-                .connectionLimitReached, party: .larder, detail: "no connection became free in time"
-            )
-        case .name: UpstreamFailure(.dnsTimeout, detail: "the name was not resolved in time")
+                .connectionLimitReached, party: .larder, cause: .connectionLimit,
+                detail: "no connection became free in time")
+        case .name:
+            UpstreamFailure(
+                .dnsTimeout, cause: .idleTimeout, detail: "the name was not resolved in time")
         case .handshake, .tunnel:
-            UpstreamFailure(.connectionTimeout, detail: "the connection did not stand in time")
+            UpstreamFailure(
+                .connectionTimeout, cause: .idleTimeout,
+                detail: "the connection did not stand in time")
         case .head:
-            UpstreamFailure(.httpResponseTimeout, detail: "no response began in time")
+            UpstreamFailure(
+                .httpResponseTimeout, cause: .idleTimeout, detail: "no response began in time")
         case .sending:
             UpstreamFailure(
-                .connectionWriteTimeout, detail: "the origin stopped taking the request's content")
+                .connectionWriteTimeout, cause: .idleTimeout,
+                detail: "the origin stopped taking the request's content")
         case .receiving:
             UpstreamFailure(
-                .connectionReadTimeout, detail: "the origin stopped in the middle of the response")
+                .connectionReadTimeout, cause: .idleTimeout,
+                detail: "the origin stopped in the middle of the response")
         case .resource:
             // RFC 9209 §2.3.24: "waiting for the complete response".
-            UpstreamFailure(.httpResponseTimeout, detail: "the response was not whole in time")
+            UpstreamFailure(
+                .httpResponseTimeout, cause: .resourceTimeout,
+                detail: "the response was not whole in time")
         }
     }
 }
 
-/// A transfer's place in one of the lists of `Deadlines`.
+/// A transfer's place in the timetable of `Deadlines`.
 ///
 /// Not `Sendable`: belongs to the loop of its transfer.
-final class WaitEntry {
+final class WaitEntry: Timed {
     /// The fetch's.
     let id: UInt64
+    /// What the request says itself of how long it waits.
+    private let idle: Duration?
+    private let resource: Duration?
     fileprivate(set) var wait: Wait?
-    fileprivate var began = MonotonicTime(nanoseconds: 0)
-    fileprivate var next: WaitEntry?
-    fileprivate var previous: WaitEntry?
+    var moment = MonotonicTime(nanoseconds: 0)
+    var place: Int?
 
-    init(id: UInt64) {
+    init(id: UInt64, idle: Duration? = nil, resource: Duration? = nil) {
         self.id = id
+        self.idle = idle
+        self.resource = resource
+    }
+
+    fileprivate func ownLimit(_ wait: Wait) -> Duration? {
+        switch wait {
+        case .name, .handshake, .tunnel, .head, .sending, .receiving: self.idle
+        case .resource: self.resource
+        case .connection, .leave: nil
+        }
     }
 }
 
 /// The times at which transfers have waited too long.
 ///
-/// All that wait for the same thing wait equally long, so each kind of wait is a list in the order
-/// in which it began: to begin a wait, to begin it anew and to end it are a few pointers, and the
-/// first of each list is the next to expire. libcurl's own timeouts know neither kinds below a
-/// second nor who paused a transfer.
+/// To begin a wait, to begin it anew and to end it are a few steps in a heap. libcurl's own timeouts
+/// know neither kinds below a second nor who paused a transfer.
 struct Deadlines {
-    private var first: [WaitEntry?]
-    private var last: [WaitEntry?]
+    private var timetable = Timetable<WaitEntry>()
     private let limits: [Duration?]
 
     init(_ configuration: TransferConfiguration) {
-        self.first = Wait.allCases.map { _ in nil }
-        self.last = self.first
         self.limits = Wait.allCases.map { $0.limit(configuration) }
     }
 
     /// The moment at which the next transfer has waited too long.
-    var next: MonotonicTime? {
-        var soonest: MonotonicTime?
-        for (entry, limit) in zip(self.first, self.limits) {
-            guard let entry, let limit else { continue }
-            let moment = entry.began + limit
-            soonest = soonest.map { Swift.min($0, moment) } ?? moment
-        }
-        return soonest
-    }
+    var next: MonotonicTime? { self.timetable.first?.moment }
 
     /// Takes out what has waited too long, and says for what.
     mutating func takeExpired(_ now: MonotonicTime) -> (id: UInt64, wait: Wait)? {
-        for wait in Wait.allCases {
-            guard let entry = self.first[wait.rawValue], let limit = self.limits[wait.rawValue],
-                entry.began + limit <= now
-            else { continue }
-            self.leave(entry)
-            return (entry.id, wait)
+        guard let entry = self.timetable.first, entry.moment <= now, let wait = entry.wait else {
+            return nil
         }
-        return nil
+        self.leave(entry)
+        return (entry.id, wait)
     }
 
     /// Has a transfer wait for something from `now` on, and for nothing else in this place.
     ///
-    /// What has no limit is not waited for. Cheap where nothing here began after `now`.
+    /// What has no limit is not waited for.
     mutating func enter(_ entry: WaitEntry, _ wait: Wait, _ now: MonotonicTime) {
-        self.leave(entry)
-        guard self.limits[wait.rawValue] != nil else { return }
+        guard let limit = entry.ownLimit(wait) ?? self.limits[wait.rawValue] else {
+            return self.leave(entry)
+        }
         entry.wait = wait
-        entry.began = now
-        // Only a request that others led to began before those that are here.
-        var previous = self.last[wait.rawValue]
-        while let later = previous, later.began > now { previous = later.previous }
-        entry.previous = previous
-        entry.next = previous.map { $0.next } ?? self.first[wait.rawValue]
-        if let next = entry.next {
-            next.previous = entry
-        } else {
-            self.last[wait.rawValue] = entry
-        }
-        if let previous {
-            previous.next = entry
-        } else {
-            self.first[wait.rawValue] = entry
-        }
+        self.timetable.enter(entry, at: now + limit)
     }
 
     mutating func leave(_ entry: WaitEntry) {
-        guard let wait = entry.wait else { return }
+        guard entry.wait != nil else { return }
         entry.wait = nil
-        if let previous = entry.previous {
-            previous.next = entry.next
-        } else {
-            self.first[wait.rawValue] = entry.next
-        }
-        if let next = entry.next {
-            next.previous = entry.previous
-        } else {
-            self.last[wait.rawValue] = entry.previous
-        }
-        entry.previous = nil
-        entry.next = nil
+        self.timetable.leave(entry)
     }
 }

@@ -119,7 +119,8 @@ extension EasyHandle {
         guard let transfer = unsafe EasyHandle.transfer(context), let address = unsafe address
         else { return ccurl_socket_bad }
         let descriptor = unsafe transfer.loop.poller.open(
-            address.pointee, isPlain: transfer.isPlain)
+            address.pointee, isPlain: transfer.isPlain,
+            trafficClass: transfer.request.transfer.trafficClass)
         if descriptor >= 0 { transfer.socketOpened() }
         return descriptor
     }

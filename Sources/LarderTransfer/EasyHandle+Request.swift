@@ -139,7 +139,8 @@ extension EasyHandle {
         }
         guard safe else {
             throw UpstreamFailure(
-                .proxyInternalError, party: .client, detail: "a field line that would break in two")
+                .proxyInternalError, party: .client, cause: .badURL,
+                detail: "a field line that would break in two")
         }
         self.useFields()
     }
@@ -167,7 +168,8 @@ extension EasyHandle {
             let password = RequestChecks.percentDecoded(parts.dropFirst().first ?? "")
         else {
             throw UpstreamFailure(
-                .destinationNotFound, party: .client, detail: "user information that is no text")
+                .destinationNotFound, party: .client, cause: .badURL,
+                detail: "user information that is no text")
         }
         self.set(CURLOPT_USERNAME, user)
         self.set(CURLOPT_PASSWORD, password)

@@ -45,3 +45,13 @@ extension Duration {
         Int(clamping: Swift.max(1, self.inMicroseconds / 1000))
     }
 }
+
+extension Timestamp {
+    /// Reads the wall's clock (clock_gettime(2)).
+    static func read() -> Timestamp {
+        var time = timespec()
+        // Fails only for a clock that does not exist.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(seconds: Int64(time.tv_sec)) + .microseconds(Int64(time.tv_nsec) / 1000)
+    }
+}

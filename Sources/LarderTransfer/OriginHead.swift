@@ -51,16 +51,17 @@ enum OriginHead {
 extension UpstreamFailure {
     /// The origin broke the rules of HTTP.
     static func malformed(_ detail: String) -> UpstreamFailure {
-        UpstreamFailure(.httpProtocolError, detail: detail)
+        UpstreamFailure(.httpProtocolError, cause: .badResponse, detail: detail)
     }
 
     /// What a rejected head says of its origin.
     init(_ error: HeadError) {
         switch error.reason {
         case .headTooLarge, .tooManyFields, .startLineTooLong:
-            self.init(.httpResponseHeaderSectionSize, detail: error.detail)
+            self.init(
+                .httpResponseHeaderSectionSize, cause: .headTooLarge, detail: error.detail)
         default:
-            self.init(.httpProtocolError, detail: error.detail)
+            self.init(.httpProtocolError, cause: .badResponse, detail: error.detail)
         }
     }
 }

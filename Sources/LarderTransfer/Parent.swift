@@ -1,4 +1,4 @@
-import LarderHTTP
+package import LarderHTTP
 
 /// A proxy that stands between Larder and origins.
 package struct Parent: Sendable {
@@ -89,12 +89,21 @@ package struct ParentRules: Sendable {
         /// Gets the host as `TargetURI` has it; any thread, must not block.
         package var matches: @Sendable (_ host: String, _ port: UInt16) -> Bool
         package var via: Via
+        /// Which requests it speaks of; nil: all.
+        package var schemes: Set<Scheme>?
 
         package init(
-            via: Via, matches: @escaping @Sendable (_ host: String, _ port: UInt16) -> Bool
+            via: Via, schemes: Set<Scheme>? = nil,
+            matches: @escaping @Sendable (_ host: String, _ port: UInt16) -> Bool
         ) {
             self.matches = matches
             self.via = via
+            self.schemes = schemes
+        }
+
+        fileprivate func fits(_ scheme: Scheme?, _ host: String, _ port: UInt16) -> Bool {
+            if let scheme, let schemes = self.schemes, !schemes.contains(scheme) { return false }
+            return self.matches(host, port)
         }
     }
 
@@ -105,8 +114,10 @@ package struct ParentRules: Sendable {
     }
 
     /// The parent for a destination; nil: directly, as where no rule fits.
-    package func parent(host: String, port: UInt16) -> Parent? {
-        guard let rule = self.rules.first(where: { $0.matches(host, port) }),
+    ///
+    /// - Parameter scheme: of the request; nil: a tunnel, to which every rule applies.
+    package func parent(host: String, port: UInt16, scheme: Scheme? = nil) -> Parent? {
+        guard let rule = self.rules.first(where: { $0.fits(scheme, host, port) }),
             case .parent(let parent) = rule.via
         else { return nil }
         return parent
@@ -136,7 +147,8 @@ enum Way {
 
     /// - Parameter isDial: a bare connection is wanted.
     init(to uri: TargetURI, isDial: Bool, _ rules: ParentRules) {
-        guard let parent = rules.parent(host: uri.host, port: uri.port) else {
+        let scheme = isDial ? nil : uri.scheme
+        guard let parent = rules.parent(host: uri.host, port: uri.port, scheme: scheme) else {
             self = .direct
             return
         }

@@ -10,14 +10,15 @@ enum ParentFailure {
         case CURLE_PROXY:
             return self.socks(end)
         case CURLE_COULDNT_RESOLVE_PROXY:
-            return UpstreamFailure(.dnsError, detail: "the parent's name is not resolved")
+            return UpstreamFailure(
+                .dnsError, cause: .proxyNotFound, detail: "the parent's name is not resolved")
         case CURLE_SEND_FAIL_REWIND where way.isRelay:
             return UpstreamFailure(
-                .proxyConfigurationError, party: .larder,
+                .proxyConfigurationError, party: .larder, cause: .proxy,
                 detail: "the parent wants a login first, and the content cannot be sent twice")
         case CURLE_TOO_MANY_REDIRECTS:
             return UpstreamFailure(
-                .proxyConfigurationError, party: .larder,
+                .proxyConfigurationError, party: .larder, cause: .proxy,
                 detail: "the parent goes on asking for a login")
         default:
             break
@@ -33,7 +34,7 @@ enum ParentFailure {
         // libcurl calls a certificate untrusted, too, that a failed handshake never showed it.
         let isCertificate = end.code != CURLE_SSL_CONNECT_ERROR
         return UpstreamFailure(
-            isCertificate ? .tlsCertificateError : .tlsProtocolError,
+            isCertificate ? .tlsCertificateError : .tlsProtocolError, cause: .proxy,
             detail: "the parent itself: \(end.detail)")
     }
 
@@ -47,7 +48,9 @@ enum ParentFailure {
                 "the parent wants a login, and there is no user name and password \(name)"
             case (nil, false): "the parent wants a login, and its rule names no credential"
             }
-        return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: detail)
+        return UpstreamFailure(
+            .proxyConfigurationError, party: .larder, cause: .proxyAuthenticationRequired,
+            detail: detail)
     }
 
     /// An answer to CONNECT that is none of success.
@@ -58,21 +61,24 @@ enum ParentFailure {
             return self.loginWanted(by: parent, hadLogin: hadLogin)
         case 400, 405, 421, 426, 501, 505:
             // It knows no tunnels, or is no proxy at all.
-            return UpstreamFailure(.proxyConfigurationError, party: .larder, detail: text)
+            return UpstreamFailure(
+                .proxyConfigurationError, party: .larder, cause: .proxy, detail: text)
         case 508:
-            return UpstreamFailure(.proxyLoopDetected, party: .larder, detail: text)
+            return UpstreamFailure(
+                .proxyLoopDetected, party: .larder, cause: .proxy, detail: text)
         case 404:
-            return UpstreamFailure(.destinationNotFound, detail: text)
+            return UpstreamFailure(.destinationNotFound, cause: .hostNotFound, detail: text)
         case 408, 504:
-            return UpstreamFailure(.connectionTimeout, detail: text)
+            return UpstreamFailure(.connectionTimeout, cause: .idleTimeout, detail: text)
         default:
             // 403 for policy, 502 and 503 for origins that it does not reach.
-            return UpstreamFailure(.destinationUnavailable, detail: text)
+            return UpstreamFailure(.destinationUnavailable, cause: .cannotConnect, detail: text)
         }
     }
 
     private static func socks(_ end: CurlEnd) -> UpstreamFailure {
         let kind: UpstreamFailure.Kind
+        var cause = UpstreamFailure.Cause.cannotConnect
         var party = UpstreamFailure.Party.origin
         switch end.proxyError {
         case CURLPX_REPLY_CONNECTION_REFUSED:
@@ -81,20 +87,24 @@ enum ParentFailure {
             kind = .destinationIPUnroutable
         case CURLPX_REPLY_TTL_EXPIRED:
             kind = .connectionTimeout
+            cause = .idleTimeout
         case CURLPX_RESOLVE_HOST:
             kind = .dnsError
+            cause = .hostNotFound
         case CURLPX_CLOSED, CURLPX_RECV_ADDRESS, CURLPX_RECV_AUTH, CURLPX_RECV_CONNECT,
             CURLPX_RECV_REQACK, CURLPX_SEND_AUTH, CURLPX_SEND_CONNECT, CURLPX_SEND_REQUEST:
             kind = .connectionTerminated
+            cause = .connectionLost
         case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_NOT_ALLOWED,
             CURLPX_REPLY_UNASSIGNED:
             kind = .destinationUnavailable
         default:
             // No SOCKS5, no method in common, a login refused, more than its fields can hold.
             kind = .proxyConfigurationError
+            cause = .proxy
             party = .larder
         }
-        return UpstreamFailure(kind, party: party, detail: "SOCKS: \(end.detail)")
+        return UpstreamFailure(kind, party: party, cause: cause, detail: "SOCKS: \(end.detail)")
     }
 }
 

@@ -7,25 +7,29 @@ enum RequestChecks {
     static func check(_ request: Request, isDial: Bool = false) throws(UpstreamFailure) {
         guard self.isHost(request.uri.host), request.uri.port != 0 else {
             throw UpstreamFailure(
-                .destinationNotFound, party: .client, detail: "not a host and a port")
+                .destinationNotFound, party: .client, cause: .badURL,
+                detail: "not a host and a port")
         }
         guard self.isTarget(request.uri, request.method) else {
             throw UpstreamFailure(
-                .destinationNotFound, party: .client, detail: "not a request target")
+                .destinationNotFound, party: .client, cause: .badURL,
+                detail: "not a request target")
         }
         if isDial { return }
         if let user = request.uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
             throw UpstreamFailure(
-                .destinationNotFound, party: .client, detail: "user information that is no text")
+                .destinationNotFound, party: .client, cause: .badURL,
+                detail: "user information that is no text")
         }
         let method = request.method.rawValue.utf8
         guard !method.isEmpty, method.allSatisfy(ASCII.isToken), request.method != .connect else {
             throw UpstreamFailure(
-                .proxyInternalError, party: .client, detail: "a method that cannot be fetched with")
+                .proxyInternalError, party: .client, cause: .unsupported,
+                detail: "a method that cannot be fetched with")
         }
         if request.uri.scheme == .ftp, request.method != .get, request.method != .head {
             throw UpstreamFailure(
-                .proxyConfigurationError, party: .client,
+                .proxyConfigurationError, party: .client, cause: .unsupported,
                 detail: "ftp resources can only be read (GET, HEAD)")
         }
     }

@@ -18,7 +18,7 @@ final class RequestContent {
     let length: UInt64?
     private let source: any BodySource
     private var piece = ByteBuffer()
-    private var sent: UInt64 = 0
+    private(set) var sent: UInt64 = 0
     /// Whether libcurl was told to wait: the source has nothing, or the origin's leave is awaited.
     private(set) var isPending = false
     /// Whether it waits for the origin's leave (`Expect: 100-continue`, RFC 9110 §10.1.1).
@@ -138,20 +138,24 @@ final class RequestContent {
 
     private static func wrongLength(_ word: String) -> UpstreamFailure {
         UpstreamFailure(
-            .requestBodyFailed, party: .client, detail: "the content is \(word) than announced")
+            .requestBodyFailed, party: .client, cause: .requestContent,
+            detail: "the content is \(word) than announced")
     }
 
     private static func failure(_ failure: BodyFailure) -> UpstreamFailure {
         switch failure {
         case .client(let detail):
-            UpstreamFailure(.requestBodyFailed, party: .client, detail: detail)
+            UpstreamFailure(
+                .requestBodyFailed, party: .client, cause: .requestContent, detail: detail)
         case .upstream(let failure):
             failure
         case .store(let detail):
-            UpstreamFailure(.requestBodyFailed, party: .larder, detail: detail)
+            UpstreamFailure(
+                .requestBodyFailed, party: .larder, cause: .requestContent, detail: detail)
         case .cancelled:
             UpstreamFailure(
-                .requestBodyFailed, party: .client, detail: "the content was cancelled")
+                .requestBodyFailed, party: .client, cause: .requestContent,
+                detail: "the content was cancelled")
         }
     }
 }

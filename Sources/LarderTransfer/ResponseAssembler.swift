@@ -117,7 +117,8 @@ struct ResponseAssembler {
 
     private var tooLarge: UpstreamFailure {
         UpstreamFailure(
-            .httpResponseHeaderSectionSize, detail: "a head of more than \(self.maximumHead) bytes")
+            .httpResponseHeaderSectionSize, cause: .headTooLarge,
+            detail: "a head of more than \(self.maximumHead) bytes")
     }
 
     private static func isEmptyLine(_ bytes: UnsafeRawBufferPointer) -> Bool {

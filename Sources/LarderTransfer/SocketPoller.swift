@@ -1,21 +1,15 @@
 import CCurl
 import Glibc
 
-/// The one owner of an epoll(7) descriptor: which sockets libcurl waits for, and which are ready.
+/// The sockets of one loop: which of them libcurl waits for, and what they are used for.
 ///
 /// A plain HTTP/1 connection between two exchanges has nothing to say. libcurl 7.88 takes a
 /// connection with unread bytes for a living one and would read them as the answer to the next
 /// request; so such a socket stays in epoll while libcurl does not want it, and is cut off when
 /// bytes come. It also spares two system calls an exchange.
 ///
-/// Not `Sendable`: belongs to one loop. Level-triggered, as curl_multi_socket_action(3) expects.
-@safe final class SocketPoller {
-    struct Ready {
-        var descriptor: Int32
-        /// `CURL_CSELECT_` bits.
-        var events: Int32
-    }
-
+/// Not `Sendable`: belongs to one loop.
+final class SocketPoller {
     private struct Watch {
         /// As epoll has them.
         var events: UInt32
@@ -23,48 +17,59 @@ import Glibc
         var isIdle = false
     }
 
-    private static let capacity = 256
-
-    private let descriptor: Int32
+    private let epoll: Epoll
+    /// The number of the loop, by which events find back to it.
+    private let owner: UInt32
     private let counters: TransferCounters
-    private let buffer: UnsafeMutableBufferPointer<epoll_event>
     private var watches: [Int32: Watch] = [:]
     /// Sockets of our own making on which only answers may come.
     private var plainSockets: Set<Int32> = []
+    /// The traffic classes that sockets were given.
+    private var classes: [Int32: UInt8] = [:]
 
-    init(waking: Int32, counters: TransferCounters) throws(TransferError) {
-        self.descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+    init(_ epoll: Epoll, owner: UInt32, counters: TransferCounters) {
+        self.epoll = epoll
+        self.owner = owner
         self.counters = counters
-        unsafe self.buffer = .allocate(capacity: Self.capacity)
-        guard self.descriptor >= 0 else { throw .system(.descriptor, "epoll_create1", errno) }
-        guard self.control(EPOLL_CTL_ADD, waking, EPOLLIN.rawValue) == 0 else {
-            throw .system(.descriptor, "epoll_ctl", errno)
-        }
-    }
-
-    deinit {
-        if self.descriptor >= 0 { _ = Glibc.close(self.descriptor) }
-        unsafe self.buffer.deallocate()
     }
 
     // MARK: Sockets
 
     /// Makes a socket for libcurl (CURLOPT_OPENSOCKETFUNCTION(3)), or returns a negative number.
-    func open(_ address: curl_sockaddr, isPlain: Bool) -> Int32 {
+    func open(_ address: curl_sockaddr, isPlain: Bool, trafficClass: UInt8?) -> Int32 {
         let socket = socket(
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
         self.watches[socket] = nil
-        if isPlain { self.plainSockets.insert(socket) }
+        if isPlain { self.plainSockets.insert(socket) } else { self.plainSockets.remove(socket) }
+        self.classes[socket] = nil
+        if trafficClass != nil { self.mark(socket, trafficClass) }
         return socket
     }
+
+    /// Gives the packets of a socket a traffic class (ip(7), ipv6(7)); nil: the system's.
+    ///
+    /// A kernel that refuses is no reason to fail: the class is a wish.
+    func mark(_ socket: Int32, _ trafficClass: UInt8?) {
+        guard self.classes[socket] != trafficClass else { return }
+        self.classes[socket] = trafficClass
+        // The two bits behind the DSCP are ECN's, which the kernel keeps for itself.
+        var value = Int32((trafficClass ?? 0) & 0x3F) << 2
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        _ = unsafe setsockopt(socket, Int32(IPPROTO_IP), IP_TOS, &value, size)
+        _ = unsafe setsockopt(socket, Int32(IPPROTO_IPV6), IPV6_TCLASS, &value, size)
+    }
+
+    /// Whether any socket has a class that a request without one must not inherit.
+    var hasClasses: Bool { !self.classes.isEmpty }
 
     /// Closes a socket for libcurl (CURLOPT_CLOSESOCKETFUNCTION(3)).
     func close(_ socket: Int32) -> Int32 {
         self.counters.socketClosed()
         self.watches[socket] = nil  // epoll forgets it by itself.
         self.plainSockets.remove(socket)
+        self.classes[socket] = nil
         return Glibc.close(socket)
     }
 
@@ -85,11 +90,16 @@ import Glibc
 
     /// Does what the socket callback asks (CURLMOPT_SOCKETFUNCTION(3)); false when epoll cannot.
     ///
+    /// What is wanted no more always succeeds, also of a socket that has been closed already: libcurl
+    /// closes one that is being connected to behind our back.
+    ///
     /// - Parameter isHeld: the transfer that uses the socket stands still because its receiver does.
     func watch(_ socket: Int32, _ what: Int32, isHeld: Bool) -> Bool {
         if what == CURL_POLL_REMOVE {
-            if !isHeld, self.plainSockets.contains(socket), self.watches[socket] != nil {
-                return self.register(socket, Watch(events: EPOLLIN.rawValue, isIdle: true))
+            let mayIdle =
+                !isHeld && self.plainSockets.contains(socket) && self.watches[socket] != nil
+            if mayIdle, self.register(socket, Watch(events: EPOLLIN.rawValue, isIdle: true)) {
+                return true
             }
             self.unwatch(socket)
             return true
@@ -100,22 +110,9 @@ import Glibc
         return self.register(socket, Watch(events: events))
     }
 
-    /// Waits for sockets to become ready; -1 waits without limit.
-    func wait(milliseconds: Int32) -> [Ready] {
-        let count = unsafe epoll_wait(
-            self.descriptor, self.buffer.baseAddress, Int32(Self.capacity), milliseconds)
-        // EINTR is an early wake like any other; nothing else can happen to a descriptor of ours.
-        guard count > 0 else { return [] }
-        return unsafe self.buffer.prefix(Int(count)).map { event in
-            var events: Int32 = 0
-            if unsafe event.events & EPOLLIN.rawValue != 0 { events |= CURL_CSELECT_IN }
-            if unsafe event.events & EPOLLOUT.rawValue != 0 { events |= CURL_CSELECT_OUT }
-            if unsafe event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 {
-                events |= CURL_CSELECT_ERR
-            }
-            return Ready(descriptor: unsafe event.data.fd, events: events)
-        }
-    }
+    /// Whether libcurl, or this, waits for anything on a socket: an event of one that does not may
+    /// have been on its way when it was closed.
+    func isWatched(_ socket: Int32) -> Bool { self.watches[socket] != nil }
 
     /// Sees to a socket that libcurl wants nothing of; false when it is not one.
     ///
@@ -169,9 +166,6 @@ import Glibc
     }
 
     private func control(_ operation: Int32, _ socket: Int32, _ events: UInt32) -> Int32 {
-        var event = unsafe epoll_event()
-        unsafe event.events = events
-        unsafe event.data.fd = socket
-        return unsafe epoll_ctl(self.descriptor, operation, socket, &event)
+        self.epoll.control(operation, socket, events, owner: self.owner)
     }
 }

@@ -33,6 +33,11 @@ final class Transfer {
     let request: Request
     let receiver: any UpstreamReceiver
     let content: RequestContent?
+    let observer: (any TransferObserver)?
+    /// How much sent content the observer knows of.
+    var toldSent: UInt64 = 0
+    var measurement: TransferMeasurement
+    var isMeasured = false
     /// Who waits for a bare connection; nil for a fetch.
     let dial: SocketDial?
     let way: Way
@@ -76,13 +81,15 @@ final class Transfer {
     init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
         self.fetch = order.fetch
         self.request = order.request
+        self.observer = order.request.observer
+        self.measurement = TransferMeasurement(begun: order.begun)
         self.receiver = order.receiver
         self.content = content
         self.loop = loop
         self.dial = order.dial
-        self.waiting = WaitEntry(id: order.fetch.id)
-        self.lifetime = WaitEntry(id: order.fetch.id)
         let request = order.request
+        self.waiting = WaitEntry(id: order.fetch.id, idle: request.transfer.idleTimeout)
+        self.lifetime = WaitEntry(id: order.fetch.id, resource: request.transfer.resourceTimeout)
         self.way = Way(
             to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
@@ -131,7 +138,7 @@ final class Transfer {
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
             self.fail(
                 UpstreamFailure(
-                    .connectionTerminated,
+                    .connectionTerminated, cause: .connectionLost,
                     detail: "the connection ended without an answer; not sent again"))
             return false
         }
@@ -334,12 +341,14 @@ final class Transfer {
             return .failed(
                 UpstreamFailure(
                     self.assembler.isInsideHead ? .httpResponseIncomplete : .connectionTerminated,
+                    cause: .connectionLost,
                     detail: "the connection ended before the response's head did"))
         }
         if case .known(let length) = self.announced, length != self.received {
             return .failed(
                 UpstreamFailure(
-                    .httpResponseIncomplete, detail: "\(self.received) of \(length) bytes came"))
+                    .httpResponseIncomplete, cause: .partialContent,
+                    detail: "\(self.received) of \(length) bytes came"))
         }
         do throws(UpstreamFailure) {
             return .finished(trailers: try self.assembler.trailers())
@@ -349,7 +358,9 @@ final class Transfer {
     }
 
     private func ftpOutcome(_ end: CurlEnd) -> Outbox.Event {
-        if self.outbox.isEmpty, self.received == 0, let refusal = FTPResponse.refusal(end.code) {
+        if !self.request.transfer.reportsFTPRefusals, self.outbox.isEmpty, self.received == 0,
+            let refusal = FTPResponse.refusal(end.code)
+        {
             let facts = UpstreamConnectionFacts(remoteAddress: self.remoteAddress)
             let body = FTPResponse.body(of: refusal)
             let length = UInt64(body.utf8.count)

@@ -8,6 +8,12 @@ package struct TransferConfiguration: Sendable {
     ///
     /// An origin always belongs to one of them.
     package var threads = 1
+    /// Its transfers run on threads that all such upstreams of the process have together, in the
+    /// place of threads of its own.
+    ///
+    /// Connections and names stay its own. It costs nothing until it fetches, no thread then, and
+    /// keeps requests that wait for a connection to their origin in the order of their priority.
+    package var sharesThreads = false
 
     // MARK: Connections
 

@@ -2,20 +2,19 @@ import CCurl
 import Glibc
 import LarderHTTP
 
-/// A libcurl multi handle on an epoll loop of its own thread.
+/// A libcurl multi handle and its transfers, on the epoll loop of a thread.
 ///
 /// ```
-/// take commands ─▶ libcurl's timer ─▶ our deadlines ─▶ tell receivers ─▶ sleep ─▶ sockets ─┐
-///      ▲───────────────────────────────────────────────────────────────────────────────────┘
+/// a turn: commands ─▶ libcurl's timer ─▶ our deadlines ─▶ tell receivers
 /// ```
 ///
-/// Not `Sendable`. Made on one thread, handed to its own by `start`, and confined to that from
-/// then on, with every handle, transfer and callback; other threads reach it through the mailbox.
-/// The thread holds the loop until a `shutDown` command ends it, which frees everything.
-final class TransferLoop {
-    let configuration: TransferConfiguration
-    let counters: TransferCounters
-    let mailbox: TransferMailbox
+/// Not `Sendable`: confined to the thread of its runner, with every handle, transfer and callback;
+/// other threads reach it through its port.
+final class TransferLoop: Timed {
+    /// Commands seen to in one turn.
+    private static let commandsPerTurn = 64
+
+    let port: LoopPort
     let poller: SocketPoller
     // Freed in the order in which `tearDown` empties them: easy handles, multi handle, share.
     private var idleHandles: [EasyHandle] = []
@@ -26,91 +25,115 @@ final class TransferLoop {
     private var touched: [Transfer] = []
     private var deadlines: Deadlines
     private var timer: MonotonicTime?
-    private var now = MonotonicTime.read()
-    /// Set by `shutDown`; called as the loop's last act.
+    private(set) var now = MonotonicTime.read()
+    private var inbox: [TransferCommand] = []
+    private var inboxNext = 0
+    /// Set by `shutDown`; called when the loop is gone.
     private var completions: [@Sendable () -> Void] = []
-    private var isOver = false
+    private(set) var isOver = false
+    /// Whether it gets a turn in the next round: the runner's.
+    var isDue = false
+    var moment = MonotonicTime(nanoseconds: 0)
+    var place: Int?
+    /// When the last transfer ended.
+    private(set) var idleSince = MonotonicTime.read()
 
-    init(
-        _ configuration: TransferConfiguration, mailbox: TransferMailbox, counters: TransferCounters
-    ) throws(TransferError) {
-        self.configuration = configuration
-        self.mailbox = mailbox
-        self.counters = counters
-        self.poller = try SocketPoller(waking: mailbox.descriptor, counters: counters)
-        self.multi = try MultiHandle(configuration, poller: self.poller)
+    var configuration: TransferConfiguration { self.port.configuration }
+    var counters: TransferCounters { self.port.counters }
+
+    init(_ port: LoopPort, epoll: Epoll) throws(TransferError) {
+        self.port = port
+        self.poller = SocketPoller(epoll, owner: port.number, counters: port.counters)
+        self.multi = try MultiHandle(port.configuration, poller: self.poller)
         self.share = try SharedState()
-        self.deadlines = Deadlines(configuration)
+        self.deadlines = Deadlines(port.configuration)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        try unsafe self.multi.setCallbacks(
+            socket: Self.socketCallback, timer: Self.timerCallback, context: context)
     }
 
-    // MARK: Life
+    // MARK: Turns
 
-    /// Runs until it is shut down.
+    /// Takes a command, to be seen to in a turn.
+    func accept(_ command: TransferCommand) { self.inbox.append(command) }
+
+    func turn(_ now: MonotonicTime) {
+        self.now = now
+        self.performCommands()
+        if let timer = self.timer, timer <= MonotonicTime.read() {
+            self.timer = nil
+            self.check(self.multi.timedOut())
+        }
+        self.expire()
+        self.settle()
+        if self.isIdle, self.configuration.sharesThreads, now > self.idleSince + self.idleLifetime {
+            self.isOver = true
+        }
+    }
+
+    /// When it wants its next turn, whatever its sockets do.
+    var next: MonotonicTime? {
+        if self.inboxNext < self.inbox.count { return MonotonicTime(nanoseconds: 0) }
+        var moment = self.timer
+        if let next = self.deadlines.next { moment = moment.map { Swift.min($0, next) } ?? next }
+        if moment == nil, self.isIdle, self.configuration.sharesThreads {
+            moment = self.idleSince + self.idleLifetime + .milliseconds(1)
+        }
+        return moment
+    }
+
+    /// Nothing is under way: it can be let go of, with the connections that it keeps.
+    var isIdle: Bool { self.transfers.isEmpty && self.inboxNext == self.inbox.count }
+
+    /// Beyond it no connection would be used again.
+    private var idleLifetime: Duration { self.configuration.idleConnectionLifetime }
+
+    /// Sees to a socket of its own.
+    func ready(_ descriptor: Int32, _ events: Int32) {
+        guard self.poller.isWatched(descriptor), !self.poller.sawIdle(descriptor) else { return }
+        self.check(self.multi.ready(descriptor, events))
+    }
+
+    /// Ends what is left and frees the handles.
     ///
-    /// Called once, by the loop's thread.
-    func run() {
-        self.listenToLibcurl()
-        while !self.isOver {
-            self.now = .read()
-            for command in self.mailbox.take() { self.perform(command) }
-            if let timer = self.timer, timer <= self.now {
-                self.timer = nil
-                self.check(self.multi.timedOut())
-            }
-            self.expire()
-            self.settle()
-            if !self.isOver { self.sleep() }
-        }
-        self.tearDown()
-    }
-
-    private func sleep() {
-        let asleep = self.mailbox.fallAsleep()
-        let moment = [self.timer, self.deadlines.next].compactMap(\.self).min()
-        let timeout = asleep ? moment.map { MonotonicTime.read().milliseconds(until: $0) } ?? -1 : 0
-        for ready in self.poller.wait(milliseconds: timeout) {
-            if ready.descriptor == self.mailbox.descriptor {
-                self.mailbox.clearWake()
-            } else if !self.poller.sawIdle(ready.descriptor) {
-                self.check(self.multi.ready(ready.descriptor, ready.events))
-            }
-        }
-    }
-
-    /// Ends what is left and frees the handles, then says that it is done.
-    private func tearDown() {
-        for command in self.mailbox.close() { self.perform(command) }
+    /// - Returns: who waits for the end; to be called when the loop itself is gone.
+    func tearDown() -> [@Sendable () -> Void] {
+        self.isOver = true
+        while self.inboxNext < self.inbox.count { self.performCommands() }
         for transfer in Array(self.transfers.values) {
             self.detach(transfer)
             self.forget(transfer)
             self.tellFailure(transfer.fetch, transfer.receiver, Self.shuttingDown)
+            transfer.tellMeasurement()
         }
         self.touched = []
         self.idleHandles = []
         // No callback may come from the freeing of the multi handle: this object is on its way out.
         try? unsafe self.multi.setCallbacks(socket: nil, timer: nil, context: nil)
-    }
-
-    /// Who waits for the end of the loop; to be called when the loop itself is gone.
-    func takeCompletions() -> [@Sendable () -> Void] {
         defer { self.completions = [] }
         return self.completions
     }
 
-    private static let shuttingDown = UpstreamFailure(
+    static let shuttingDown = UpstreamFailure(
         .proxyInternalError, party: .larder, detail: "shutting down")
 
     // MARK: Commands
 
+    private func performCommands() {
+        let end = Swift.min(self.inbox.count, self.inboxNext + Self.commandsPerTurn)
+        while self.inboxNext < end {
+            self.perform(self.inbox[self.inboxNext])
+            self.inboxNext += 1
+        }
+        guard self.inboxNext == self.inbox.count else { return }
+        self.inbox.removeAll(keepingCapacity: true)
+        self.inboxNext = 0
+    }
+
     private func perform(_ command: TransferCommand) {
         switch command {
         case .start(let order):
-            if self.isOver {
-                order.content?.cancel()
-                self.tellFailure(order.fetch, order.receiver, Self.shuttingDown)
-            } else {
-                self.begin(order)
-            }
+            if self.isOver { order.fail(Self.shuttingDown) } else { self.begin(order) }
         case .resume(let id):
             guard let transfer = self.transfers[id] else { return }
             transfer.isPaused = false
@@ -124,6 +147,7 @@ final class TransferLoop {
             guard let transfer = self.transfers[id] else { return }
             self.detach(transfer)
             self.forget(transfer)
+            transfer.tellMeasurement()
         case .shutDown(let completion):
             self.completions.append(completion)
             self.isOver = true
@@ -131,10 +155,7 @@ final class TransferLoop {
     }
 
     private func begin(_ order: FetchOrder) {
-        guard !order.fetch.isCancelled else {
-            order.content?.cancel()
-            return
-        }
+        guard !order.fetch.isCancelled else { return order.cancelled() }
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
         self.transfers[order.fetch.id] = transfer
@@ -166,21 +187,11 @@ final class TransferLoop {
         }
     }
 
-    private static func internalFailure(_ error: TransferError) -> UpstreamFailure {
+    static func internalFailure(_ error: TransferError) -> UpstreamFailure {
         UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
     }
 
     // MARK: What libcurl says
-
-    private func listenToLibcurl() {
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        do throws(TransferError) {
-            try unsafe self.multi.setCallbacks(
-                socket: Self.socketCallback, timer: Self.timerCallback, context: context)
-        } catch {
-            self.isOver = true  // Every fetch is then told that there is no loop.
-        }
-    }
 
     /// Has the loop look at a transfer when libcurl has returned.
     func touch(_ transfer: Transfer) {
@@ -213,7 +224,10 @@ final class TransferLoop {
         {
             isHeld = unsafe Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue().isHeld
         }
-        return loop.poller.watch(descriptor, what, isHeld: isHeld) ? 0 : -1
+        // Never -1: libcurl 7.88 then ends every transfer, and reads through a null pointer where one
+        // has no connection yet. What cannot be watched runs into its deadline.
+        _ = loop.poller.watch(descriptor, what, isHeld: isHeld)
+        return 0
     }
 
     private static let timerCallback: ccurl_timer_callback = { _, milliseconds, context in
@@ -326,10 +340,12 @@ final class TransferLoop {
             case .finished(let trailers):
                 self.forget(transfer)  // Before, so that who is told counts one less.
                 receiver.upstream(finished: trailers)
+                transfer.tellMeasurement()
                 return false
             case .failed(let failure):
                 self.forget(transfer)
                 receiver.upstream(failed: failure)
+                transfer.tellMeasurement()
                 return false
             case .connected(let socket):
                 self.forget(transfer)
@@ -383,5 +399,6 @@ final class TransferLoop {
         self.deadlines.leave(transfer.lifetime)
         transfer.content?.cancel()
         self.counters.transferEnded()
+        if self.transfers.isEmpty { self.idleSince = self.now }
     }
 }

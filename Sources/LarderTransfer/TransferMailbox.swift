@@ -14,6 +14,12 @@ enum TransferCommand: Sendable {
     case shutDown(@Sendable () -> Void)
 }
 
+/// A command and whom it is for.
+struct TransferMessage: Sendable {
+    let port: LoopPort
+    let command: TransferCommand
+}
+
 /// A fetch on its way to its loop.
 struct FetchOrder: Sendable {
     let fetch: CurlFetch
@@ -22,21 +28,35 @@ struct FetchOrder: Sendable {
     let receiver: any UpstreamReceiver
     /// The receiver, where not a response is wanted but a bare connection.
     var dial: SocketDial?
+    /// When it was given: the wall's clock.
+    let begun = Timestamp.read()
+
+    /// Ends a fetch that no loop has begun.
+    func fail(_ failure: UpstreamFailure) {
+        if !self.fetch.isCancelled { self.receiver.upstream(failed: failure) }
+        self.cancelled()
+    }
+
+    /// Ends a fetch that no loop has begun, and that nobody wants to hear of.
+    func cancelled() {
+        self.content?.cancel()
+        self.request.observer?.transfer(measured: TransferMeasurement(begun: self.begun))
+    }
 }
 
-/// Where other threads leave commands for a loop.
+/// Where other threads leave commands for the loops of a thread.
 ///
-/// One array, swapped out at once. The loop is woken through its eventfd(2) only when it sleeps,
+/// One array, swapped out at once. The thread is woken through its eventfd(2) only when it sleeps,
 /// and once: under load a command costs a lock and an append.
 final class TransferMailbox: Sendable {
     private struct State {
-        var commands: [TransferCommand] = []
+        var messages: [TransferMessage] = []
         var isAsleep = false
         var isClosed = false
     }
 
     private let state = Mutex(State())
-    /// Readable when the loop must look into the mailbox.
+    /// Written to when the thread must look into the mailbox, and never read (`Epoll`).
     ///
     /// Closed with the mailbox.
     let descriptor: Int32
@@ -51,11 +71,11 @@ final class TransferMailbox: Sendable {
         _ = Glibc.close(self.descriptor)
     }
 
-    /// Leaves a command; false when the loop has ended and nobody will read it.
-    func post(_ command: TransferCommand) -> Bool {
+    /// Leaves a command; false when the thread has ended and nobody will read it.
+    func post(_ message: TransferMessage) -> Bool {
         let (accepted, mustWake) = self.state.withLock { state in
             guard !state.isClosed else { return (false, false) }
-            state.commands.append(command)
+            state.messages.append(message)
             defer { state.isAsleep = false }
             return (true, state.isAsleep)
         }
@@ -63,44 +83,36 @@ final class TransferMailbox: Sendable {
         return accepted
     }
 
-    /// Takes all commands.
-    func take() -> [TransferCommand] {
+    /// Takes all commands, in exchange for an empty array whose room is used again.
+    func take(into messages: inout [TransferMessage]) {
+        messages.removeAll(keepingCapacity: true)
         self.state.withLock { state in
             state.isAsleep = false
-            let commands = state.commands
-            state.commands = []
-            return commands
+            swap(&state.messages, &messages)
         }
     }
 
-    /// Says that the loop is about to sleep; false when there are commands to see to first.
+    /// Says that the thread is about to sleep; false when there are commands to see to first.
     func fallAsleep() -> Bool {
         self.state.withLock { state in
-            state.isAsleep = state.commands.isEmpty
+            state.isAsleep = state.messages.isEmpty
             return state.isAsleep
         }
     }
 
     /// Refuses further commands and takes the last.
-    func close() -> [TransferCommand] {
+    func close() -> [TransferMessage] {
         self.state.withLock { state in
             state.isClosed = true
-            let commands = state.commands
-            state.commands = []
-            return commands
+            let messages = state.messages
+            state.messages = []
+            return messages
         }
-    }
-
-    /// Empties the eventfd, so that it is not readable until the next wake.
-    func clearWake() {
-        var count: UInt64 = 0
-        // EAGAIN, when it is empty already, is as good.
-        _ = unsafe read(self.descriptor, &count, MemoryLayout<UInt64>.size)
     }
 
     private func wake() {
         var one: UInt64 = 1
-        // Fails only when the counter is full, and then the loop has been woken.
+        // Fails only when the counter is full, after more writes than there will be.
         _ = unsafe write(self.descriptor, &one, MemoryLayout<UInt64>.size)
     }
 }

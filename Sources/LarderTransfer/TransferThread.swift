@@ -1,30 +1,67 @@
 import CCurl
 import Glibc
+import Synchronization
 
-/// The thread of a transfer loop.
+/// The threads of transfer runners.
 enum TransferThread {
-    /// Hands a loop over to a thread of its own, which runs it until it is shut down.
+    /// Hands a runner over to a thread of its own, which runs it until it is over.
     ///
-    /// The thread is detached: it says that it has ended through the completions of the loop.
-    static func start(_ loop: TransferLoop, index: Int) throws(TransferError) {
+    /// The thread is detached: it says that it has ended through the completions of the runner.
+    ///
+    /// - Parameter name: for people who look at the process; at most 15 bytes.
+    static func start(_ runner: TransferRunner, name: String) throws(TransferError) {
         var attributes = pthread_attr_t()
         guard unsafe pthread_attr_init(&attributes) == 0 else {
             throw TransferError(.thread, detail: "pthread_attr_init failed")
         }
         defer { _ = unsafe pthread_attr_destroy(&attributes) }
         _ = unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        // The reference goes with the pointer: nobody else has the loop from here on, which is what
-        // lets an object that is not Sendable change threads.
-        let context = unsafe Unmanaged.passRetained(loop).toOpaque()
+        // The reference goes with the pointer: nobody else has the runner from here on, which is
+        // what lets an object that is not Sendable change threads.
+        let context = unsafe Unmanaged.passRetained(runner).toOpaque()
         var thread = pthread_t()
         let code = unsafe pthread_create(&thread, &attributes, Self.body, context)
         guard code == 0 else {
-            unsafe Unmanaged<TransferLoop>.fromOpaque(context).release()
+            unsafe Unmanaged<TransferRunner>.fromOpaque(context).release()
             throw .system(.thread, "pthread_create", code)
         }
-        // For people who look at the process; at most 15 bytes.
-        _ = unsafe pthread_setname_np(thread, "larder-fetch-\(index % 100)")
+        _ = unsafe pthread_setname_np(thread, name)
     }
+
+    // MARK: Threads that upstreams share
+
+    private struct Shared {
+        var mailboxes: [TransferMailbox] = []
+        var next = 0
+    }
+
+    /// How many at most; each is started when it is first asked for, and then lives as long as the
+    /// process.
+    private static let sharedLimit = 2
+    private static let shared = Mutex(Shared())
+
+    /// The mailbox of one of the threads that upstreams share, of each in turn.
+    ///
+    /// Threads are made under the lock: two callers would else make one too many.
+    static func sharedMailbox() throws(TransferError) -> TransferMailbox {
+        try Self.shared.withLock { shared throws(TransferError) in
+            let index = shared.next
+            if index >= shared.mailboxes.count {
+                let runner = try TransferRunner(endsWithLoop: false)
+                shared.mailboxes.append(runner.mailbox)
+                do throws(TransferError) {
+                    try Self.start(runner, name: "larder-loads-\(index)")
+                } catch {
+                    shared.mailboxes.removeLast()
+                    throw error
+                }
+            }
+            shared.next = (index + 1) % Self.sharedLimit
+            return shared.mailboxes[index]
+        }
+    }
+
+    // MARK: The body
 
     private static let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
         {
@@ -35,11 +72,11 @@ enum TransferThread {
             return nil
         }
 
-    /// Runs the loop and frees it before its completions are called.
+    /// Runs the runner and frees it before its completions are called.
     private static func run(_ context: UnsafeMutableRawPointer) -> [@Sendable () -> Void] {
-        let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeRetainedValue()
-        loop.run()
-        return loop.takeCompletions()
+        let runner = unsafe Unmanaged<TransferRunner>.fromOpaque(context).takeRetainedValue()
+        runner.run()
+        return runner.takeCompletions()
     }
 
     /// Blocks every signal on the calling thread.

@@ -7,6 +7,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # looked for, not the package, so that another way to install it counts, too.
 BUILD_PACKAGES=(
     libcurl4-openssl-dev:header=curl/curl.h
+    libssl-dev:header=openssl/ssl.h
     liblmdb-dev:header=lmdb.h
     libxxhash-dev:header=xxhash.h
     libpsl-dev:header=libpsl.h

@@ -1,39 +1,178 @@
 public import Foundation
+import LarderEngine
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
 
-/// Stored responses, in memory and on disk.
+/// Stored responses to requests, in memory and on disk.
+///
+/// A response is found by method and URL, without the fragment, and by the request's fields that its
+/// `Vary` names; fields that the request does not set itself match whatever the session sent. Any
+/// thread may use it. Methods that give their result at once wait for the disk where they must, and
+/// hold up nobody but their caller.
+///
+/// **Several caches on one path** in a process are one: the same responses, the same capacities, which
+/// are those set last. **Several processes on one path** each have responses of their own, each within
+/// its capacity: a process takes the first of the numbered places below the path that no other has, so
+/// that one process after another finds what the one before stored. With a disk that fails or is full
+/// it goes on in memory.
+///
+/// Subclasses: a session asks the methods that take a task.
+///
+/// Differs from Foundation's: query, scheme and method count; the directory holds a database, not a
+/// file for each response; what is stored by a session follows RFC 9111 as a private cache.
 open class URLCache: NSObject, @unchecked Sendable {
+    // Invariant behind `@unchecked Sendable`: constants that are safe to share.
+
     /// Where a response may be stored.
     public enum StoragePolicy: UInt, Sendable {
+        /// In memory and on disk.
         case allowed = 0
+        /// In memory only: it never reaches the disk.
         case allowedInMemoryOnly = 1
+        /// Nowhere: storing it does nothing.
         case notAllowed = 2
     }
 
+    private static let current = Mutex<URLCache?>(nil)
+
+    /// The cache of sessions that name no other.
+    ///
+    /// Unless one was set: 4 MiB in memory and 20 MiB on disk, below the user's directory for caches.
+    /// Set it before anything uses the old one.
     open class var shared: URLCache {
-        get { URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: nil) }
-        set {}
+        get {
+            if let cache = Self.current.withLock({ $0 }) { return cache }
+            let made = URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: nil)
+            return Self.current.withLock { cache in
+                if let cache { return cache }
+                cache = made
+                return made
+            }
+        }
+        set { Self.current.withLock { $0 = newValue } }
     }
 
+    let responses: CachedResponses
+    private let overriding = Mutex<OverriddenCacheStore?>(nil)
+
+    /// A cache with these capacities, in bytes.
+    ///
+    /// - Parameters:
+    ///   - diskCapacity: 0: nothing of it is ever on a disk. A file takes 1 MiB at least.
+    ///   - path: a directory, made with its parents where it does not exist; nil: one of the program's
+    ///     own below the user's directory for caches (`XDG_CACHE_HOME`).
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        self.responses = CachedResponses(
+            memory: memoryCapacity, disk: diskCapacity,
+            directory: path.map { URL(fileURLWithPath: $0, isDirectory: true).path })
         super.init()
     }
-}
 
-/// A response with its body, as a cache holds it.
-open class CachedURLResponse: NSObject, @unchecked Sendable {
-    public let response: URLResponse
-    public let data: Data
-    public let userInfo: [AnyHashable: Any]?
-    public let storagePolicy: URLCache.StoragePolicy
+    /// A cache with these capacities, in bytes, in a directory.
+    public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
+        self.init(
+            memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
+    }
 
-    public init(
-        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil,
-        storagePolicy: URLCache.StoragePolicy
+    /// The store that a session's engine works on.
+    ///
+    /// A session must hold the cache as long as it uses it.
+    var engineStore: any ObjectStore {
+        guard self.isOverridden else { return self.responses.store }
+        return self.overriding.withLock { store in
+            if let store { return store }
+            let made = OverriddenCacheStore(self)
+            store = made
+            return made
+        }
+    }
+
+    /// Whether methods of it may be a program's own.
+    var isOverridden: Bool { type(of: self) != URLCache.self }
+
+    // MARK: Capacities
+
+    /// The bytes that responses may take in memory, with what it costs to keep them; what no longer fits
+    /// leaves at once.
+    open var memoryCapacity: Int {
+        get { self.responses.memoryCapacity }
+        set { self.responses.memoryCapacity = newValue }
+    }
+
+    /// The bytes that the file may take; what no longer fits leaves at once, and at 0 the file goes, too.
+    ///
+    /// Waits for the disk. What is being stored at that moment is not stored.
+    open var diskCapacity: Int {
+        get { self.responses.diskCapacity }
+        set { self.responses.diskCapacity = newValue }
+    }
+
+    /// The bytes in use in memory.
+    open var currentMemoryUsage: Int { self.responses.memoryUsage }
+
+    /// The bytes in use on the disk, 0 where nothing is stored; may wait for the disk.
+    open var currentDiskUsage: Int { self.responses.diskUsage }
+
+    // MARK: By request
+
+    /// What is stored for a request, whatever its age; nil where nothing is.
+    open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        self.responses.find(request)
+    }
+
+    /// Stores a response in the place of what is stored for the request.
+    ///
+    /// Found from then on. On the disk, where it may go there, when this returns.
+    open func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for request: URLRequest
     ) {
-        self.response = response
-        self.data = data
-        self.userInfo = userInfo
-        self.storagePolicy = storagePolicy
-        super.init()
+        self.responses.store(cachedResponse, for: request)
+    }
+
+    /// Removes what is stored for a request, in all variants; what is being loaded for it now is not
+    /// stored either.
+    open func removeCachedResponse(for request: URLRequest) {
+        self.responses.remove(request)
+    }
+
+    /// Removes everything; what is being loaded now is not stored either.
+    open func removeAllCachedResponses() {
+        self.responses.removeAll()
+    }
+
+    /// Removes what was stored after the date.
+    open func removeCachedResponses(since date: Date) {
+        self.responses.removeAll(since: date)
+    }
+
+    // MARK: By task
+
+    /// Stores a response for a task's request: what a session asks of a subclass.
+    open func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        guard let request = dataTask.currentRequest ?? dataTask.originalRequest else { return }
+        self.storeCachedResponse(cachedResponse, for: request)
+    }
+
+    /// Finds what is stored for a task's request: what a session asks of a subclass.
+    ///
+    /// - Parameter completionHandler: called once, on a queue of its own.
+    open func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        let request = dataTask.currentRequest ?? dataTask.originalRequest
+        DispatchQueue.global().async {
+            completionHandler(request.flatMap { self.cachedResponse(for: $0) })
+        }
+    }
+
+    /// Removes what is stored for a task's request.
+    open func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest ?? dataTask.originalRequest else { return }
+        self.removeCachedResponse(for: request)
     }
 }

@@ -65,9 +65,38 @@ protocol LoadObserver: AnyObject, Sendable {
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
     /// The load is over without an answer.
     func load(failed error: URLError)
+    /// The same with an error of a program's protocol, which is handed on as it is.
+    func load(broke error: any Error)
     /// What the transaction took, once its body has ended, failed or been cancelled; always the last
     /// call, and also where it was cancelled before.
     func load(measured transaction: TransactionMeasurement)
+    /// There is no way into the network, and the session waits for one (`waitsForConnectivity`); once
+    /// a load.
+    func loadWaitsForConnectivity()
+    /// Whether there is anybody to be asked about servers and for client certificates; read once, when
+    /// the load begins.
+    ///
+    /// Asking costs a second handshake. True unless it says otherwise.
+    var answersChallenges: Bool { get }
+    /// Whether somebody wants to look at what is about to be stored; read once, when the load begins.
+    ///
+    /// Otherwise it is stored by the rules alone, and `LoadAnswer.storing` is nil. True unless it says
+    /// otherwise.
+    var decidesAboutStoring: Bool { get }
+}
+
+extension LoadObserver {
+    func loadWaitsForConnectivity() {}
+    var answersChallenges: Bool { true }
+    var decidesAboutStoring: Bool { true }
+}
+
+extension LoadObserver {
+    func load(broke error: any Error) {
+        self.load(
+            failed: error as? URLError
+                ?? URLError(.unknown, userInfo: [NSUnderlyingErrorKey: error]))
+    }
 }
 
 /// The answer to a request.

@@ -1,7 +1,49 @@
 public import Foundation
+import LarderHTTP
+import Synchronization
 
 /// What the requests of a task took.
-open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {}
+///
+/// Given to `urlSession(_:task:didFinishCollecting:)`, once for each task, before its completion.
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
+    /// Where a response came from.
+    public enum ResourceFetchType: Int, Sendable {
+        case unknown = 0
+        /// Over the network.
+        case networkLoad = 1
+        /// Pushed by the server; does not happen on Linux.
+        case serverPush = 2
+        /// From the cache, without asking the server.
+        case localCache = 3
+    }
 
-/// What one request of a task took, and its response.
-open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {}
+    /// How a name was resolved; always unknown on Linux, as the system's resolver does not tell.
+    public enum DomainResolutionProtocol: Int, Sendable {
+        case unknown = 0
+        case udp = 1
+        case tcp = 2
+        case tls = 3
+        case https = 4
+    }
+
+    /// One for each request and its response, in their order: redirections, answered challenges and
+    /// what came from the cache among them.
+    public let transactionMetrics: [URLSessionTaskTransactionMetrics]
+    /// From the making of the task until it was about to complete.
+    public let taskInterval: DateInterval
+    /// How often the task was redirected.
+    public let redirectCount: Int
+
+    /// - Parameters:
+    ///   - transactions: in the order in which they began.
+    ///   - created: when the task was made.
+    init(
+        _ transactions: [TransactionMeasurement], created: Date, ended: Date, redirects: Int
+    ) {
+        self.transactionMetrics = transactions.map { URLSessionTaskTransactionMetrics($0) }
+        // A clock that was set back in between must not trap.
+        self.taskInterval = DateInterval(start: created, end: max(created, ended))
+        self.redirectCount = redirects
+        super.init()
+    }
+}

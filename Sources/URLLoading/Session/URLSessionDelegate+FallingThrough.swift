@@ -17,14 +17,27 @@ extension URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    /// The session's delegate, where this one is the task's own and has no such method.
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionTaskDelegate
-    )? {
-        guard let delegate = session.delegate as? any URLSessionTaskDelegate, delegate !== self,
-            task.delegate === self
-        else { return nil }
-        return delegate
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        self.next(session, task)?.urlSession(session, didCreateTask: task)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler:
+            @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        guard let next = self.next(session, task) else {
+            return completionHandler(.continueLoading, nil)
+        }
+        next.urlSession(
+            session, task: task, willBeginDelayedRequest: request,
+            completionHandler: completionHandler)
+    }
+
+    public func urlSession(
+        _ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask
+    ) {
+        self.next(session, task)?.urlSession(session, taskIsWaitingForConnectivity: task)
     }
 
     public func urlSession(
@@ -67,5 +80,188 @@ extension URLSessionTaskDelegate {
         next.urlSession(
             session, task: task, needNewBodyStreamFrom: offset,
             completionHandler: completionHandler)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+    ) {
+        self.next(session, task)?.urlSession(
+            session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
+            totalBytesExpectedToSend: totalBytesExpectedToSend)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        self.next(session, task)?.urlSession(
+            session, task: task, didReceiveInformationalResponse: response)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didFinishCollecting metrics: URLSessionTaskMetrics
+    ) {
+        self.next(session, task)?.urlSession(session, task: task, didFinishCollecting: metrics)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+        self.next(session, task)?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+
+    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
+        any URLSessionTaskDelegate
+    )? {
+        session.commonDelegate(behind: self, of: task) as? any URLSessionTaskDelegate
+    }
+}
+
+extension URLSessionDataDelegate {
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        guard let next = self.next(session, dataTask) else { return completionHandler(.allow) }
+        next.urlSession(
+            session, dataTask: dataTask, didReceive: response,
+            completionHandler: completionHandler)
+    }
+
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        didBecome downloadTask: URLSessionDownloadTask
+    ) {
+        self.next(session, dataTask)?.urlSession(
+            session, dataTask: dataTask, didBecome: downloadTask)
+    }
+
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        didBecome streamTask: URLSessionStreamTask
+    ) {
+        self.next(session, dataTask)?.urlSession(
+            session, dataTask: dataTask, didBecome: streamTask)
+    }
+
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
+    ) {
+        self.next(session, dataTask)?.urlSession(session, dataTask: dataTask, didReceive: data)
+    }
+
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard let next = self.next(session, dataTask) else {
+            return completionHandler(proposedResponse)
+        }
+        next.urlSession(
+            session, dataTask: dataTask, willCacheResponse: proposedResponse,
+            completionHandler: completionHandler)
+    }
+
+    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
+        any URLSessionDataDelegate
+    )? {
+        session.commonDelegate(behind: self, of: task) as? any URLSessionDataDelegate
+    }
+}
+
+extension URLSessionDownloadDelegate {
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        self.next(session, downloadTask)?.urlSession(
+            session, downloadTask: downloadTask, didWriteData: bytesWritten,
+            totalBytesWritten: totalBytesWritten,
+            totalBytesExpectedToWrite: totalBytesExpectedToWrite)
+    }
+
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask,
+        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
+    ) {
+        self.next(session, downloadTask)?.urlSession(
+            session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
+            expectedTotalBytes: expectedTotalBytes)
+    }
+
+    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
+        any URLSessionDownloadDelegate
+    )? {
+        session.commonDelegate(behind: self, of: task) as? any URLSessionDownloadDelegate
+    }
+}
+
+extension URLSessionStreamDelegate {
+    public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
+        self.next(session, streamTask)?.urlSession(session, readClosedFor: streamTask)
+    }
+
+    public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
+        self.next(session, streamTask)?.urlSession(session, writeClosedFor: streamTask)
+    }
+
+    public func urlSession(
+        _ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask
+    ) {
+        self.next(session, streamTask)?.urlSession(session, betterRouteDiscoveredFor: streamTask)
+    }
+
+    public func urlSession(
+        _ session: URLSession, streamTask: URLSessionStreamTask,
+        didBecome inputStream: InputStream, outputStream: OutputStream
+    ) {
+        self.next(session, streamTask)?.urlSession(
+            session, streamTask: streamTask, didBecome: inputStream, outputStream: outputStream)
+    }
+
+    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
+        any URLSessionStreamDelegate
+    )? {
+        session.commonDelegate(behind: self, of: task) as? any URLSessionStreamDelegate
+    }
+}
+
+extension URLSessionWebSocketDelegate {
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+        didOpenWithProtocol protocol: String?
+    ) {
+        self.next(session, webSocketTask)?.urlSession(
+            session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
+    }
+
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+    ) {
+        self.next(session, webSocketTask)?.urlSession(
+            session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
+    }
+
+    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
+        any URLSessionWebSocketDelegate
+    )? {
+        session.commonDelegate(behind: self, of: task) as? any URLSessionWebSocketDelegate
+    }
+}
+
+extension URLSession {
+    /// The session's delegate, where the one that is asked is a task's own.
+    fileprivate func commonDelegate(
+        behind delegate: AnyObject, of task: URLSessionTask
+    ) -> (any URLSessionDelegate)? {
+        guard let common = self.delegate, common !== delegate, task.delegate === delegate else {
+            return nil
+        }
+        return common
     }
 }

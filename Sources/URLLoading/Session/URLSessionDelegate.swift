@@ -5,7 +5,8 @@ public import Foundation
 /// All methods are called on the session's delegate queue, one after the other where that is serial.
 /// On Linux an optional method is one with a default implementation; a subclass that adds a method
 /// which its conforming superclass does not implement is not called (there is no dispatch by name).
-public protocol URLSessionDelegate: AnyObject, Sendable {
+@preconcurrency
+public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has ended: its last message, after which it lets the delegate go.
     ///
     /// - Parameter error: nil where it was invalidated by the program.
@@ -30,6 +31,7 @@ extension URLSessionDelegate {
 }
 
 /// Hears what concerns a task of any kind.
+@preconcurrency
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// A task was made: on the thread that makes it, before the method that makes it returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
@@ -94,42 +96,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 
-extension URLSessionTaskDelegate {
-    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {}
-
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
-        completionHandler:
-            @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
-    ) {
-        completionHandler(.continueLoading, nil)
-    }
-
-    public func urlSession(
-        _ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
-        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        didReceiveInformationalResponse response: HTTPURLResponse
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        didFinishCollecting metrics: URLSessionTaskMetrics
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
-    ) {}
-}
-
 /// Hears the response and the body of data and upload tasks.
+@preconcurrency
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// The head of the response has come; nothing more is delivered until the handler is called.
     func urlSession(
@@ -158,38 +126,8 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 }
 
-extension URLSessionDataDelegate {
-    public func urlSession(
-        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
-        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-    ) {
-        completionHandler(.allow)
-    }
-
-    public func urlSession(
-        _ session: URLSession, dataTask: URLSessionDataTask,
-        didBecome downloadTask: URLSessionDownloadTask
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, dataTask: URLSessionDataTask,
-        didBecome streamTask: URLSessionStreamTask
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, dataTask: URLSessionDataTask,
-        willCacheResponse proposedResponse: CachedURLResponse,
-        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) {
-        completionHandler(proposedResponse)
-    }
-}
-
 /// Hears how a download gets on.
+@preconcurrency
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
     /// The body is whole.
     ///
@@ -212,20 +150,8 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64)
 }
 
-extension URLSessionDownloadDelegate {
-    public func urlSession(
-        _ session: URLSession, downloadTask: URLSessionDownloadTask,
-        didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
-        totalBytesExpectedToWrite: Int64
-    ) {}
-
-    public func urlSession(
-        _ session: URLSession, downloadTask: URLSessionDownloadTask,
-        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
-    ) {}
-}
-
 /// Hears what concerns a stream task.
+@preconcurrency
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
     /// The read side of the connection is closed.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
@@ -240,20 +166,8 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
         didBecome inputStream: InputStream, outputStream: OutputStream)
 }
 
-extension URLSessionStreamDelegate {
-    public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {}
-    public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
-    }
-    public func urlSession(
-        _ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask
-    ) {}
-    public func urlSession(
-        _ session: URLSession, streamTask: URLSessionStreamTask,
-        didBecome inputStream: InputStream, outputStream: OutputStream
-    ) {}
-}
-
 /// Hears what concerns a WebSocket task.
+@preconcurrency
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
     /// The handshake has succeeded.
     func urlSession(
@@ -263,15 +177,4 @@ public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)
-}
-
-extension URLSessionWebSocketDelegate {
-    public func urlSession(
-        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
-        didOpenWithProtocol protocol: String?
-    ) {}
-    public func urlSession(
-        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
-        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
-    ) {}
 }

@@ -1,55 +1,190 @@
 public import Foundation
+import LarderHTTP
+import Synchronization
+
+/// The size of a body that is not known.
+public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
 /// One loading of a URL by a session.
+///
+/// Born suspended; it does nothing before `resume`, and completes exactly once, whatever happens. The
+/// session keeps it from the first `resume` until then. Its members may be used from any thread.
 open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
-    open internal(set) var taskIdentifier = 0
-    open internal(set) var originalRequest: URLRequest?
-    open internal(set) var currentRequest: URLRequest?
-    open internal(set) var response: URLResponse?
-    open var delegate: (any URLSessionTaskDelegate)?
-    open var taskDescription: String?
-    open var priority: Float = URLSessionTask.defaultPriority
+    // `@unchecked`: everything that changes is in `guarded`; a subclass answers for its own.
 
     public static let defaultPriority: Float = 0.5
     public static let lowPriority: Float = 0.25
     public static let highPriority: Float = 0.75
 
-    override init() {
+    let guarded: Mutex<TaskState>
+    let purpose: any TaskPurpose
+    private let identifier: Int
+
+    /// A task of no session, which completes without having done anything: for programs that put
+    /// classes of their own in a task's place.
+    public override init() {
+        self.guarded = Mutex(TaskState())
+        self.purpose = DelegatePurpose()
+        self.identifier = 0
         super.init()
     }
 
-    open override func copy() -> Any { self }
-    open func copy(with zone: NSZone? = nil) -> Any { self }
-}
-
-/// A task that delivers the body of the response.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
-
-/// A data task that sends a body.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
-
-/// A task that writes the body of the response to a file.
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {}
-
-/// A task that reads and writes a connection.
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
-
-/// A task that sends and receives the messages of a WebSocket.
-open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
-    /// Why a connection was closed (RFC 6455 §7.4.1).
-    public enum CloseCode: Int, Sendable {
-        case invalid = 0
-        case normalClosure = 1000
-        case goingAway = 1001
-        case protocolError = 1002
-        case unsupportedData = 1003
-        case noStatusReceived = 1005
-        case abnormalClosure = 1006
-        case invalidFramePayloadData = 1007
-        case policyViolation = 1008
-        case messageTooBig = 1009
-        case mandatoryExtensionMissing = 1010
-        case internalServerError = 1011
-        case tlsHandshakeFailure = 1015
+    init(_ order: TaskOrder, of session: URLSession) {
+        self.guarded = Mutex(TaskState(order, of: session))
+        self.purpose = order.purpose
+        self.identifier = session.nextIdentifier()
+        super.init()
     }
+
+    // MARK: What it is
+
+    /// Unique in its session, from 1 on in the order in which tasks are made.
+    open var taskIdentifier: Int { self.identifier }
+
+    /// What it was made with; nil for a stream task.
+    open var originalRequest: URLRequest? { self.guarded.withLock { $0.originalRequest } }
+
+    /// What is being loaded: another than the original after a redirection.
+    open internal(set) var currentRequest: URLRequest? {
+        get { self.guarded.withLock { $0.currentRequest } }
+        set { self.guarded.withLock { $0.currentRequest = newValue } }
+    }
+
+    /// The response that came last and was not a redirection that was followed; nil before there is
+    /// one.
+    open internal(set) var response: URLResponse? {
+        get { self.guarded.withLock { $0.response } }
+        set { self.guarded.withLock { $0.response = newValue } }
+    }
+
+    /// A delegate of its own, which hears of it before the session's does; what it does not implement
+    /// goes to that one.
+    ///
+    /// It can be set until the task is resumed, later ones are not taken; held until the task has
+    /// completed, then nil.
+    open var delegate: (any URLSessionTaskDelegate)? {
+        get { self.guarded.withLock { $0.delegate } }
+        set {
+            let before = self.guarded.withLock { state in
+                guard !state.machine.hasBegun else { return state.delegate }
+                defer { state.delegate = newValue }
+                return state.delegate
+            }
+            // Released out of the lock: its end is the program's code.
+            withExtendedLifetime(before) {}
+        }
+    }
+
+    /// For the program; the task makes nothing of it.
+    open var taskDescription: String? {
+        get { self.guarded.withLock { $0.label } }
+        set { self.guarded.withLock { $0.label = newValue } }
+    }
+
+    /// Not before then: for background sessions, and without effect on others.
+    open var earliestBeginDate: Date? {
+        get { self.guarded.withLock { $0.earliestBeginDate } }
+        set { self.guarded.withLock { $0.earliestBeginDate = newValue } }
+    }
+
+    /// From 0 to 1: which of the tasks that wait for a connection comes first, and the weight of a
+    /// stream of HTTP/2; a hint, for loads that have not begun.
+    open var priority: Float {
+        get { self.guarded.withLock { $0.priority } }
+        set { self.guarded.withLock { $0.priority = newValue.isNaN ? 0.5 : min(max(newValue, 0), 1) } }
+    }
+
+    /// Whether the delegate gets the body as it comes; else the whole at the end. False for tasks
+    /// with a completion handler and for downloads.
+    open var prefersIncrementalDelivery: Bool {
+        get { self.guarded.withLock { $0.prefersIncrementalDelivery } }
+        set { self.guarded.withLock { $0.prefersIncrementalDelivery = newValue } }
+    }
+
+    // MARK: How it gets on
+
+    /// `.suspended` until the suspensions are used up; `.canceling` from `cancel` to the completion;
+    /// `.completed` from when that is being told.
+    open var state: State { self.guarded.withLock { $0.machine.state } }
+
+    /// What it failed with; nil while it runs, and where it succeeded.
+    open var error: (any Error)? { self.guarded.withLock { $0.error } }
+
+    /// How it gets on, in bytes of the two bodies; cancelling it cancels the task.
+    open var progress: Progress { self.progressObject() }
+
+    /// Bytes of the response's body that have come, after content codings were undone.
+    open internal(set) var countOfBytesReceived: Int64 {
+        get { self.guarded.withLock { $0.received } }
+        set { self.count { $0.received = newValue } }
+    }
+
+    /// Bytes of the request's body that have been sent.
+    open internal(set) var countOfBytesSent: Int64 {
+        get { self.guarded.withLock { $0.sent } }
+        set { self.count { $0.sent = newValue } }
+    }
+
+    /// The length of the request's body; -1 where it is not known, 0 where there is none.
+    open internal(set) var countOfBytesExpectedToSend: Int64 {
+        get { self.guarded.withLock { $0.expectedToSend } }
+        set { self.count { $0.expectedToSend = newValue } }
+    }
+
+    /// The length of the response's body; -1 where it is not known, or has a content coding; 0
+    /// before there is a response.
+    open internal(set) var countOfBytesExpectedToReceive: Int64 {
+        get { self.guarded.withLock { $0.expectedToReceive } }
+        set { self.count { $0.expectedToReceive = newValue } }
+    }
+
+    /// What the program reckons will be sent, head included; -1: it does not know.
+    open var countOfBytesClientExpectsToSend: Int64 {
+        get { self.guarded.withLock { $0.clientExpectsToSend } }
+        set { self.count { $0.clientExpectsToSend = newValue } }
+    }
+
+    /// What the program reckons will be received, head included; -1: it does not know.
+    open var countOfBytesClientExpectsToReceive: Int64 {
+        get { self.guarded.withLock { $0.clientExpectsToReceive } }
+        set { self.count { $0.clientExpectsToReceive = newValue } }
+    }
+
+    // MARK: What is done to it
+
+    /// Takes a suspension back; the task runs when there is none left.
+    ///
+    /// A task is born with one. Without effect on one that runs, is cancelled or has completed.
+    open func resume() {
+        switch self.guarded.withLock({ $0.machine.resume() }) {
+        case .nothing: break
+        case .begin: self.begin()
+        case .goOn: self.goOn()
+        }
+    }
+
+    /// Adds a suspension: nothing is transmitted, and no idle time runs, until as many `resume` have
+    /// come. Messages that are under way may still arrive.
+    open func suspend() {
+        let pump = self.guarded.withLock { state -> BodyPump? in
+            state.machine.suspend() ? state.pump : nil
+        }
+        pump?.pause()
+    }
+
+    /// Ends it with `URLError.cancelled`, unless it has its result already.
+    ///
+    /// Returns at once; the completion comes on the delegate queue, where a few messages that were
+    /// under way may come before it. Also for a task that is suspended, or was never resumed.
+    open func cancel() {
+        self.settle(.cancelled)
+    }
+
+    // MARK: NSObject
+
+    /// The task itself: a task is not copied.
+    open override func copy() -> Any { self }
+
+    /// The task itself: a task is not copied.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
 }

@@ -1,0 +1,44 @@
+// What of OpenSSL is needed to look into a handshake of libcurl's (libssl-dev).
+//
+// Stacks and some names are macros or inline functions over casts, which Swift does not import: they
+// are wrapped here, with the types that they have in truth.
+#ifndef LARDER_COPENSSL_SHIM_H
+#define LARDER_COPENSSL_SHIM_H
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <openssl/x509_vfy.h>
+
+typedef void (*copenssl_ex_free)(void *, void *, CRYPTO_EX_DATA *, int, long, void *);
+
+// -1 where there is no memory.
+static inline int copenssl_ctx_ex_index(copenssl_ex_free *release) {
+    return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, (CRYPTO_EX_free *)release);
+}
+
+// The certificates that the peer sent, its own first; borrowed.
+static inline int copenssl_chain_count(X509_STORE_CTX *ctx) {
+    STACK_OF(X509) *chain = X509_STORE_CTX_get0_untrusted(ctx);
+    return chain == NULL ? 0 : sk_X509_num(chain);
+}
+
+static inline X509 *copenssl_chain_certificate(X509_STORE_CTX *ctx, int index) {
+    STACK_OF(X509) *chain = X509_STORE_CTX_get0_untrusted(ctx);
+    return chain == NULL ? NULL : sk_X509_value(chain, index);
+}
+
+// The names of the issuers that the server accepts; borrowed.
+static inline int copenssl_issuer_count(const SSL *ssl) {
+    const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
+    return names == NULL ? 0 : sk_X509_NAME_num(names);
+}
+
+static inline const X509_NAME *copenssl_issuer(const SSL *ssl, int index) {
+    const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
+    return names == NULL ? NULL : sk_X509_NAME_value(names, index);
+}
+
+#endif

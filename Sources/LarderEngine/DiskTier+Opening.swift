@@ -1,0 +1,164 @@
+import Dispatch
+import LarderDisk
+import LarderHTTP
+import LarderStore
+import Synchronization
+
+/// Opening and changing the file of a disk tier; all of it on its queue.
+extension DiskTier {
+    /// For how long a file that cannot be opened is left alone.
+    private static let pause = Duration.seconds(30)
+
+    func openPlace(creating: Bool) {
+        let capacity = self.state.withLock { $0.capacity }
+        let places = DiskPlaces(directory: self.directory)
+        do throws(StoreError) {
+            let opened = try places.open(
+                capacity: capacity, creating: creating, clock: self.clock, report: self.report)
+            guard let opened else { return self.settle(.vacant) }
+            self.state.withLock { state in
+                if state.place != opened.place { state.generation = (state.generation + 1) & 0x3FFF }
+                state.place = opened.place
+            }
+            self.settle(.open(opened.disk))
+        } catch {
+            self.report(.failed(error))
+            self.settle(.failed(until: ContinuousClock.now + Self.pause))
+        }
+    }
+
+    /// Lets the file become as large as `capacity`, from now on; 0 takes it away.
+    ///
+    /// What is more than that leaves, what was used last staying longest, and `completion` is called
+    /// when it has left. What is being stored at that moment is not stored, and a body that is being
+    /// read may break off.
+    func resize(
+        to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
+    ) {
+        enum Action {
+            case nothing
+            case wait
+            case change(DiskStore?, from: ByteCount)
+        }
+        let action: Action = self.state.withLock { state in
+            switch state.phase {
+            case .closed: return .nothing
+            case .changing:
+                state.waiting.append { _ in self.resize(to: capacity, completion) }
+                return .wait
+            case .open, .unopened, .vacant, .none, .failed:
+                let old = state.capacity
+                state.capacity = capacity
+                if old == capacity { return .nothing }
+                var disk: DiskStore?
+                if case .open(let opened) = state.phase { disk = opened }
+                state.phase = .changing
+                return .change(disk, from: old)
+            }
+        }
+        switch action {
+        case .nothing: completion()
+        case .wait: break
+        case .change(let disk, let old):
+            self.queue.async { self.change(disk, from: old, to: capacity, completion) }
+        }
+    }
+
+    private func change(
+        _ disk: DiskStore?, from old: ByteCount, to new: ByteCount,
+        _ completion: @escaping @Sendable () -> Void
+    ) {
+        guard let disk else {
+            let places = DiskPlaces(directory: self.directory)
+            if new == .zero, old > .zero { places.removeFree() }
+            self.settle(new == .zero ? .none : places.hasAny ? .unopened : .vacant)
+            return completion()
+        }
+        guard new > .zero else {
+            return disk.close { self.queue.async { self.takeAway(completion) } }
+        }
+        let reopen = { @Sendable in
+            disk.close {
+                self.queue.async {
+                    self.openPlace(creating: true)
+                    completion()
+                }
+            }
+        }
+        guard new < old else { return reopen() }
+        Self.shrink(disk, to: new) { disk.flush(reopen) }
+    }
+
+    private func takeAway(_ completion: @Sendable () -> Void) {
+        let place = self.state.withLock { $0.place.take() }
+        if let place { DiskPlaces.remove(place) }
+        self.settle(.none)
+        completion()
+    }
+
+    /// Removes what was not used for longest until the rest fits.
+    private static func shrink(
+        _ disk: DiskStore, to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
+    ) {
+        disk.names(storedSince: Timestamp(microseconds: .min)) { names in
+            // As the store itself does, with some room for what it writes.
+            let aim = capacity.bytes / 10 * 9
+            var bytes = names.reduce(UInt64(0)) { $0 &+ $1.bytes }
+            for name in names.sorted(by: { $0.lastUsed < $1.lastUsed }) where bytes > aim {
+                bytes -= min(bytes, name.bytes)
+                disk.remove(name.key, ids: [name.id], nil)
+            }
+            completion()
+        }
+    }
+}
+
+/// The places in the directory of a cache, one for each process that uses it at a time.
+struct DiskPlaces {
+    static let limit = 16
+
+    let directory: String
+
+    private func place(_ number: Int) -> String {
+        self.directory + (number == 1 ? "/responses" : "/responses-\(number)")
+    }
+
+    /// Whether there is a file in any of them.
+    var hasAny: Bool { (1...Self.limit).contains { DiskStore.isThere(self.place($0)) } }
+
+    /// Opens the first that no other process has; nil where there is none.
+    ///
+    /// - Parameter creating: make a file where none is free.
+    func open(
+        capacity: ByteCount, creating: Bool, clock: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (DiskEvent) -> Void
+    ) throws(StoreError) -> (disk: DiskStore, place: String)? {
+        for number in 1...Self.limit {
+            let place = self.place(number)
+            if !creating, !DiskStore.isThere(place) { continue }
+            let configuration = DiskConfiguration(
+                directory: place, capacity: max(capacity, DiskConfiguration.minimumCapacity),
+                readerThreads: 2)
+            do throws(StoreError) {
+                let disk = try DiskStore.open(configuration, clock: clock, report: report)
+                return (disk, place)
+            } catch {
+                guard case .inUse = error.code else { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// Takes away the files that no process has.
+    func removeFree() {
+        for number in 1...Self.limit where DiskStore.isThere(self.place(number)) {
+            Self.remove(self.place(number))
+        }
+    }
+
+    /// Takes the file of a place away, unless another process has it.
+    static func remove(_ place: String) {
+        // Another process that has it keeps it: it is that one's.
+        _ = try? DiskStore.removeFiles(in: place)
+    }
+}

@@ -1,0 +1,158 @@
+import LarderDisk
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// What a disk tier is asked for as a store.
+extension DiskTier {
+    func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
+
+    func lookup(
+        _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
+    ) {
+        self.withDisk { disk in
+            // What was removed with its directory is not to be served from a file without a name.
+            guard let disk, disk.isInPlace else { return completion([]) }
+            let generation = self.generation
+            disk.lookup(key) { objects in
+                completion(
+                    objects.map { object in
+                        var object = object
+                        object.id = Self.outer(object.id, generation)
+                        return object
+                    })
+            }
+        }
+    }
+
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        guard !head.staysInMemory else { return nil }
+        let begin = { @Sendable (disk: DiskStore, observer: any ObjectSinkObserver) in
+            let generation = self.generation
+            return disk.store(
+                head, for: key, length: length,
+                replacing: replacing.compactMap { Self.inner($0, generation) },
+                observer: NamingObserver(observer, generation: generation))
+        }
+        if let disk = self.disk { return begin(disk, observer) }
+        guard self.mayOpen else { return nil }
+        let late = LateSink(observer)
+        self.withDisk(creating: true) { disk in
+            late.opened(disk.flatMap { begin($0, late) })
+        }
+        return late
+    }
+
+    private var mayOpen: Bool {
+        self.state.withLock { state in
+            switch state.phase {
+            case .none, .closed: false
+            case .failed(let until): ContinuousClock.now >= until
+            case .vacant, .unopened, .changing, .open: true
+            }
+        }
+    }
+
+    func extend(
+        _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
+        completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        let generation = self.generation
+        guard let disk = self.disk, let inner = Self.inner(id, generation) else { return nil }
+        return disk.extend(
+            inner, of: key, at: offset, length: length, completeLength: completeLength,
+            begun: begun, observer: NamingObserver(observer, generation: generation))
+    }
+
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        self.withDisk { disk in
+            guard let disk, let inner = Self.inner(id, self.generation) else { return }
+            disk.update(inner, of: key, head: head)
+        }
+    }
+
+    func remove(
+        _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
+    ) {
+        self.withDisk { disk in
+            guard let disk else {
+                completion?(0)
+                return
+            }
+            let generation = self.generation
+            let inner = ids.map { $0.compactMap { Self.inner($0, generation) } }
+            disk.remove(key, ids: inner, completion)
+        }
+    }
+
+    func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        self.withDisk { disk in
+            guard let disk else { return completion(0) }
+            // What was told to be stored is among it.
+            disk.flush { disk.removeAll(where: matches, completion) }
+        }
+    }
+
+    func names(
+        storedSince time: Timestamp,
+        _ completion: @escaping @Sendable ([StoredName]) -> Void
+    ) {
+        self.withDisk { disk in
+            guard let disk else { return completion([]) }
+            let generation = self.generation
+            disk.names(storedSince: time) { names in
+                completion(
+                    names.map { name in
+                        var name = name
+                        name.id = Self.outer(name.id, generation)
+                        return name
+                    })
+            }
+        }
+    }
+
+    func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
+        self.withDisk { $0?.noteInvalidation(ofGroup: name, at: time) }
+    }
+
+    func groupInvalidation(of name: [UInt8]) -> Timestamp? {
+        self.disk?.groupInvalidation(of: name)
+    }
+
+    func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
+        guard let disk = self.disk, let inner = Self.inner(id, self.generation) else { return }
+        disk.noteUse(inner, of: key, at: time)
+    }
+
+    func statistics() -> StoreStatistics {
+        guard let disk = self.disk else { return StoreStatistics() }
+        return disk.statistics()
+    }
+}
+
+/// Passes on what a sink says, with the ids that the tier shows.
+private final class NamingObserver: ObjectSinkObserver {
+    private let observer: any ObjectSinkObserver
+    private let generation: UInt64
+
+    init(_ observer: any ObjectSinkObserver, generation: UInt64) {
+        self.observer = observer
+        self.generation = generation
+    }
+
+    func sink(written offset: UInt64) {
+        self.observer.sink(written: offset)
+    }
+
+    func sinkEnded(_ outcome: SinkOutcome) {
+        guard case .visible(let id) = outcome else { return self.observer.sinkEnded(outcome) }
+        self.observer.sinkEnded(.visible(DiskTier.outer(id, self.generation)))
+    }
+}

@@ -1,0 +1,148 @@
+import Dispatch
+import Glibc
+package import LarderDisk
+package import LarderHTTP
+package import LarderStore
+import Synchronization
+
+/// A cache of memory and disk whose bounds may change while it is in use.
+///
+/// Whoever holds it uses it; when nobody does any more, its file is closed behind everybody's back.
+/// Where several hold one on the same directory they have the same, and the capacity that was set
+/// last holds for all of them.
+package final class SharedStore: Sendable {
+    /// Memory over disk; answers as if it were empty once this is released.
+    package let store: TieredStore
+    private let memory: MemoryStore
+    private let tier: DiskTier
+    private let capacities: Mutex<(memory: ByteCount, disk: ByteCount)>
+
+    fileprivate init(memory: ByteCount, disk: ByteCount, tier: DiskTier) {
+        // Cut into parts, a small cache would have no room for a large body in any of them.
+        self.memory = MemoryStore(MemoryConfiguration(capacity: memory, maximumObject: memory))
+        self.tier = tier
+        self.store = TieredStore(memory: self.memory, disk: tier)
+        self.capacities = Mutex((memory, disk))
+    }
+
+    deinit {
+        self.store.close {}
+    }
+
+    package var memoryCapacity: ByteCount { self.capacities.withLock { $0.memory } }
+    package var diskCapacity: ByteCount { self.capacities.withLock { $0.disk } }
+
+    /// What no longer fits is gone when this returns.
+    package func resizeMemory(to capacity: ByteCount) {
+        self.capacities.withLock { $0.memory = capacity }
+        self.memory.resize(to: capacity, maximumObject: capacity)
+    }
+
+    /// What no longer fits is gone when `completion` is called; at 0 the file is, too.
+    package func resizeDisk(
+        to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
+    ) {
+        self.capacities.withLock { $0.disk = capacity }
+        self.tier.resize(to: capacity, completion)
+    }
+
+    /// Calls back once what was stored and removed before is on the disk, or has failed.
+    package func flush(_ completion: @escaping @Sendable () -> Void) {
+        self.tier.flush(completion)
+    }
+
+    /// Opens the file where there is one, so that what it holds is known.
+    package func settle(_ completion: @escaping @Sendable () -> Void) {
+        self.tier.withDisk { _ in completion() }
+    }
+
+    fileprivate var diskTier: DiskTier { self.tier }
+}
+
+/// The caches of this process, by the directory that they lie in.
+package enum OpenStores {
+    /// A directory, whatever it is called.
+    private struct Identity: Hashable {
+        let device: UInt64
+        let inode: UInt64
+
+        init?(_ path: String) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                return nil
+            }
+            self.device = UInt64(status.st_dev)
+            self.inode = UInt64(status.st_ino)
+        }
+    }
+
+    private struct Entry {
+        weak var store: SharedStore?
+        /// The last to have the directory; closed, or about to be, where `store` is gone.
+        let tier: DiskTier
+    }
+
+    private static let entries = Mutex([Identity: Entry]())
+    private static let hasExitHandler = Atomic(false)
+
+    /// How long the end of the process waits for the disk.
+    private static let patienceAtExit = DispatchTimeInterval.seconds(2)
+
+    /// Has what was stored last committed when the process ends by exit(3).
+    ///
+    /// A small program ends right after its last task, before the disk has its answer.
+    private static func flushAtExit() {
+        guard !self.hasExitHandler.exchange(true, ordering: .relaxed) else { return }
+        // Where there is no room for another handler, nothing is lost but the last few answers.
+        _ = atexit { OpenStores.flushAll() }
+    }
+
+    private static func flushAll() {
+        let tiers = self.entries.withLock { entries in entries.values.map(\.tier) }
+        let group = DispatchGroup()
+        for tier in tiers where tier.disk != nil {
+            group.enter()
+            tier.flush { group.leave() }
+        }
+        _ = group.wait(timeout: .now() + self.patienceAtExit)
+    }
+
+    /// A cache in memory, and in the directory where `disk` is not 0; that is made, with mode 0700, where
+    /// it does not exist.
+    ///
+    /// Where one is in use on that directory it is this one, with the capacities named here. Does not
+    /// wait for the disk but to look at the directory. Where that cannot be used, the cache is in memory
+    /// alone.
+    ///
+    /// - Parameters:
+    ///   - directory: nil: never on a disk, whatever the capacity.
+    ///   - report: hears what befalls the file, any thread.
+    package static func store(
+        memory: ByteCount, disk: ByteCount, directory: String?,
+        report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
+    ) -> SharedStore {
+        let clock = SystemClock()
+        let make = { (after: DiskTier?) in
+            let tier = DiskTier(
+                directory: directory ?? "", capacity: directory == nil ? .zero : disk,
+                after: after, clock: { clock.now() }, report: report)
+            return SharedStore(memory: memory, disk: disk, tier: tier)
+        }
+        guard let directory, disk > .zero else { return make(nil) }
+        DiskStore.makeDirectory(directory)
+        self.flushAtExit()
+        guard let identity = Identity(directory) else { return make(nil) }
+        let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
+            if let store = entries[identity]?.store { return (store, false) }
+            entries = entries.filter { !$0.value.tier.isOver }
+            let store = make(entries[identity]?.tier)
+            entries[identity] = Entry(store: store, tier: store.diskTier)
+            return (store, true)
+        }
+        if !isNew {
+            store.resizeMemory(to: memory)
+            store.resizeDisk(to: disk) {}
+        }
+        return store
+    }
+}

@@ -1,0 +1,43 @@
+import Dispatch
+import LarderCookies
+import Synchronization
+
+/// Keeps batches apart: each opens the file anew, and responses can bring cookies faster than that.
+final class Pace: Sendable {
+    private static let interval = Duration.milliseconds(50)
+
+    private let next = Mutex<ContinuousClock.Instant?>(nil)
+
+    /// Returns when the next batch may begin: at once, unless one has begun just now.
+    func wait() async {
+        let now = ContinuousClock.now
+        let delay = self.next.withLock { next in
+            let moment = max(next ?? now, now)
+            next = moment + Self.interval
+            return moment - now
+        }
+        guard delay > .zero else { return }
+        let microseconds = Int(clamping: delay.components.attoseconds / 1_000_000_000_000)
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(microseconds)) {
+                continuation.resume()
+            }
+        }
+    }
+}
+
+/// Cookies in a state that others use, too: batches come at intervals, and those who bring them
+/// gather what comes meanwhile.
+struct PacedCookies<Cookies: CookieStorage>: CookieStorage {
+    let cookies: Cookies
+    let pace: Pace
+
+    func load() async throws(CookieStorageError) -> [Cookie] {
+        try await self.cookies.load()
+    }
+
+    func apply(_ changes: [CookieChange]) async throws(CookieStorageError) {
+        await self.pace.wait()
+        try await self.cookies.apply(changes)
+    }
+}

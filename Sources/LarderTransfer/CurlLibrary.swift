@@ -1,0 +1,37 @@
+import CCurl
+import COpenSSL
+
+/// What is done once in a process before any thread uses libcurl, and what this libcurl can do.
+enum CurlLibrary {
+    /// How the initialisation went (curl_global_init(3)).
+    static let state: CURLcode = {
+        // The threads that upstreams share live until the process ends. OpenSSL would free its
+        // tables at exit(3), under the hands of a thread that is in the midst of a handshake.
+        let code = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+        guard code == 1 else { return CURLE_FAILED_INIT }
+        return curl_global_init(ccurl_global_all)
+    }()
+
+    /// Whether libcurl's TLS is the OpenSSL that this is linked with: otherwise a handshake cannot be
+    /// looked into.
+    static let usesOpenSSL: Bool = {
+        guard let info = unsafe curl_version_info(ccurl_version_now),
+            let name = unsafe info.pointee.ssl_version
+        else { return false }
+        // With more than one backend the one in use is the one without parentheses.
+        return unsafe String(cString: name).split(separator: " ").contains {
+            $0.hasPrefix("OpenSSL/\(OPENSSL_VERSION_MAJOR).")
+        }
+    }()
+
+    /// The content codings that libcurl undoes (RFC 9110 §8.4.1), in lower case.
+    static let contentCodings: Set<String> = {
+        guard let info = unsafe curl_version_info(ccurl_version_now) else { return [] }
+        let features = unsafe Int(info.pointee.features)
+        var codings: Set<String> = []
+        if features & ccurl_version_libz != 0 { codings.formUnion(["gzip", "x-gzip", "deflate"]) }
+        if features & ccurl_version_brotli != 0 { codings.insert("br") }
+        if features & ccurl_version_zstd != 0 { codings.insert("zstd") }
+        return codings
+    }()
+}

@@ -1,0 +1,174 @@
+import Glibc
+import LarderHTTP
+
+/// The loops of one thread, on one epoll descriptor.
+///
+/// ```
+/// take commands ─▶ each loop that has something to do: one turn ─▶ sleep ─▶ sockets ─┐
+///      ▲─────────────────────────────────────────────────────────────────────────────┘
+/// ```
+///
+/// Nothing that a loop does in a turn is unbounded, and each gets one turn a round: a busy loop does
+/// not starve the others. A loop costs descriptors, so of those that are idle only a few are kept,
+/// and none for ever; what goes is made again when it is asked for something.
+///
+/// Not `Sendable`. Handed to its thread by `TransferThread`, and confined to that from then on.
+final class TransferRunner {
+    /// Idle loops beyond this many loops are let go of, the one longest idle first.
+    private static let loopLimit = 48
+
+    let mailbox: TransferMailbox
+    let epoll: Epoll
+    private var loops: [UInt32: TransferLoop] = [:]
+    /// Those that have something to do in the next round.
+    private var due: [TransferLoop] = []
+    /// When the others want to be looked at.
+    private var timetable = Timetable<TransferLoop>()
+    private var messages: [TransferMessage] = []
+    /// Ends with its only loop; otherwise it lives as long as the process.
+    private let endsWithLoop: Bool
+    private var isOver = false
+    private var completions: [@Sendable () -> Void] = []
+
+    init(endsWithLoop: Bool) throws(TransferError) {
+        self.mailbox = try TransferMailbox()
+        self.epoll = try Epoll(waking: self.mailbox.descriptor)
+        self.endsWithLoop = endsWithLoop
+    }
+
+    /// Makes the loop of a port.
+    @discardableResult
+    func open(_ port: LoopPort) throws(TransferError) -> TransferLoop {
+        if self.loops.count >= Self.loopLimit { self.dropOldest() }
+        let loop = try TransferLoop(port, epoll: self.epoll)
+        self.loops[port.number] = loop
+        return loop
+    }
+
+    /// Runs until its only loop has been shut down.
+    ///
+    /// Called once, by its thread.
+    func run() {
+        while !self.isOver {
+            let now = MonotonicTime.read()
+            self.distribute()
+            while let loop = self.timetable.first, loop.moment <= now {
+                self.timetable.leave(loop)
+                self.markDue(loop)
+            }
+            self.turn(now)
+            if self.isOver { break }
+            // Now that the loops are gone.
+            if !self.completions.isEmpty {
+                for completion in self.takeCompletions() { completion() }
+            }
+            self.sleep()
+        }
+        for message in self.mailbox.close() { self.refuse(message) }
+    }
+
+    /// Who waits for the end; to be called when the runner itself is gone.
+    func takeCompletions() -> [@Sendable () -> Void] {
+        defer { self.completions = [] }
+        return self.completions
+    }
+
+    // MARK: A round
+
+    private func distribute() {
+        self.mailbox.take(into: &self.messages)
+        for message in self.messages { self.distribute(message) }
+        self.messages.removeAll(keepingCapacity: true)
+    }
+
+    private func distribute(_ message: TransferMessage) {
+        if let loop = self.loops[message.port.number] {
+            loop.accept(message.command)
+            self.markDue(loop)
+            return
+        }
+        switch message.command {
+        case .start where !message.port.isClosed:
+            do throws(TransferError) {
+                let loop = try self.open(message.port)
+                loop.accept(message.command)
+                self.markDue(loop)
+            } catch {
+                self.refuse(message, TransferLoop.internalFailure(error))
+            }
+        case .start, .shutDown:
+            self.refuse(message)
+        case .resume, .cancel, .contentReady:
+            break  // Of a fetch that is over.
+        }
+    }
+
+    /// Answers a command for which there is no loop.
+    private func refuse(
+        _ message: TransferMessage, _ failure: UpstreamFailure = TransferLoop.shuttingDown
+    ) {
+        switch message.command {
+        case .start(let order): order.fail(failure)
+        case .shutDown(let completion):
+            self.completions.append(completion)
+        case .resume, .cancel, .contentReady: break
+        }
+    }
+
+    private func markDue(_ loop: TransferLoop) {
+        guard !loop.isDue else { return }
+        loop.isDue = true
+        self.due.append(loop)
+    }
+
+    private func turn(_ now: MonotonicTime) {
+        let round = self.due
+        self.due.removeAll(keepingCapacity: true)
+        for loop in round {
+            loop.isDue = false
+            guard self.loops[loop.port.number] === loop else { continue }
+            loop.turn(now)
+            if loop.isOver {
+                self.end(loop)
+            } else if let next = loop.next {
+                if next <= now {
+                    self.markDue(loop)
+                } else {
+                    self.timetable.enter(loop, at: next)
+                }
+            } else {
+                self.timetable.leave(loop)
+            }
+        }
+    }
+
+    private func sleep() {
+        var timeout: Int32 = 0
+        if self.due.isEmpty, self.mailbox.fallAsleep() {
+            let moment = self.timetable.first?.moment
+            timeout = moment.map { MonotonicTime.read().milliseconds(until: $0) } ?? -1
+        }
+        for index in 0..<self.epoll.wait(milliseconds: timeout) {
+            guard let ready = self.epoll.ready(index), let loop = self.loops[ready.owner] else {
+                continue
+            }
+            loop.ready(ready.descriptor, ready.events)
+            self.markDue(loop)
+        }
+    }
+
+    // MARK: The ends of loops
+
+    private func end(_ loop: TransferLoop) {
+        self.loops[loop.port.number] = nil
+        self.timetable.leave(loop)
+        self.completions += loop.tearDown()
+        if self.endsWithLoop { self.isOver = true }
+    }
+
+    private func dropOldest() {
+        let idle = self.loops.values.filter(\.isIdle)
+        guard let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) else { return }
+        self.end(oldest)
+    }
+}

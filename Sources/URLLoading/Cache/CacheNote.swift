@@ -1,0 +1,154 @@
+import Foundation
+import LarderHTTP
+import LarderPolicy
+
+/// What a cache notes of a response that a program has stored beside what HTTP has a place for:
+/// which kind of response it is, and what the program wants kept with it.
+struct CacheNote {
+    private enum Key {
+        static let isHTTP = "http"
+        static let url = "url"
+        static let mimeType = "mime"
+        static let length = "length"
+        static let encoding = "encoding"
+        static let status = "status"
+        static let fields = "fields"
+        static let policy = "policy"
+        static let userInfo = "info"
+    }
+
+    let userInfo: [AnyHashable: Any]?
+    let storagePolicy: URLCache.StoragePolicy
+    private var facts: [String: Any]
+
+    init(_ cached: CachedURLResponse) {
+        self.userInfo = cached.userInfo
+        self.storagePolicy = cached.storagePolicy
+        var facts: [String: Any] = [:]
+        facts[Key.url] = cached.response.url?.absoluteString
+        facts[Key.policy] = Int(cached.storagePolicy.rawValue)
+        if let response = cached.response as? HTTPURLResponse {
+            facts[Key.isHTTP] = true
+            facts[Key.status] = response.statusCode
+            facts[Key.fields] = Self.pairs(of: response).flatMap { [$0.name, $0.value] }
+        } else {
+            facts[Key.mimeType] = cached.response.mimeType
+            facts[Key.encoding] = cached.response.textEncodingName
+            facts[Key.length] = Int(clamping: cached.response.expectedContentLength)
+        }
+        self.facts = facts
+    }
+
+    /// What `encoded` has made; nil for anything else.
+    init?(_ data: Data) {
+        guard
+            let facts = try? unsafe PropertyListSerialization.propertyList(
+                from: data, options: [], format: nil) as? [String: Any]
+        else { return nil }
+        self.facts = facts
+        self.userInfo = facts[Key.userInfo] as? [String: Any]
+        self.storagePolicy =
+            (facts[Key.policy] as? Int).flatMap { UInt(exactly: $0) }
+            .flatMap { URLCache.StoragePolicy(rawValue: $0) } ?? .allowed
+    }
+
+    /// Whether it is a response of HTTP.
+    var isHTTP: Bool { self.facts[Key.isHTTP] as? Bool ?? false }
+
+    /// As bytes that outlive the process: without what a property list cannot hold.
+    ///
+    /// - Parameter withFields: the fields of an HTTP response too, where nothing else keeps them.
+    func encoded(withFields: Bool) -> Data {
+        var facts = self.facts
+        if !withFields {
+            facts[Key.fields] = nil
+            facts[Key.status] = nil
+        }
+        let kept = self.userInfo.map { Self.kept($0) } ?? [:]
+        if self.userInfo != nil { facts[Key.userInfo] = kept }
+        let bytes = try? PropertyListSerialization.data(
+            fromPropertyList: facts, format: .binary, options: 0)
+        return bytes ?? Data()
+    }
+
+    /// The response that it was made of.
+    ///
+    /// - Parameter fields: in place of its own.
+    func response(status: Int? = nil, fields: Fields? = nil) -> URLResponse? {
+        guard let text = self.facts[Key.url] as? String, let url = URL(string: text) else {
+            return nil
+        }
+        guard self.isHTTP else {
+            return URLResponse(
+                url: url, mimeType: self.facts[Key.mimeType] as? String,
+                expectedContentLength: self.facts[Key.length] as? Int ?? -1,
+                textEncodingName: self.facts[Key.encoding] as? String)
+        }
+        let own = self.facts[Key.fields] as? [String] ?? []
+        var pairs: [(name: String, value: String)] = []
+        for index in stride(from: 0, to: own.count - 1, by: 2) {
+            pairs.append((own[index], own[index + 1]))
+        }
+        return HTTPURLResponse(
+            url: url, statusCode: status ?? self.facts[Key.status] as? Int ?? 200,
+            httpVersion: "HTTP/1.1",
+            headerFields: Self.dictionary(fields?.pairs ?? pairs))
+    }
+
+    // MARK: Fields
+
+    /// The fields of a response as text; what is no text is left out.
+    static func pairs(of response: HTTPURLResponse) -> [(name: String, value: String)] {
+        response.allHeaderFields.compactMap { name, value in
+            guard let name = name as? String else { return nil }
+            return (name, value as? String ?? "\(value)")
+        }.sorted { $0.name < $1.name }
+    }
+
+    /// Lines of one name become one, as `allHeaderFields` has them.
+    static func dictionary(_ pairs: [(name: String, value: String)]) -> [String: String] {
+        var fields: [String: String] = [:]
+        var names: [String: String] = [:]
+        for (name, value) in pairs {
+            let known = names[name.lowercased()] ?? name
+            names[name.lowercased()] = known
+            fields[known] = fields[known].map { $0 + ", " + value } ?? value
+        }
+        return fields
+    }
+
+    // MARK: User info
+
+    /// The part of it that a property list can hold.
+    private static func kept(_ userInfo: [AnyHashable: Any]) -> [String: Any] {
+        var kept: [String: Any] = [:]
+        for (key, value) in userInfo {
+            guard let key = key.base as? String else { continue }
+            kept[key] = Self.kept(value, depth: 0)
+        }
+        return kept
+    }
+
+    /// How deep a value may be nested.
+    private static let depthLimit = 32
+
+    /// The value where all of it can be held; nil otherwise.
+    ///
+    /// Not asked of the property list's own check, which takes objects alone.
+    private static func kept(_ value: Any, depth: Int) -> Any? {
+        guard depth < Self.depthLimit else { return nil }
+        switch value {
+        case let text as String: return text
+        case let data as Data: return data
+        case let date as Date: return date
+        case let number as NSNumber: return number
+        case let list as [Any]:
+            let kept = list.compactMap { Self.kept($0, depth: depth + 1) }
+            return kept.count == list.count ? kept : nil
+        case let table as [String: Any]:
+            let kept = table.compactMapValues { Self.kept($0, depth: depth + 1) }
+            return kept.count == table.count ? kept : nil
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import LarderEngine
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// Larder's store as a cache of a program's own: `URLRequest` and `CachedURLResponse` to keys, heads
+/// and bodies.
+final class CachedResponses: Sendable {
+    /// The rules of a private cache (RFC 9111 §1).
+    static let policy = PolicyConfiguration(kind: .private)
+
+    private let shared: SharedStore
+    private let clock = SystemClock()
+
+    var store: TieredStore { self.shared.store }
+
+    /// - Parameter directory: nil: the program's own below the user's directory for caches.
+    init(memory: Int, disk: Int, directory: String?) {
+        let disk = Self.bytes(disk)
+        self.shared = OpenStores.store(
+            memory: Self.bytes(memory), disk: disk,
+            directory: directory ?? (disk > .zero ? CachePlaces.usual : nil))
+    }
+
+    /// A capacity that is no number of bytes is none.
+    private static func bytes(_ capacity: Int) -> ByteCount { ByteCount(UInt64(max(0, capacity))) }
+
+    // MARK: Capacities
+
+    var memoryCapacity: Int {
+        get { self.shared.memoryCapacity.clamped }
+        set { self.shared.resizeMemory(to: Self.bytes(newValue)) }
+    }
+
+    var diskCapacity: Int {
+        get { self.shared.diskCapacity.clamped }
+        set {
+            Awaited<Void>.of { done in self.shared.resizeDisk(to: Self.bytes(newValue)) { done(()) } }
+        }
+    }
+
+    var memoryUsage: Int { Int(clamping: self.store.statistics().memory.bytes) }
+
+    var diskUsage: Int {
+        Awaited<Void>.of { done in self.shared.settle { done(()) } }
+        guard let disk = self.store.statistics().disk, disk.objects > 0 else { return 0 }
+        return Int(clamping: disk.bytes)
+    }
+
+    /// The largest body that a session stores by itself: a twentieth of the disk's capacity, or of
+    /// memory's where nothing goes to a disk.
+    var largestBody: UInt64 {
+        let disk = self.shared.diskCapacity
+        return (disk > .zero ? disk : self.shared.memoryCapacity).bytes / 20
+    }
+
+    // MARK: Finding
+
+    func find(_ request: URLRequest) -> CachedURLResponse? {
+        guard let address = CacheAddress(request) else { return nil }
+        for key in address.keys {
+            let objects =
+                self.store.lookupResident(key)
+                ?? Awaited<[StoredObject]>.of { done in self.store.lookup(key, done) }
+            guard let object = address.select(among: objects), let cached = self.cached(object, address)
+            else { continue }
+            self.store.noteUse(object.id, of: object.key, at: self.clock.now())
+            return cached
+        }
+        return nil
+    }
+
+    private func cached(_ object: StoredObject, _ address: CacheAddress) -> CachedURLResponse? {
+        guard let (response, userInfo) = StoredResponse.read(object.head, at: address.url) else {
+            return nil
+        }
+        let policy: URLCache.StoragePolicy =
+            object.head.staysInMemory ? .allowedInMemoryOnly : .allowed
+        if let body = object.body.resident {
+            return CachedURLResponse(response: response, userInfo: userInfo, storagePolicy: policy) {
+                Data(body.readableBytesView)
+            }
+        }
+        let source = object.body.reader(range: 0..<object.bodyLength)
+        let pieces = Awaited<[ByteBuffer]?>.of { done in BodyCollector(source, done).begin() }
+        guard let pieces else { return nil }
+        return CachedURLResponse(
+            response: response, data: Self.data(pieces), userInfo: userInfo, storagePolicy: policy)
+    }
+
+    static func data(_ pieces: [ByteBuffer]) -> Data {
+        var data = Data()
+        data.reserveCapacity(pieces.reduce(0) { $0 + $1.readableBytes })
+        for piece in pieces { data.append(contentsOf: piece.readableBytesView) }
+        return data
+    }
+
+    // MARK: Storing
+
+    func store(_ cached: CachedURLResponse, for request: URLRequest) {
+        guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else { return }
+        let head = StoredResponse.head(cached, to: address, at: self.clock.now())
+        let begun = self.store.removalMark()
+        Awaited<Void>.of { done in
+            self.store.lookup(address.key) { objects in
+                let replaced = Variance.replaced(
+                    by: head, to: address.request, among: objects.map(\.head),
+                    configuration: Self.policy
+                ).map { objects[$0].id }
+                ResponseWriter.write(
+                    cached.data, head, for: address.key, replacing: replaced, begun: begun,
+                    into: self.store
+                ) { done(()) }
+            }
+        }
+    }
+
+    /// Stores a response in the place of one that a session has loaded; returns at once.
+    func store(_ cached: CachedURLResponse, inPlaceOf loaded: StoredResponse.Loaded) {
+        guard cached.storagePolicy != .notAllowed else { return }
+        ResponseWriter.write(
+            cached.data, StoredResponse.head(cached, like: loaded.head), for: loaded.key,
+            replacing: loaded.replacing, begun: loaded.removals, into: self.store
+        ) {}
+    }
+
+    // MARK: Removing
+
+    func remove(_ request: URLRequest) {
+        guard let address = CacheAddress(request) else { return }
+        Awaited<Void>.of { done in
+            self.store.removeWithSearch(address.key) { _ in done(()) }
+        }
+    }
+
+    func removeAll() {
+        Awaited<Void>.of { done in
+            self.store.removeAll(where: { _ in true }) { _ in self.shared.flush { done(()) } }
+        }
+    }
+
+    func removeAll(since date: Date) {
+        let time = Timestamp(date) + .microseconds(1)
+        Awaited<Void>.of { done in self.store.removeAll(storedSince: time) { done(()) } }
+    }
+}
+
+/// Where the caches of programs lie that name no place.
+enum CachePlaces {
+    /// `$XDG_CACHE_HOME/<program>/URLCache`; nil where the user has no home.
+    static var usual: String? {
+        let environment = ProcessInfo.processInfo.environment
+        var caches = environment["XDG_CACHE_HOME"] ?? ""
+        if !caches.hasPrefix("/") {
+            // The XDG base directory specification: a relative path is to be ignored.
+            let home = NSHomeDirectory()
+            guard home.hasPrefix("/") else { return nil }
+            caches = home + "/.cache"
+        }
+        return "\(caches)/\(self.program)/URLCache"
+    }
+
+    private static var program: String {
+        let name = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        let plain = String(name.map { "/\\:".contains($0) ? "_" : $0 })
+        return plain.isEmpty || plain.hasPrefix(".") ? "_" + plain : plain
+    }
+}
+
+extension Timestamp {
+    /// The moment that a date names; one that is out of range is the nearest that is not.
+    init(_ date: Date) {
+        let microseconds = date.timeIntervalSince1970 * 1_000_000
+        if let exact = Int64(exactly: microseconds.rounded(.down)) {
+            self.init(microseconds: exact)
+        } else {
+            self.init(microseconds: microseconds < 0 ? .min : .max)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+import Synchronization
+
+/// A cache whose methods a program has overridden, as the engine's store.
+///
+/// A lookup asks the subclass for what it has for the task whose exchange has begun; what that answers
+/// is judged like anything stored. Storing goes by way of the gate (``StoringOffer``), which hands the
+/// whole response to the subclass: here it is only collected. Whatever a subclass answers, and however
+/// often, a task gets on.
+final class OverriddenCacheStore: ObjectStore {
+    /// For whom the engine asks.
+    struct Asking: Sendable {
+        let task: URLSessionDataTask
+        let request: Request
+    }
+
+    @TaskLocal static var asking: Asking?
+
+    private struct Table {
+        var lastID: UInt64 = 0
+        /// What subclasses gave, the last of it: which task it was for.
+        var given: [(id: ObjectID, cached: CachedURLResponse, task: URLSessionDataTask)] = []
+    }
+
+    /// How many answers are remembered, for changes that validations make of them.
+    private static let limit = 64
+    /// How long a subclass may take to answer.
+    private static let patience = 10
+
+    private weak let cache: URLCache?
+    private let table = Mutex(Table())
+    private let marks = Atomic<UInt64>(1)
+    private let queue = DispatchQueue(label: "larder.overridden-cache", attributes: .concurrent)
+
+    init(_ cache: URLCache) {
+        self.cache = cache
+    }
+
+    // MARK: Finding
+
+    func lookupResident(_ key: CacheKey) -> [StoredObject]? {
+        Self.asking == nil ? [] : nil
+    }
+
+    func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
+        guard let asking = Self.asking, let cache = self.cache, !key.leavesOutSearch else {
+            return completion([])
+        }
+        let answer = OnceAnswered { cached in
+            completion(cached.flatMap { self.object($0, key, asking) }.map { [$0] } ?? [])
+        }
+        self.queue.async {
+            cache.getCachedResponse(for: asking.task) { answer.take($0) }
+        }
+        self.queue.asyncAfter(deadline: .now() + .seconds(Self.patience)) { answer.take(nil) }
+    }
+
+    private func object(
+        _ cached: CachedURLResponse, _ key: CacheKey, _ asking: Asking
+    ) -> StoredObject? {
+        guard cached.response is HTTPURLResponse else { return nil }
+        let now = Timestamp(Date())
+        var head = StoredResponse.head(cached, of: asking.request, at: now)
+        head.staysInMemory = false
+        let body = ByteBuffer(bytes: cached.data)
+        let id = self.table.withLock { table in
+            table.lastID += 1
+            let id = ObjectID(rawValue: table.lastID)
+            table.given.append((id, cached, asking.task))
+            if table.given.count > Self.limit { table.given.removeFirst() }
+            return id
+        }
+        return StoredObject(
+            id: id, key: key, head: head, bodyLength: UInt64(body.readableBytes), tier: .memory,
+            lastUsed: now, body: MemoryBody(body))
+    }
+
+    // MARK: Changing
+
+    func store(
+        _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
+        observer: any ObjectSinkObserver
+    ) -> (any ObjectSink)? {
+        guard let limit = self.cache?.responses.largestBody else { return nil }
+        // A memory of its own, which nothing is ever found in.
+        let room = ByteCount(max(limit, 1) &+ 1 << 20)
+        return MemoryStore(MemoryConfiguration(capacity: room, maximumObject: room)).store(
+            head, for: key, length: length, replacing: [], observer: observer)
+    }
+
+    func removalMark() -> RemovalMark {
+        RemovalMark(rawValue: self.marks.load(ordering: .relaxed))
+    }
+
+    /// A validation has changed a head: the subclass gets the response with it.
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        guard let given = self.given(id), let cache = self.cache, !head.isInvalidated,
+            let url = given.cached.response.url,
+            let response = StoredResponse.response(head, at: url)
+        else { return }
+        let updated = CachedURLResponse(
+            response: response, data: given.cached.data, userInfo: given.cached.userInfo,
+            storagePolicy: given.cached.storagePolicy)
+        self.queue.async { cache.storeCachedResponse(updated, for: given.task) }
+    }
+
+    private func given(_ id: ObjectID) -> (cached: CachedURLResponse, task: URLSessionDataTask)? {
+        self.table.withLock { table in
+            table.given.first { $0.id == id }.map { ($0.cached, $0.task) }
+        }
+    }
+
+    func remove(_ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?) {
+        guard let cache = self.cache else {
+            completion?(0)
+            return
+        }
+        let tasks = ids?.compactMap { self.given($0)?.task } ?? []
+        let url = ids == nil ? URL(string: key.parts.uri) : nil
+        self.queue.async {
+            for task in tasks { cache.removeCachedResponse(for: task) }
+            if let url { cache.removeCachedResponse(for: URLRequest(url: url)) }
+            completion?(tasks.count)
+        }
+    }
+
+    func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        completion(0)
+    }
+
+    func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {}
+
+    func statistics() -> StoreStatistics { StoreStatistics() }
+
+    func close(_ completion: @escaping @Sendable () -> Void) {
+        completion()
+    }
+}
+
+/// Passes the first answer on, whoever gives more of them.
+private final class OnceAnswered: Sendable {
+    private let completion: Mutex<(@Sendable (CachedURLResponse?) -> Void)?>
+
+    init(_ completion: @escaping @Sendable (CachedURLResponse?) -> Void) {
+        self.completion = Mutex(completion)
+    }
+
+    func take(_ cached: CachedURLResponse?) {
+        self.completion.withLock { $0.take() }?(cached)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import LarderStore
+import NIOCore
+import Synchronization
+
+extension URLCache {
+    /// The gate of one load into this cache, to be given to the engine with the load's exchange.
+    ///
+    /// - Parameters:
+    ///   - asks: somebody will be asked about the storing (`willCacheResponse`), by ``StoringOffer/pending``.
+    func storingOffer(
+        for task: URLSessionTask?, _ request: URLRequest, asks: Bool
+    ) -> StoringOffer {
+        StoringOffer(cache: self, task: task, request: request, asks: asks)
+    }
+
+    /// Begins an exchange of a load, so that a subclass learns which task it is for.
+    ///
+    /// - Parameter exchange: the request that is given to the engine, performed within `body`.
+    func lending<Result>(
+        to task: URLSessionTask, _ exchange: Request, _ body: () -> Result
+    ) -> Result {
+        guard self.isOverridden, let task = task as? URLSessionDataTask else { return body() }
+        return OverriddenCacheStore.$asking.withValue(
+            OverriddenCacheStore.Asking(task: task, request: exchange), operation: body)
+    }
+}
+
+/// What is about to be stored of a load's answer, between the engine and the task.
+///
+/// ```
+/// storing(offers:) ─▶ pending: proposedResponse, decide
+/// ```
+///
+/// The engine offers a response before it answers, so `pending` is settled when the answer is heard.
+/// What nobody decides about is not stored.
+final class StoringOffer: StoringGate, PendingStoring {
+    private struct State {
+        var held: HeldStoring?
+        var proposed: CachedURLResponse?
+    }
+
+    private let cache: URLCache
+    private let task: URLSessionTask?
+    private let url: URL?
+    private let asks: Bool
+    private let state = Mutex(State())
+
+    init(cache: URLCache, task: URLSessionTask?, request: URLRequest, asks: Bool) {
+        self.cache = cache
+        self.task = task
+        self.url = request.url
+        self.asks = asks
+    }
+
+    /// What the task is to decide about; nil where nothing is to be stored, or nobody to be asked.
+    var pending: (any PendingStoring)? { self.state.withLock { $0.held } == nil ? nil : self }
+
+    // MARK: The engine
+
+    /// A twentieth of the capacity (§8.3).
+    var largestBody: UInt64? { self.cache.responses.largestBody }
+
+    /// A subclass stores for itself.
+    var decides: Bool { self.asks || self.cache.isOverridden }
+
+    func storing(offers held: HeldStoring) {
+        self.state.withLock { $0.held = held }
+    }
+
+    // MARK: The task
+
+    func proposedResponse() -> CachedURLResponse {
+        let (held, proposed) = self.state.withLock { ($0.held, $0.proposed) }
+        if let proposed { return proposed }
+        let made = self.propose(held)
+        return self.state.withLock { state in
+            if let earlier = state.proposed { return earlier }
+            state.proposed = made
+            return made
+        }
+    }
+
+    private func propose(_ held: HeldStoring?) -> CachedURLResponse {
+        let url = self.url ?? URL(fileURLWithPath: "/")
+        let response: URLResponse =
+            held.flatMap { StoredResponse.response($0.head, at: url) }
+            ?? URLResponse(
+                url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+        return CachedURLResponse(response: response) {
+            guard let held else { return Data() }
+            let pieces = Awaited<[ByteBuffer]?>.of { done in held.read(done) }
+            return pieces.map { CachedResponses.data($0) } ?? Data()
+        }
+    }
+
+    func decide(_ response: CachedURLResponse?) {
+        let (held, proposed) = self.state.withLock { state in (state.held.take(), state.proposed) }
+        guard let held else { return }
+        guard let response, response.storagePolicy != .notAllowed else {
+            return held.decide(commits: false)
+        }
+        if self.cache.isOverridden {
+            // Its body may have to be read back first: then the decision.
+            self.storeOverridden(response, for: held)
+            return held.decide(commits: false)
+        }
+        if response === proposed { return held.decide(commits: true) }
+        let loaded = StoredResponse.Loaded(
+            head: held.head, key: held.key, replacing: held.replacing, removals: held.removals)
+        self.cache.responses.store(response, inPlaceOf: loaded)
+        held.decide(commits: false)
+    }
+
+    private func storeOverridden(_ response: CachedURLResponse, for held: HeldStoring) {
+        guard held.isPossible else { return }
+        if let task = self.task as? URLSessionDataTask {
+            self.cache.storeCachedResponse(response, for: task)
+        } else if let url = self.url {
+            self.cache.storeCachedResponse(response, for: URLRequest(url: url))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+public import Foundation
+import LarderEngine
+import LarderState
+import Synchronization
+
+/// A store of cookies, which any number of sessions may share.
+///
+/// Any thread may use it. What responses set is there before their tasks go on. A program may
+/// override its methods: sessions then call them in the place of the store's own, never on a
+/// delegate queue, and must not be kept waiting by them for long.
+open class HTTPCookieStorage: NSObject, @unchecked Sendable {
+    // Invariant: set once; it protects itself.
+    let store: CookieStore
+
+    /// The store of this program, which outlives it: cookies that have a date are kept, encrypted,
+    /// below `$XDG_DATA_HOME` (`~/.local/share`); those of the session end with the process.
+    ///
+    /// Several processes of one program share what is kept. What one of them changes the others see
+    /// when they next look, or within moments where a task sends cookies.
+    open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(named: "shared") }
+
+    /// The store of a group of programs: the same object for the same identifier.
+    ///
+    /// On Linux there are no containers of groups: it is kept beside the program's own store.
+    open class func sharedCookieStorage(
+        forGroupContainerIdentifier identifier: String
+    ) -> HTTPCookieStorage {
+        SharedCookieStorages.storage(named: identifier)
+    }
+
+    /// A store in memory alone, which ends with the object.
+    public override init() {
+        self.store = CookieStore()
+        super.init()
+        self.store.owner = self
+    }
+
+    init(_ store: CookieStore) {
+        self.store = store
+        super.init()
+        store.owner = self
+    }
+
+    /// One that is in memory alone.
+    static func ephemeral() -> HTTPCookieStorage { HTTPCookieStorage() }
+
+    // MARK: Cookies
+
+    /// All cookies that have not expired, by domain, then by age; never nil.
+    open var cookies: [HTTPCookie]? { self.store.all() }
+
+    /// Puts a cookie in the place of that of the same name, domain and path; removes that where the
+    /// cookie has expired.
+    ///
+    /// Nothing happens under the policy `.never`, nor with a cookie that no store may hold
+    /// (RFC 6265bis §5.7): of more than 4096 octets, of a domain that is no host name, or with a
+    /// prefix whose promise it breaks.
+    open func setCookie(_ cookie: HTTPCookie) {
+        guard self.cookieAcceptPolicy != .never else { return }
+        self.store.set(cookie)
+    }
+
+    /// Removes the cookie of that name, domain and path.
+    open func deleteCookie(_ cookie: HTTPCookie) {
+        self.store.delete(cookie)
+    }
+
+    /// Removes the cookies that were first set at this moment or later.
+    open func removeCookies(since date: Date) {
+        self.store.remove(since: date)
+    }
+
+    /// The cookies that a request for the URL would bear: of longer paths first, of equal ones the
+    /// older first (RFC 6265bis §5.8.3); nil where the URL has no host.
+    open func cookies(for url: URL) -> [HTTPCookie]? {
+        guard url.host != nil else { return nil }
+        return self.store.cookies(for: url)
+    }
+
+    /// Sets the cookies that a response to a request for the URL has set, by the accept policy and the
+    /// rules of RFC 6265bis §5.7.
+    ///
+    /// - Parameters:
+    ///   - URL: nil: nothing is set.
+    ///   - mainDocumentURL: nil: the URL is its own main document.
+    open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
+        guard let url = URL else { return }
+        self.store.set(
+            cookies, for: url, mainDocumentURL: mainDocumentURL, accept: self.cookieAcceptPolicy)
+    }
+
+    /// Whose cookies are taken; `.always` at first. Sessions go by their own policy instead.
+    open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
+        get { self.store.acceptPolicy }
+        set { self.store.acceptPolicy = newValue }
+    }
+
+    /// All cookies, in the order that the descriptors ask for.
+    open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
+        let cookies = NSArray(array: self.cookies ?? [])
+        return cookies.sortedArray(using: sortOrder).compactMap { $0 as? HTTPCookie }
+    }
+
+    // MARK: Tasks
+
+    /// Sets the cookies that a response to a task has set: by `setCookies(_:for:mainDocumentURL:)`,
+    /// with the URL and main document of the task's current request.
+    open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+        let request = task.currentRequest ?? task.originalRequest
+        self.setCookies(cookies, for: request?.url, mainDocumentURL: request?.mainDocumentURL)
+    }
+
+    /// Gives the cookies for a task's current request, before it returns.
+    ///
+    /// Where it is overridden and answers later, the task goes on with `cookies(for:)`.
+    open func getCookiesFor(
+        _ task: URLSessionTask, completionHandler: @escaping ([HTTPCookie]?) -> Void
+    ) {
+        let request = task.currentRequest ?? task.originalRequest
+        completionHandler(request?.url.flatMap { self.cookies(for: $0) })
+    }
+
+    /// How many cookies there are, and none of them.
+    open override var description: String {
+        "\(self.store.isKept ? "" : "Ephemeral")<NSHTTPCookieStorage "
+            + "cookies count:\(self.cookies?.count ?? 0)>"
+    }
+}
+
+extension Notification.Name {
+    /// The cookies of a storage, which is the object, have changed: once for each call or response
+    /// that made a difference.
+    ///
+    /// It is posted on the thread of the call; for responses, and for changes by other processes, on
+    /// a queue of the library's.
+    public static let NSHTTPCookieManagerCookiesChanged = Notification.Name(
+        "NSHTTPCookieManagerCookiesChangedNotification")
+
+    /// The accept policy of a storage, which is the object, has changed.
+    public static let NSHTTPCookieManagerAcceptPolicyChanged = Notification.Name(
+        "NSHTTPCookieManagerAcceptPolicyChangedNotification")
+}
+
+/// The storages of this process that are kept, by name: one object each.
+enum SharedCookieStorages {
+    private static let storages = Mutex<[String: HTTPCookieStorage]>([:])
+
+    static func storage(named name: String) -> HTTPCookieStorage {
+        self.storages.withLock { storages in
+            if let known = storages[name] { return known }
+            let made = HTTPCookieStorage(
+                CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
+            storages[name] = made
+            return made
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import LarderHTTP
+import LarderState
+
+/// Where this program keeps what outlives it: a directory of its own below `$XDG_DATA_HOME`, or
+/// `~/.local/share` where that is not set to an absolute path.
+///
+/// The environment is read each time: a program may set it before it first asks.
+enum KeptPlace {
+    /// Directories in which programs of all kinds lie, so that their name says nothing of one.
+    private static let commonDirectories: Set<String> = ["bin", "sbin", "libexec", "lib", ""]
+
+    /// The name of this program: the identifier of its bundle, or the name of the directory that it
+    /// lies in, as Foundation has it, or that of its process where many lie there.
+    static var application: String {
+        if let identifier = Bundle.main.bundleIdentifier { return Self.component(identifier) }
+        let directory = Bundle.main.bundlePath.split(separator: "/").last ?? ""
+        let name = String(directory.prefix { $0 != "." })
+        return Self.component(
+            Self.commonDirectories.contains(name) ? ProcessInfo.processInfo.processName : name)
+    }
+
+    /// The program's directory.
+    static var directory: String {
+        let data = ProcessInfo.processInfo.environment["XDG_DATA_HOME"] ?? ""
+        let base = data.hasPrefix("/") ? data : "\(NSHomeDirectory())/.local/share"
+        return "\(base)/\(self.application)"
+    }
+
+    /// A state of that name in the program's directory, and its key beside it.
+    static func state(named name: String) -> StateConfiguration {
+        let path = "\(self.directory)/\(self.component(name))"
+        return StateConfiguration(
+            directory: path, key: .file("\(path).key"), capacity: .mebibytes(64))
+    }
+
+    /// The text as one name in a path, whatever it holds: other characters are percent-encoded, and
+    /// what is too long for a name is cut, with a hash of all of it.
+    static func component(_ text: String) -> String {
+        let allowed = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ~+@")
+        let encoded = text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        if encoded == "." || encoded == ".." || encoded.isEmpty { return "_" }
+        guard encoded.utf8.count > 160 else { return encoded }
+        // FNV-1a: the same in every process.
+        let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
+        return "\(encoded.prefix(100))-\(String(hash, radix: 16))"
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+/// What is heard of a load's transfer, and what it took in the end.
+extension HTTPLoad: TransferObserver {
+    /// The upstream begins a fetch, which it will measure.
+    func fetchBegins() {
+        self.state.withLock { $0.machine.fetchBegins() }
+    }
+
+    func transfer(sent total: UInt64) {
+        guard self.state.withLock({ $0.machine.isUnderWay }) else { return }
+        self.observer.load(sent: Int64(clamping: total))
+    }
+
+    func transfer(measured measurement: TransferMeasurement) {
+        self.state.withLock { state in
+            state.machine.fetchMeasured()
+            state.measurement.transfer = measurement
+            if state.measurement.source == .unknown { state.measurement.source = .network }
+        }
+        self.measureIfDue()
+    }
+
+    /// Tells what the load took, once all is over.
+    func measureIfDue() {
+        let due = self.state.withLock { state -> TransactionMeasurement? in
+            guard state.machine.isDue() else { return nil }
+            var measurement = state.measurement
+            measurement.bodyBytes = state.bodyBytes
+            return measurement
+        }
+        guard var due else { return }
+        due.request = self.order.request
+        due.contentBytes = self.order.body?.length ?? 0
+        due.ended = Date()
+        self.observer.load(measured: due)
+    }
+}

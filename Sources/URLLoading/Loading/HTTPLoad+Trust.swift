@@ -1,0 +1,102 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+/// What a load knows of the servers that it met, and what it was told about them.
+struct LoadTrust: Sendable {
+    /// What the handshake was broken off for.
+    enum Question: Sendable {
+        case server(TLSPeer)
+        case certificate(issuers: [[UInt8]], host: String, port: UInt16)
+    }
+
+    var question: Question?
+    /// The last server that showed its certificates.
+    var peer: TLSPeer?
+    /// What was said about it, for this load alone.
+    var verdict: (peer: TLSPeer, verdict: TLSVerdict)?
+    /// The certificate to be shown; nil: none.
+    var identity: TLSIdentity?
+    /// A certificate was asked for, and the answer is known.
+    var isIdentityDecided = false
+    /// A server wanted a certificate.
+    var wantsIdentity = false
+}
+
+extension HTTPLoad {
+    var evaluatesServers: Bool { self.asks }
+
+    func transfer(evaluates server: TLSPeer) -> TLSVerdict {
+        guard self.asks else { return self.noteServer(server) }
+        let known = self.engine.remember { $0.verdict(on: server) }
+        return self.state.withLock { state in
+            state.trust.peer = server
+            if let verdict = known { return verdict }
+            if let (peer, verdict) = state.trust.verdict, peer == server { return verdict }
+            state.trust.question = .server(server)
+            return .undecided
+        }
+    }
+
+    private func noteServer(_ server: TLSPeer) -> TLSVerdict {
+        self.state.withLock { $0.trust.peer = server }
+        return .bySystem
+    }
+
+    func transfer(wantsCertificateFrom issuers: [[UInt8]], host: String, port: UInt16) -> Bool {
+        self.state.withLock { state in
+            state.trust.wantsIdentity = true
+            guard self.asks, !state.trust.isIdentityDecided else { return false }
+            state.trust.question = .certificate(issuers: issuers, host: host, port: port)
+            return true
+        }
+    }
+
+    /// Asks whoever the observer is about what the handshake was broken off for.
+    func ask(_ trust: LoadTrust) {
+        switch trust.question {
+        case nil: self.attemptAgain()
+        case .server(let peer):
+            self.observer.load(challenged: TLSChallenge.serverTrust(peer)) {
+                self.decided(TLSChallenge.verdict($0, $1, on: peer), on: peer)
+            }
+        case .certificate(let issuers, let host, let port):
+            let challenge = TLSChallenge.clientCertificate(
+                from: issuers, host: host, port: port, storage: self.engine.credentials)
+            self.observer.load(challenged: challenge) {
+                self.decided(TLSChallenge.identity($0, $1), for: host, port)
+            }
+        }
+    }
+
+    private func decided(_ decision: TLSChallenge.Decision<TLSVerdict>, on peer: TLSPeer) {
+        guard case .goOn(let verdict) = decision else { return self.refuse(decision) }
+        // What the system refuses is asked about again: another time the answer may differ.
+        if verdict == .trusted || peer.fault == nil {
+            self.engine.remember { $0.remember(verdict, on: peer) }
+        }
+        self.state.withLock { state in
+            state.trust.verdict = (peer, verdict)
+            state.trust.question = nil
+        }
+        self.attemptAgain()
+    }
+
+    private func decided(
+        _ decision: TLSChallenge.Decision<TLSIdentity?>, for host: String, _ port: UInt16
+    ) {
+        guard case .goOn(let identity) = decision else { return self.refuse(decision) }
+        if let identity { self.engine.remember { $0.remember(identity, for: host, port) } }
+        self.state.withLock { state in
+            state.trust.identity = identity
+            state.trust.isIdentityDecided = true
+            state.trust.question = nil
+        }
+        self.attemptAgain()
+    }
+
+    private func refuse<Answer>(_ decision: TLSChallenge.Decision<Answer>) {
+        guard case .fail(let error) = decision else { return }
+        self.refuse(error)
+    }
+}

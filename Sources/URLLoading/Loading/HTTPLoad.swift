@@ -1,0 +1,290 @@
+import Foundation
+import LarderHTTP
+import LarderSession
+import NIOCore
+import Synchronization
+
+/// One request of a task over HTTP or FTP: the driver of `HTTPLoadMachine`.
+///
+/// It is all that the engine meets of a task: the client of its exchange, the observer of its transfer
+/// and the body of its answer, as one object, since small requests cost little but objects. Held by its
+/// task, and by the engine as long as that is at work for it.
+final class HTTPLoad: Load {
+    struct State: ~Copyable {
+        var machine = HTTPLoadMachine()
+        var exchange: (any Exchange)?
+        /// The way out of waiting for a route.
+        var watch: (any ConnectivityWatch)?
+        var waits = 0
+        var trust = LoadTrust()
+        /// What the cache is about to store.
+        var offer: StoringOffer?
+        var body = Body.none
+        var measurement = TransactionMeasurement()
+        var bodyBytes: Int64 = 0
+    }
+
+    enum Body {
+        case none
+        case resident(ByteBuffer)
+        case source(any BodySource)
+    }
+
+    let engine: LoadingEngine
+    let order: LoadOrder
+    let observer: any LoadObserver
+    /// Asks the observer about servers.
+    let asks: Bool
+    private let decidesAboutStoring: Bool
+    private let content: HeldContent?
+    let state: Mutex<State>
+
+    init(_ engine: LoadingEngine, _ order: LoadOrder, _ observer: any LoadObserver) {
+        self.engine = engine
+        self.order = order
+        self.observer = observer
+        self.asks = observer.answersChallenges
+        self.decidesAboutStoring = observer.decidesAboutStoring
+        self.content = order.body.map { HeldContent($0.source) }
+        self.state = Mutex(State())
+    }
+
+    func begin() {
+        do throws(URLError) {
+            self.attempt(try self.order.engineRequest(self.engine.rules))
+        } catch {
+            guard self.state.withLock({ $0.machine.refused() }) else { return }
+            self.tell(failed: error)
+        }
+    }
+
+    // MARK: Attempts
+
+    /// Asks the engine, for the first time or once more.
+    func attempt(_ request: Request) {
+        var request = request
+        let identity = self.engine.remember { $0.identity(for: request.uri.host, request.uri.port) }
+        let goesOn = self.state.withLock { state in
+            request.transfer.identity = state.trust.identity ?? identity
+            return state.machine.begins()
+        }
+        guard goesOn else { return }
+        request.observer = self
+        let session =
+            self.order.usesCache && request.uri.scheme != .ftp
+            ? self.engine.caching : self.engine.direct
+        var options = ExchangeOptions(
+            cachePolicy: self.engine.rules.cachePolicy(for: self.order.request))
+        options.collapses = false
+        let exchange: any Exchange
+        if session === self.engine.caching, let cache = self.engine.cache {
+            let offer = cache.storingOffer(
+                for: self.order.task, self.order.request, asks: self.decidesAboutStoring)
+            self.state.withLock { $0.offer = offer }
+            options.storing = offer
+            exchange = cache.lending(to: self.order.task, request) {
+                session.perform(
+                    request, body: self.content?.reader(), options: options, client: self)
+            }
+        } else {
+            exchange = session.perform(
+                request, body: self.content?.reader(), options: options, client: self)
+        }
+        let isUnwanted = self.state.withLock { state in
+            // It may have been answered, or have failed and been followed by another one, meanwhile.
+            guard state.machine.isAsking, state.exchange == nil else {
+                return state.machine.isOver
+            }
+            state.exchange = exchange
+            return false
+        }
+        if isUnwanted { exchange.cancel() }
+    }
+
+    /// The same request once more.
+    func attemptAgain() {
+        do throws(URLError) {
+            self.attempt(try self.order.engineRequest(self.engine.rules))
+        } catch {
+            self.refuse(error)
+        }
+    }
+
+    /// Ends a load for which nothing is under way.
+    func refuse(_ error: URLError) {
+        guard self.state.withLock({ $0.machine.refused() }) else { return }
+        self.tell(failed: error)
+    }
+
+    func tell(failed error: URLError) {
+        self.content?.cancel()
+        self.observer.load(failed: error.completed(for: self.order.request.url))
+        self.state.withLock { $0.machine.told() }
+        self.measureIfDue()
+    }
+
+    // MARK: The end
+
+    func cancel() {
+        self.end()
+    }
+
+    /// Ends the load and whatever is under way for it.
+    private func end() {
+        let (wasUnderWay, exchange, body, watch) = self.state.withLock { state in
+            let wasUnderWay = state.machine.ends()
+            let body = state.body
+            if wasUnderWay { state.body = .none }
+            return (wasUnderWay, state.exchange.take(), body, state.watch.take())
+        }
+        watch?.cancel()
+        guard wasUnderWay else { return }
+        exchange?.cancel()
+        if case .source(let source) = body { source.cancel() }
+        self.content?.cancel()
+        self.measureIfDue()
+    }
+
+    var contentIsWhole: Bool { self.content?.isWhole ?? true }
+}
+
+// MARK: - What the engine says
+
+extension HTTPLoad: ExchangeClient {
+    func exchange(informational head: ResponseHead) {
+        guard self.state.withLock({ $0.machine.isAsking }), let url = self.order.request.url
+        else { return }
+        self.observer.load(
+            informational: HTTPURLResponse(url: url, head: head, bodyLength: .none))
+    }
+
+    func exchange(answered answer: Answer) {
+        guard let url = self.order.request.url else { return }
+        if let refusal = self.ftpRefusal(answer) { return self.failed(refusal, answer) }
+        let response = self.response(answer, url)
+        let isFromCache = answer.cacheStatus.hit
+        let (isWanted, offer) = self.state.withLock { state -> (Bool, StoringOffer?) in
+            guard state.machine.answered() else { return (false, nil) }
+            state.exchange = nil
+            state.body =
+                switch answer.body {
+                case .none: .none
+                case .resident(let bytes): .resident(bytes)
+                case .source(let source): .source(source)
+                }
+            state.measurement.source = isFromCache ? .cache : .network
+            state.measurement.response = response
+            return (true, state.offer.take())
+        }
+        guard isWanted else {
+            if case .source(let source) = answer.body { source.cancel() }
+            return
+        }
+        self.observer.load(
+            answered: LoadAnswer(
+                response: response, head: self.isFTP ? nil : answer.head, body: self,
+                isFromCache: isFromCache, storing: offer?.pending))
+        self.state.withLock { $0.machine.told() }
+        self.measureIfDue()
+    }
+
+    func exchange(failed failure: ExchangeFailure) {
+        let lacksRoute = self.lacksRoute(failure)
+        let mayRepeat = self.contentIsWhole
+        let (action, trust) = self.state.withLock { state in
+            state.exchange = nil
+            let action = state.machine.failed(
+                asks: state.trust.question != nil,
+                waits: lacksRoute && self.engine.rules.waitsForConnectivity, mayRepeat: mayRepeat)
+            return (action, state.trust)
+        }
+        switch action {
+        case .tell:
+            var error = URLError(failure, shown: trust)
+            if lacksRoute, error.code == .cannotConnectToHost {
+                error = URLError(.notConnectedToInternet, userInfo: error.userInfo)
+            }
+            self.tell(failed: error)
+        case .ask: self.ask(trust)
+        case .wait: self.awaitRoute(or: URLError(failure, shown: trust))
+        case .nothing: break
+        }
+    }
+
+    private var isFTP: Bool {
+        self.order.request.url?.scheme?.lowercased() == "ftp"
+    }
+
+    private func response(_ answer: Answer, _ url: URL) -> URLResponse {
+        guard self.isFTP else {
+            // Of what was decoded nobody knows the length beforehand.
+            let isCoded = answer.head.fields.contains(FieldName(.contentEncoding))
+            return HTTPURLResponse(
+                url: url, head: answer.head, bodyLength: isCoded ? .unknown : answer.bodyLength)
+        }
+        let length: Int =
+            if case .known(let bytes) = answer.bodyLength { Int(clamping: bytes) } else { -1 }
+        return URLResponse(
+            url: url, mimeType: answer.head.fields.string(FieldName(.contentType)),
+            expectedContentLength: length, textEncodingName: nil)
+    }
+
+    /// What an FTP server's refusal is, which the engine tells as HTTP would.
+    private func ftpRefusal(_ answer: Answer) -> URLError? {
+        guard self.isFTP, !answer.head.status.isSuccessful else { return nil }
+        return URLError(
+            answer.head.status.rawValue == 403 ? .userAuthenticationRequired : .fileDoesNotExist)
+    }
+
+    private func failed(_ error: URLError, _ answer: Answer) {
+        if case .source(let source) = answer.body { source.cancel() }
+        let isTold = self.state.withLock { state in
+            state.exchange = nil
+            return state.machine.failed(asks: false, waits: false, mayRepeat: false) == .tell
+        }
+        if isTold { self.tell(failed: error) }
+    }
+}
+
+// MARK: - The body of the answer
+
+extension HTTPLoad: BodySource {
+    func attach(wake: @escaping @Sendable () -> Void) {
+        let body = self.state.withLock { $0.body }
+        if case .source(let source) = body { source.attach(wake: wake) }
+    }
+
+    func next() -> BodyStep {
+        let body = self.state.withLock { state -> Body in
+            let body = state.body
+            if case .resident(let bytes) = body {
+                state.body = .none
+                state.bodyBytes += Int64(bytes.readableBytes)
+            }
+            return body
+        }
+        switch body {
+        case .resident(let bytes) where bytes.readableBytes > 0: return .piece(bytes)
+        case .resident, .none:
+            self.bodyEnded()
+            return .end(trailers: Fields())
+        case .source(let source):
+            let step = source.next()
+            switch step {
+            case .piece(let piece):
+                self.state.withLock { $0.bodyBytes += Int64(piece.readableBytes) }
+            case .pending: break
+            case .end, .failed: self.bodyEnded()
+            }
+            return step
+        }
+    }
+
+    private func bodyEnded() {
+        _ = self.state.withLock { state in
+            state.body = .none
+            return state.machine.ends()
+        }
+        self.measureIfDue()
+    }
+}

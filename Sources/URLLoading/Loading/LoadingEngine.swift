@@ -1,0 +1,122 @@
+import Foundation
+import LarderEngine
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import LarderState
+import LarderStore
+import LarderTransfer
+import Synchronization
+
+/// The engine of one `URLSession` while it runs: a session over its cache, one past it, and the way to
+/// origins that both have.
+///
+/// Each load holds it, so that it lives as long as the last one.
+final class LoadingEngine: Sendable {
+    static let clock = SystemClock()
+    private static let timers = DispatchTimers(label: "url-loading.timers")
+    /// Stands for secrets where requests are compared; with the process's own key, so that what varies
+    /// by a secret answers no request of another process.
+    private static let digests = KeyedDigest()
+
+    let upstream: any Upstream
+    /// Over the cache of the configuration.
+    let caching: Session
+    /// For loads that use no cache.
+    let direct: Session
+    let rules: LoadingRules
+    /// nil: none. Held, as its store is only there as long as it is.
+    let cache: URLCache?
+    let credentials: URLCredentialStorage?
+    let connectivity: any Connectivity
+    let clock: any WallClock
+    private let memory = Mutex(ServerMemory())
+
+    /// Throws where the kernel or libcurl refuses what a transfer needs.
+    init(
+        _ settings: URLSessionConfiguration, _ surroundings: SessionEngine.Surroundings
+    ) throws(TransferError) {
+        let transfer = TransferConfiguration(settings)
+        self.upstream = CountingUpstream(try surroundings.upstream(transfer))
+        self.rules = LoadingRules(settings)
+        self.connectivity = surroundings.connectivity
+        self.clock = surroundings.clock
+        self.cache = settings.urlCache
+        self.credentials = settings.urlCredentialStorage
+        let cookies = settings.httpCookieStorage?.hopCookies(
+            accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
+        let (upstream, clock) = (self.upstream, self.clock)
+        func session(_ store: any ObjectStore) -> Session {
+            Session(
+                configuration: .userAgent, store: store, upstream: upstream, clock: clock,
+                timers: Self.timers, cookies: cookies, digest: { Self.digests.digest($0) })
+        }
+        self.direct = session(AbsentStore())
+        self.caching = settings.urlCache.map { session($0.engineStore) } ?? self.direct
+    }
+
+    /// What was said about servers.
+    func remember<R>(_ body: (inout ServerMemory) -> sending R) -> R {
+        self.memory.withLock { body(&$0) }
+    }
+}
+
+/// What a program has said about servers of a session, as a value.
+struct ServerMemory {
+    /// A server as one of its certificates shows it.
+    struct Server: Hashable {
+        let host: String
+        let port: UInt16
+        let leaf: [UInt8]
+
+        init(_ peer: TLSPeer) {
+            self.host = peer.host
+            self.port = peer.port
+            self.leaf = peer.certificates.first ?? []
+        }
+    }
+
+    private struct Place: Hashable {
+        let host: String
+        let port: UInt16
+    }
+
+    /// More are not remembered: they are asked about again.
+    private static let limit = 1024
+
+    private var verdicts: [Server: TLSVerdict] = [:]
+    private var identities: [Place: TLSIdentity] = [:]
+
+    func verdict(on peer: TLSPeer) -> TLSVerdict? { self.verdicts[Server(peer)] }
+
+    mutating func remember(_ verdict: TLSVerdict, on peer: TLSPeer) {
+        if self.verdicts.count >= Self.limit { self.verdicts.removeAll() }
+        self.verdicts[Server(peer)] = verdict
+    }
+
+    func identity(for host: String, _ port: UInt16) -> TLSIdentity? {
+        if self.identities.isEmpty { return nil }
+        return self.identities[Place(host: host, port: port)]
+    }
+
+    mutating func remember(_ identity: TLSIdentity?, for host: String, _ port: UInt16) {
+        if self.identities.count >= Self.limit { self.identities.removeAll() }
+        self.identities[Place(host: host, port: port)] = identity
+    }
+}
+
+/// Tells loads when the upstream begins to work for them: it measures each fetch that it began.
+private final class CountingUpstream: Upstream {
+    private let upstream: any Upstream
+
+    init(_ upstream: any Upstream) {
+        self.upstream = upstream
+    }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        if UpstreamMeasuring.isDone { (request.observer as? HTTPLoad)?.fetchBegins() }
+        return self.upstream.fetch(request, body: body, receiver: receiver)
+    }
+}

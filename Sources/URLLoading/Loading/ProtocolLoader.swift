@@ -1,0 +1,36 @@
+import Foundation
+
+/// Loads by a class of the program's (`URLProtocol`, §10).
+struct ProtocolLoader: Loader {
+    private let kind: URLProtocol.Type
+    /// Where responses are looked for and stored; nil: nowhere.
+    private let cache: URLCache?
+
+    /// The class, for tests.
+    var name: String { "\(self.kind)" }
+
+    /// Who of the program's classes loads a request; nil: none of them.
+    ///
+    /// A configuration's classes are asked in their order, then the registered ones, newest first; the
+    /// first that says yes has it. Asks on the caller's thread: no lock may be held.
+    static func loader(
+        for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?, cache: URLCache? = nil
+    ) -> (any Loader)? {
+        let own = (classes ?? []).compactMap { $0 as? URLProtocol.Type }
+        let all = own + RegisteredProtocols.all
+        guard !all.isEmpty else { return nil }
+        let kind = AskedProtocol.$request.withValue(request) {
+            all.first { $0.canInit(with: task) }
+        }
+        return kind.map { ProtocolLoader(kind: $0, cache: cache) }
+    }
+
+    func load(_ order: LoadOrder, observer: any LoadObserver) -> any Load {
+        var order = order
+        order.request = self.kind.canonicalRequest(for: order.request)
+        let cache = order.usesCache ? self.cache : nil
+        let load = ProtocolLoad(self.kind, order, cache: cache, observer)
+        load.begin()
+        return load
+    }
+}

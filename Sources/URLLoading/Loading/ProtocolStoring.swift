@@ -1,0 +1,62 @@
+import Foundation
+import Synchronization
+
+/// What a program's protocol allows to be stored, once its body is whole.
+final class ProtocolStoring: PendingStoring {
+    private let response: URLResponse
+    private let body: QueuedBody
+    private let policy: URLCache.StoragePolicy
+    private let cache: URLCache
+    private let task: URLSessionDataTask
+    private let isDecided = Mutex(false)
+
+    /// nil: nothing is to be stored.
+    init?(
+        _ response: URLResponse, _ body: QueuedBody, _ policy: URLCache.StoragePolicy,
+        in cache: URLCache?, for task: URLSessionTask
+    ) {
+        guard let cache, let task = task as? URLSessionDataTask, policy != .notAllowed,
+            response.expectedContentLength <= Self.room(in: cache)
+        else { return nil }
+        self.response = response
+        self.body = body
+        self.policy = policy
+        self.cache = cache
+        self.task = task
+    }
+
+    /// How large a body may be that is stored: a twentieth of what the cache holds (§8.3).
+    static func room(in cache: URLCache?) -> Int {
+        guard let cache else { return 0 }
+        return max(cache.diskCapacity, cache.memoryCapacity) / 20
+    }
+
+    /// What would be stored; with no data, and not to be stored, where the body was too large.
+    func proposedResponse() -> CachedURLResponse {
+        let data = self.body.whole
+        return CachedURLResponse(
+            response: self.response, data: data ?? Data(), userInfo: nil,
+            storagePolicy: data == nil ? .notAllowed : self.policy)
+    }
+
+    func decide(_ response: CachedURLResponse?) {
+        let isFirst = self.isDecided.withLock { decided in
+            defer { decided = true }
+            return !decided
+        }
+        guard isFirst, let response, response.storagePolicy != .notAllowed else { return }
+        self.cache.storeCachedResponse(response, for: self.task)
+    }
+}
+
+extension URLRequest {
+    /// Whether a stored response may answer it.
+    var readsCache: Bool {
+        switch self.cachePolicy {
+        case .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
+            .reloadRevalidatingCacheData:
+            true
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: false
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import LarderHTTP
+import LarderSession
+
+/// What the engine's failures are to a program: the one place that gives them codes.
+extension URLError {
+    /// A load that has no answer.
+    ///
+    /// - Parameter trust: what the servers on the way showed.
+    init(_ failure: ExchangeFailure, shown trust: LoadTrust) {
+        guard let error = failure.error, let kind = UpstreamFailure.Kind(rawValue: error) else {
+            // Nobody was asked: what is stored had to do, and does not.
+            self.init(.resourceUnavailable)
+            return
+        }
+        var told = UpstreamFailure(kind, party: failure.party, detail: failure.detail)
+        told.nextHop = failure.nextHop
+        self.init(failure.upstream ?? told, shown: trust)
+    }
+
+    /// A body that ended before it was whole.
+    init(_ failure: BodyFailure, at url: URL?) {
+        let error: URLError =
+            switch failure {
+            case .upstream(let upstream): URLError(upstream, shown: LoadTrust())
+            case .client: URLError(.requestBodyStreamExhausted)
+            case .store: URLError(.resourceUnavailable)
+            case .cancelled: URLError(.cancelled)
+            }
+        self = error.completed(for: url)
+    }
+
+    init(_ failure: UpstreamFailure, shown trust: LoadTrust) {
+        self.init(
+            Self.code(of: failure, trust),
+            userInfo: [NSUnderlyingErrorKey: failure as any Error])
+    }
+
+    private static func code(of failure: UpstreamFailure, _ trust: LoadTrust) -> URLError.Code {
+        switch failure.kind {
+        case .dnsError: .cannotFindHost
+        case .destinationNotFound: failure.party == .client ? .badURL : .cannotFindHost
+        case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
+            .httpResponseTimeout, .connectionLimitReached:
+            .timedOut
+        case .destinationUnavailable, .destinationIPUnroutable, .connectionRefused:
+            .cannotConnectToHost
+        case .connectionTerminated, .httpResponseIncomplete: .networkConnectionLost
+        case .tlsProtocolError: self.handshakeCode(trust)
+        case .tlsCertificateError: self.certificateCode(trust.peer?.fault)
+        case .httpResponseHeaderSectionSize, .httpResponseBodySize, .httpProtocolError:
+            .badServerResponse
+        case .proxyConfigurationError: .cannotConnectToHost
+        case .proxyLoopDetected: .httpTooManyRedirects
+        case .requestBodyFailed: .requestBodyStreamExhausted
+        case .proxyInternalError: .unknown
+        }
+    }
+
+    /// A handshake that failed after the server had wanted a certificate failed for that.
+    private static func handshakeCode(_ trust: LoadTrust) -> URLError.Code {
+        guard trust.wantsIdentity || trust.identity != nil else { return .secureConnectionFailed }
+        return trust.identity == nil ? .clientCertificateRequired : .clientCertificateRejected
+    }
+
+    private static func certificateCode(_ fault: TLSFault?) -> URLError.Code {
+        switch fault {
+        case .expired: .serverCertificateHasBadDate
+        case .notYetValid: .serverCertificateNotYetValid
+        case .unknownRoot: .serverCertificateHasUnknownRoot
+        case .wrongHost, .revoked, .untrusted, nil: .serverCertificateUntrusted
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import LarderHTTP
+import LarderTransfer
+
+/// What the environment says about proxies, read as curl reads it.
+struct ProxyEnvironment {
+    private let variables: [String: String]
+
+    init(_ variables: [String: String]) {
+        self.variables = variables
+    }
+
+    var rules: ParentRules {
+        let exceptions = (self.variable("no_proxy") ?? "")
+            .split { $0 == "," || $0 == " " || $0 == "\t" }
+            .compactMap { ProxyException(String($0), style: .suffixes) }
+        var rules: [ParentRules.Rule] = []
+        if !exceptions.isEmpty {
+            rules.append(
+                ParentRules.Rule(via: .direct) { host, port in
+                    exceptions.contains { $0.matches(host: host, port: port) }
+                })
+        }
+        for scheme in [Scheme.http, .https, .ftp] {
+            let name = "\(scheme.rawValue)_proxy"
+            // `HTTP_PROXY` is what a web server makes of a request's field `Proxy` (CVE-2016-5385).
+            let value = scheme == .http ? self.variables[name] : self.variable(name)
+            guard let parent = (value ?? self.variable("all_proxy")).flatMap(Self.parent) else {
+                continue
+            }
+            rules.append(
+                ParentRules.Rule(via: .parent(parent), schemes: [scheme]) { _, _ in true })
+        }
+        return ParentRules(rules)
+    }
+
+    /// In lower case before upper case; one that is empty is there, and means no proxy.
+    private func variable(_ name: String) -> String? {
+        self.variables[name] ?? self.variables[name.uppercased()]
+    }
+
+    /// Reads `[scheme://][user[:password]@]host[:port]`.
+    ///
+    /// Nil where it is empty: no proxy. Anything else leads nowhere, so that it is noticed.
+    static func parent(_ text: String) -> Parent? {
+        var rest = text[...].drop { $0 == " " }
+        guard !rest.isEmpty else { return nil }
+        var kind = Parent.Kind.http
+        if let mark = rest.firstRange(of: "://") {
+            switch rest[..<mark.lowerBound].lowercased() {
+            case "http": kind = .http
+            case "https": kind = .https
+            case "socks5", "socks5h", "socks": kind = .socks5
+            default: return .unusable
+            }
+            rest = rest[mark.upperBound...]
+        }
+        rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        var login: ParentCredential?
+        if let at = rest.lastIndex(of: "@") {
+            let parts = rest[..<at].split(
+                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = parts.map { String($0).removingPercentEncoding ?? String($0) }
+            login = ParentCredential(
+                user: texts.first ?? "", password: texts.count > 1 ? texts[1] : "")
+            rest = rest[rest.index(after: at)...]
+        }
+        guard let (host, port) = self.hostAndPort(rest) else { return .unusable }
+        return Parent(
+            kind: kind, host: host, port: port ?? (kind == .https ? 443 : 1080),
+            authentication: login == nil ? .none : .basic, credential: login)
+    }
+
+    private static func hostAndPort(_ text: Substring) -> (String, UInt16?)? {
+        var host = text
+        var port: Substring?
+        let end = text.hasPrefix("[") ? text.firstIndex(of: "]") : text.startIndex
+        guard let end else { return nil }
+        if let colon = text[end...].firstIndex(of: ":") {
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        }
+        guard !host.isEmpty else { return nil }
+        guard let port, !port.isEmpty else { return (String(host), nil) }
+        return UInt16(port).map { (String(host), $0) }
+    }
+}

@@ -1,0 +1,14 @@
+import Foundation
+import Synchronization
+
+/// Who loads what in a session: the program's protocols first, then what is built in, by scheme.
+protocol SessionLoaders: Sendable {
+    /// nil: nobody knows such URLs.
+    func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)?
+    /// Nothing will be loaded any more. Any thread, also twice.
+    func invalidate()
+    /// Forgets and lets go of everything that the session keeps; `done` may come on any thread.
+    func reset(done: @escaping @Sendable () -> Void)
+    /// Writes what is to last, and lets go of what is not.
+    func flush(done: @escaping @Sendable () -> Void)
+}

@@ -1,0 +1,100 @@
+import Foundation
+import LarderSession
+import Synchronization
+
+extension URLSession {
+    /// The number of the next task; the first is 1.
+    func nextIdentifier() -> Int {
+        self.guarded.withLock { state in
+            state.identifier += 1
+            return state.identifier
+        }
+    }
+
+    /// Keeps a task until it has completed.
+    ///
+    /// - Returns: false where the session takes no tasks any more.
+    func begin(_ task: URLSessionTask) -> Bool {
+        let isTaken = self.guarded.withLock { state in
+            guard !state.isInvalidated else { return false }
+            state.tasks[task.taskIdentifier] = task
+            return true
+        }
+        if isTaken { self.clock().begin(task.taskIdentifier) }
+        return isTaken
+    }
+
+    /// A task goes on as another.
+    func replace(_ task: URLSessionTask, by successor: URLSessionTask) {
+        self.guarded.withLock { state in
+            state.tasks.removeValue(forKey: task.taskIdentifier)
+            state.tasks[successor.taskIdentifier] = successor
+        }
+        self.clock().pass(task.taskIdentifier, on: successor.taskIdentifier)
+    }
+
+    /// A task has completed, and its last message has been delivered.
+    func end(_ task: URLSessionTask) {
+        let (_, wasKept) = self.guarded.withLock { state in
+            let kept = state.tasks.removeValue(forKey: task.taskIdentifier)
+            return (kept, kept != nil)
+        }
+        guard wasKept else { return }
+        self.clock().end(task.taskIdentifier)
+        self.endIfIdle()
+    }
+
+    private func clock() -> ResourceDeadlines {
+        self.deadlines.withLock { deadlines in
+            if let deadlines { return deadlines }
+            let made = ResourceDeadlines(
+                after: .bounded(seconds: self.settings.timeoutIntervalForResource),
+                timers: self.timers
+            ) { [weak self] number in
+                self?.guarded.withLock { $0.tasks[number] }?.resourceTimeExpired()
+            }
+            deadlines = made
+            return made
+        }
+    }
+
+    /// Who hears of a task.
+    func delegates(of task: URLSessionTask) -> TaskDelegates {
+        TaskDelegates(own: task.delegate, common: self.delegate)
+    }
+}
+
+extension Duration {
+    /// A number of seconds as a program gives it; what is no number, or beyond a human life, becomes
+    /// a bound.
+    static func bounded(seconds: Double) -> Duration {
+        let bound = 4_000_000_000.0
+        guard !seconds.isNaN else { return .seconds(bound) }
+        return .seconds(min(max(seconds, 0), bound))
+    }
+}
+
+// MARK: - Making tasks
+
+extension URLSession {
+    func make(_ order: TaskOrder) -> URLSessionDataTask {
+        self.introduce(URLSessionDataTask(order, of: self), delegate: order.delegate)
+    }
+
+    func makeUpload(_ order: TaskOrder) -> URLSessionUploadTask {
+        self.introduce(URLSessionUploadTask(order, of: self), delegate: order.delegate)
+    }
+
+    func makeDownload(_ order: TaskOrder) -> URLSessionDownloadTask {
+        self.introduce(URLSessionDownloadTask(order, of: self), delegate: order.delegate)
+    }
+
+    /// Tells the delegate of a new task, at once and on this thread (§1.6).
+    func introduce<Task: URLSessionTask>(
+        _ task: Task, delegate: (any URLSessionTaskDelegate)? = nil
+    ) -> Task {
+        if let delegate { task.delegate = delegate }
+        self.delegates(of: task).task?.urlSession(self, didCreateTask: task)
+        return task
+    }
+}

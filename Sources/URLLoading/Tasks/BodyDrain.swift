@@ -1,0 +1,98 @@
+import LarderHTTP
+import NIOCore
+import Synchronization
+
+/// Reads the rest of a response that nobody wants, so that its connection can be used again; not
+/// more than a little: beyond that a new connection costs less.
+final class BodyDrain: Sendable {
+    static let limit = 64 << 10
+
+    private let body: any BodySource
+    private let state: Mutex<State>
+
+    private struct State {
+        var rest = BodyDrain.limit
+        var isRunning = false
+        var runsAgain = false
+        var isOver = false
+        /// Called when it is over.
+        var then: (@Sendable () -> Void)?
+    }
+
+    private init(_ body: any BodySource, then: (@Sendable () -> Void)?) {
+        self.body = body
+        self.state = Mutex(State(then: then))
+    }
+
+    /// - Parameters:
+    ///   - length: of the body, as far as it is known (-1: not). One that is short is worth waiting
+    ///     for; others are read while the task goes on.
+    ///   - then: what comes next, once.
+    static func drain(
+        _ body: any BodySource, expecting length: Int64, then: @escaping @Sendable () -> Void
+    ) {
+        let isShort = (0...Int64(Self.limit)).contains(length)
+        let drain = BodyDrain(body, then: isShort ? then : nil)
+        // The source keeps this alive until it has ended, or is let go.
+        body.attach { drain.run() }
+        drain.run()
+        if !isShort { then() }
+    }
+
+    private func run() {
+        let isMine = self.state.withLock { state in
+            guard !state.isRunning, !state.isOver else {
+                state.runsAgain = true
+                return false
+            }
+            state.isRunning = true
+            return true
+        }
+        guard isMine else { return }
+        repeat { self.read() } while self.goesOn()
+    }
+
+    private func goesOn() -> Bool {
+        self.state.withLock { state in
+            guard state.runsAgain, !state.isOver else {
+                state.isRunning = false
+                return false
+            }
+            state.runsAgain = false
+            return true
+        }
+    }
+
+    private func read() {
+        while true {
+            switch self.body.next() {
+            case .pending: return
+            case .piece(let piece):
+                let rest = self.state.withLock { state in
+                    state.rest -= min(piece.readableBytes, state.rest)
+                    return state.rest
+                }
+                guard rest > 0 else {
+                    self.body.cancel()
+                    return self.end()
+                }
+            case .end, .failed: return self.end()
+            }
+        }
+    }
+
+    private func end() {
+        let then = self.state.withLock { state in
+            state.isOver = true
+            return state.then.take()
+        }
+        then?()
+    }
+}
+
+/// A body without a byte.
+final class EmptyBody: BodySource {
+    func attach(wake: @escaping @Sendable () -> Void) {}
+    func next() -> BodyStep { .end(trailers: Fields()) }
+    func cancel() {}
+}

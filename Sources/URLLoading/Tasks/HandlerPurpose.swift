@@ -1,0 +1,37 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+/// Data for a completion handler, or an async method: the whole body at the end.
+final class HandlerPurpose: TaskPurpose {
+    typealias Handler = @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+
+    let isDirect: Bool
+    private let handler: Mutex<Handler?>
+    private let memory = Mutex<MemoryConsumer?>(nil)
+
+    /// - Parameter isDirect: the handler may be called on any thread.
+    init(isDirect: Bool = false, _ handler: @escaping Handler) {
+        self.isDirect = isDirect
+        self.handler = Mutex(handler)
+    }
+
+    var asksForDisposition: Bool { false }
+    var asksForStoring: Bool { false }
+
+    func consumer(
+        of answer: LoadAnswer, for task: URLSessionTask
+    ) throws(BodyConsumerError) -> any BodyConsumer {
+        let consumer = MemoryConsumer(expected: answer.response.expectedContentLength)
+        self.memory.withLock { $0 = consumer }
+        return consumer
+    }
+
+    func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
+        // Taken: what it holds lives no longer than it is needed.
+        guard let handler = self.handler.withLock({ $0.take() }) else { return }
+        let memory = self.memory.withLock { $0.take() }
+        guard error == nil else { return handler(nil, nil, error) }
+        handler(memory?.takeData() ?? Data(), task.response, nil)
+    }
+}

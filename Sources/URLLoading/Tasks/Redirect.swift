@@ -1,0 +1,96 @@
+import Foundation
+import LarderHTTP
+import LarderSession
+
+/// What a response with `Location` means for the request that it answers.
+///
+/// Which statuses are followed, by which method, and how `Location` is resolved is the engine's
+/// (`Redirection`); here is what becomes of the request around it.
+enum Redirect: Equatable {
+    /// An ordinary response: no redirection, or one that leads nowhere that could be loaded.
+    case none
+    /// The request to go on with, and whether the content of the one before is to be sent again.
+    case follow(URLRequest, keepsContent: Bool)
+    case tooMany
+
+    /// How many are followed, whoever says that they are.
+    static let limit = Redirection.limit
+
+    /// - Parameters:
+    ///   - number: how many redirections were followed before.
+    ///   - hasContent: the request that was answered had some.
+    static func judge(
+        _ head: ResponseHead, to request: URLRequest, number: Int, hasContent: Bool
+    ) -> Redirect {
+        guard head.status.isRedirection, let url = request.url,
+            let uri = self.target(of: url), let method = request.httpMethod
+        else { return .none }
+        // Content that cannot be repeated is asked for anew.
+        let origin = Redirection.Origin(
+            uri: uri, method: Method(rawValue: method), hasContent: hasContent, mayRepeat: true,
+            number: number, keepsHead: false)
+        switch Redirection.judge(head, to: origin, permits: { _ in true }) {
+        case .none, .passedOn: return .none
+        case .tooMany: return .tooMany
+        case .follows(let target):
+            let fragment = self.fragment(of: head) ?? url.fragment(percentEncoded: true)
+            let text = target.uri.description + (fragment.map { "#" + $0 } ?? "")
+            guard let destination = URL(string: text) else { return .none }
+            let next = self.request(
+                after: request, at: destination, target,
+                crossesOrigins: !uri.hasSameOrigin(as: target.uri))
+            return .follow(next, keepsContent: hasContent && !target.dropsContent)
+        }
+    }
+
+    private static func request(
+        after request: URLRequest, at url: URL, _ target: Redirection.Target, crossesOrigins: Bool
+    ) -> URLRequest {
+        var next = request
+        next.url = url
+        next.httpMethod = target.method.rawValue
+        if request.mainDocumentURL == request.url { next.mainDocumentURL = url }
+        if target.dropsContent {
+            next.httpBody = nil
+            next.httpBodyStream = nil
+            self.remove(self.ofContent, from: &next)
+        }
+        if crossesOrigins { self.remove(self.ofOrigin, from: &next) }
+        return next
+    }
+
+    private static func remove(_ names: Set<String>, from request: inout URLRequest) {
+        for name in request.allHTTPHeaderFields?.keys.map({ $0 }) ?? []
+        where names.contains(name.lowercased()) {
+            request.allHTTPHeaderFields?.removeValue(forKey: name)
+        }
+    }
+
+    /// What describes content that is not sent any more (RFC 9110 §15.4).
+    private static let ofContent: Set<String> = [
+        "content-length", "content-type", "content-encoding", "content-language",
+        "content-location", "transfer-encoding", "digest", "content-digest",
+    ]
+
+    /// What was meant for the origin before, and for nobody else.
+    private static let ofOrigin: Set<String> = [
+        "authorization", "cookie", "proxy-authorization", "host",
+    ]
+
+    /// Of the `Location`; nil where it has none and inherits (RFC 9110 §10.2.2).
+    private static func fragment(of head: ResponseHead) -> String? {
+        guard let location = head.fields.first("Location"),
+            let hash = location.firstIndex(of: UInt8(ascii: "#"))
+        else { return nil }
+        return String(decoding: location[(hash + 1)...], as: UTF8.self)
+    }
+
+    /// The URI that a URL names, without what is not sent.
+    private static func target(of url: URL) -> TargetURI? {
+        guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return nil }
+        parts.fragment = nil
+        parts.user = nil
+        parts.password = nil
+        return parts.string.flatMap { TargetURI(text: $0) }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import LarderHTTP
+
+/// What a task is made from.
+struct TaskOrder {
+    /// nil for a stream task.
+    var request: URLRequest?
+    var purpose: any TaskPurpose
+    /// The content to send; what the request itself has does not count for upload tasks.
+    var content: UploadBody
+    var prefersIncrementalDelivery: Bool
+    /// The task's own.
+    var delegate: (any URLSessionTaskDelegate)?
+    /// It cannot begin: what it ends with.
+    var fault: URLError?
+
+    init(_ request: URLRequest?, for purpose: any TaskPurpose) {
+        self.request = request
+        self.purpose = purpose
+        self.content = UploadBody(of: request)
+        self.prefersIncrementalDelivery = purpose.asksForDisposition
+    }
+
+    /// Of an upload task: what the request itself has to send is left out.
+    init(_ request: URLRequest, sending content: UploadBody, for purpose: any TaskPurpose) {
+        var request = request
+        request.httpBody = nil
+        request.httpBodyStream = nil
+        self.init(request, for: purpose)
+        if case .data(let data) = content, data.isEmpty { return }
+        self.content = content
+    }
+}
+
+/// Everything of a task that changes.
+struct TaskState {
+    // MARK: What programs see
+
+    var originalRequest: URLRequest?
+    var currentRequest: URLRequest?
+    var response: URLResponse?
+    var error: (any Error)?
+    var delegate: (any URLSessionTaskDelegate)?
+    var label: String?
+    var earliestBeginDate: Date?
+    var priority = URLSessionTask.defaultPriority
+    var prefersIncrementalDelivery = true
+    var sent: Int64 = 0
+    var received: Int64 = 0
+    var expectedToSend: Int64 = 0
+    var expectedToReceive: Int64 = 0
+    var clientExpectsToSend = NSURLSessionTransferSizeUnknown
+    var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
+    /// Made when somebody asks for it.
+    var progress: Progress?
+
+    // MARK: How it works
+
+    var machine = TaskMachine()
+    /// Until it has completed.
+    var session: URLSession?
+    /// Where its messages go; nil: straight on, on whatever thread they come up.
+    var lane: DelegateLane?
+    var fault: URLError?
+    var content = UploadBody.none
+    /// A stream that can be read once has been.
+    var isContentSpent = false
+    /// What is being sent.
+    var source: UploadSource?
+    /// There is somebody who wants to hear what it took.
+    var hasDelegate = false
+    var begun: Date?
+    /// What is being loaded by.
+    var load: (any Load)?
+    /// What is being decided about.
+    var answer: LoadAnswer?
+    var pump: BodyPump?
+    /// What waits for the task to be resumed.
+    var held: Held?
+    /// How it ended.
+    var outcome: TaskOutcome?
+    var redirects = 0
+    /// The delegate has been told that there is no way into the network.
+    var hasWaited = false
+    var created = Date()
+    /// Loads whose measurement has not come.
+    var unmeasured = 0
+    var transactions: [TransactionMeasurement] = []
+    /// What the delegate has last been told about the bytes that were sent.
+    var reported: Int64 = 0
+    /// A message about them is on its way.
+    var isReporting = false
+    /// What it goes on as.
+    var successor: URLSessionTask?
+
+    init() {}
+
+    init(_ order: TaskOrder, of session: URLSession) {
+        self.originalRequest = order.request
+        self.currentRequest = order.request
+        self.prefersIncrementalDelivery = order.prefersIncrementalDelivery
+        self.fault = order.fault
+        self.content = order.content
+        let announced = UploadBody.announcedLength(
+            order.request?.value(forHTTPHeaderField: "Content-Length"))
+        self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
+        self.session = session
+    }
+
+    enum Held {
+        case preparation
+        case launch(UploadSource?)
+        case answer(LoadAnswer)
+        case redirection(URLRequest, URLResponse)
+        case failure(any Error)
+    }
+}
+
+/// How a task ended.
+enum TaskOutcome: Sendable {
+    case finished
+    case cancelled
+    case failed(any Error)
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Synchronization
+
+// A data task that goes on as a download (§4.3).
+
+extension URLSessionTask {
+    /// Hands its response over, with the body of which nothing has been taken yet, to a download task
+    /// that hears everything from now on; it hears nothing more itself.
+    func becomeDownload() {
+        guard let session = self.session, let answer = self.guarded.withLock({ $0.answer }) else {
+            return
+        }
+        let order = TaskOrder(self.originalRequest, for: DownloadPurpose(for: .delegate))
+        let download = URLSessionDownloadTask(order, of: session)
+        let before = self.guarded.withLock { state -> TaskState? in
+            guard !state.machine.isSettled else { return nil }
+            let before = state
+            state.machine.giveUp()
+            state.successor = download
+            state.session = nil
+            state.delegate = nil
+            state.load = nil
+            state.answer = nil
+            return before
+        }
+        // Who ended the task meanwhile has dealt with the answer.
+        guard let before else { return }
+        var handedOver = answer
+        // Downloads are not stored.
+        answer.storing?.decide(nil)
+        handedOver.storing = nil
+        download.guarded.withLock { $0.takeOver(before, with: handedOver) }
+        session.replace(self, by: download)
+        before.progress?.cancellationHandler = nil
+        guard let lane = before.lane, let task = self as? URLSessionDataTask else {
+            return download.receive()
+        }
+        lane.send {
+            let delegate = session.delegates(of: download).data
+            delegate?.urlSession(session, dataTask: task, didBecome: download)
+            download.receive()
+        }
+    }
+}
+
+extension TaskMachine {
+    /// Another task has what this one was about.
+    mutating func giveUp() {
+        guard self.settle(), self.deliver() else { return }
+        self.finish()
+    }
+}
+
+extension TaskState {
+    /// Goes on where another task was, behind the head of its response.
+    fileprivate mutating func takeOver(_ before: TaskState, with answer: LoadAnswer) {
+        self.machine = before.machine
+        self.currentRequest = before.currentRequest
+        self.response = before.response
+        self.delegate = before.delegate
+        self.label = before.label
+        self.priority = before.priority
+        self.sent = before.sent
+        self.expectedToSend = before.expectedToSend
+        self.expectedToReceive = before.expectedToReceive
+        self.clientExpectsToSend = before.clientExpectsToSend
+        self.clientExpectsToReceive = before.clientExpectsToReceive
+        self.lane = before.lane
+        self.hasDelegate = before.hasDelegate
+        self.begun = before.begun
+        self.created = before.created
+        self.load = before.load
+        self.answer = answer
+        self.redirects = before.redirects
+        self.unmeasured = before.unmeasured
+        self.transactions = before.transactions
+        self.held = before.held
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+// The end of a task, and how it speaks to those who hear of it.
+
+extension URLSessionTask {
+    var session: URLSession? { self.guarded.withLock { $0.session } }
+    var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
+    var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
+    /// It runs or is suspended, and was resumed before.
+    var isOutstanding: Bool {
+        self.guarded.withLock { $0.machine.hasBegun && !$0.machine.isSettled }
+    }
+
+    // MARK: Messages
+
+    /// Has something done on the delegate queue, after what was sent before; straight away where the
+    /// task has nobody there.
+    func send(_ message: @escaping @Sendable () -> Void) {
+        guard let lane = self.guarded.withLock({ $0.lane }) else { return message() }
+        lane.send(message)
+    }
+
+    /// Tells the delegates something, unless the task has been settled meanwhile.
+    ///
+    /// - Parameter alternative: done in its place where there is no delegate.
+    func tell(
+        orElse alternative: @Sendable () -> Void = {},
+        _ message: @escaping @Sendable (URLSessionTask, URLSession, TaskDelegates) -> Void
+    ) {
+        guard let session = self.session, !session.delegates(of: self).isEmpty else {
+            return alternative()
+        }
+        self.send { [self] in
+            guard !self.isSettled else { return }
+            message(self, session, session.delegates(of: self))
+        }
+    }
+
+    // MARK: The result
+
+    func fail(_ code: URLError.Code) {
+        self.settle(.failed(URLError(code)))
+    }
+
+    func resourceTimeExpired() {
+        self.fail(.timedOut)
+    }
+
+    /// Ends the task, if nobody did before.
+    func settle(_ outcome: TaskOutcome) {
+        let left = self.guarded.withLock { state -> Leftovers? in
+            let isFirst =
+                if case .cancelled = outcome { state.machine.cancel() } else { state.machine.settle() }
+            guard isFirst else { return nil }
+            state.outcome = outcome
+            defer {
+                state.load = nil
+                state.pump = nil
+                state.answer = nil
+                state.held = nil
+            }
+            return Leftovers(state)
+        }
+        guard let left else { return }
+        if !outcome.isSuccess { left.clear() }
+        self.deliverIfComplete()
+    }
+
+    /// What is under way when a task ends.
+    private struct Leftovers {
+        let load: (any Load)?
+        let pump: BodyPump?
+        let answer: LoadAnswer?
+        let held: TaskState.Held?
+
+        init(_ state: TaskState) {
+            self.load = state.load
+            self.pump = state.pump
+            self.answer = state.answer
+            self.held = state.held
+        }
+
+        func clear() {
+            self.pump?.cancel()
+            if self.pump == nil { self.answer?.body.cancel() }
+            self.answer?.storing?.decide(nil)
+            if case .answer(let answer) = self.held { answer.abandon() }
+            if case .launch(let body) = self.held { body?.source.cancel() }
+            self.load?.cancel()
+        }
+    }
+
+    /// Has the result told, when what belongs to it is there.
+    func deliverIfComplete() {
+        let isMine = self.guarded.withLock { state in
+            guard state.machine.isSettled, !state.awaitsMeasurements else { return false }
+            return state.machine.deliver()
+        }
+        guard isMine else { return }
+        // A task that never began has no lane yet.
+        let outcome = self.guarded.withLock { state in
+            if state.begun == nil, !self.purpose.isDirect, state.lane == nil {
+                state.lane = state.session?.dispatcher.lane()
+            }
+            return state.outcome ?? .cancelled
+        }
+        self.purpose.settle(self, outcome) { [self] outcome in
+            self.guarded.withLock { $0.outcome = outcome }
+            self.send { self.complete() }
+        }
+    }
+
+    private func complete() {
+        let session = self.session
+        if let session, self.guarded.withLock({ $0.outcome?.isSuccess == true }) {
+            self.purpose.conclude(self, of: session)
+        }
+        self.tellMetrics(to: session)
+        let error = self.guarded.withLock { state in
+            state.machine.finish()
+            state.error = state.outcome?.error(of: state.currentRequest?.url)
+            return state.error
+        }
+        self.count { _ in }
+        self.purpose.complete(self, of: session, with: error)
+        let (delegate, progress) = self.guarded.withLock { state in
+            state.session = nil
+            state.lane = nil
+            return (state.delegate.take(), state.progress)
+        }
+        // Released out of the lock: their ends are the program's code.
+        withExtendedLifetime(delegate) {}
+        progress?.cancellationHandler = nil
+        session?.end(self)
+    }
+
+    private func tellMetrics(to session: URLSession?) {
+        guard let session, let delegate = session.delegates(of: self).task else { return }
+        delegate.urlSession(session, task: self, didFinishCollecting: self.metrics())
+    }
+
+    private func metrics() -> URLSessionTaskMetrics {
+        let (transactions, created, redirects) = self.guarded.withLock {
+            ($0.transactions, $0.created, $0.redirects)
+        }
+        return URLSessionTaskMetrics(
+            transactions.sorted { $0.begun < $1.begun }, created: created, ended: Date(),
+            redirects: redirects)
+    }
+}
+
+extension TaskState {
+    /// The result waits for what its loads took: a delegate is to hear of it. One that was cancelled
+    /// does not wait.
+    fileprivate var awaitsMeasurements: Bool {
+        self.hasDelegate && self.unmeasured > 0 && !self.machine.isCancelled
+    }
+}
+
+extension TaskOutcome {
+    /// The error that programs see.
+    fileprivate func error(of url: URL?) -> (any Error)? {
+        switch self {
+        case .finished: nil
+        case .cancelled: URLError.failing(.cancelled, url: url)
+        case .failed(let error as URLError): error.completed(for: url)
+        case .failed(let error): error
+        }
+    }
+}

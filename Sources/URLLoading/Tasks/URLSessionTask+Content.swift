@@ -1,0 +1,91 @@
+import Foundation
+import Synchronization
+
+// What a task sends: got ready for each of its loads anew.
+
+extension URLSessionTask {
+    /// Gets together what the next load needs.
+    func prepare() {
+        guard let request = self.currentRequest, let url = request.url, url.scheme != nil else {
+            return self.fail(.unsupportedURL)
+        }
+        let (content, isSpent) = self.guarded.withLock { ($0.content, $0.isContentSpent) }
+        switch content {
+        case .none: self.launch(body: nil)
+        case .data, .file: self.open(content, of: request)
+        case .stream where !isSpent:
+            self.guarded.withLock { $0.isContentSpent = true }
+            self.open(content, of: request)
+        case .stream, .streamed: self.askForStream(of: request)
+        }
+    }
+
+    private func askForStream(of request: URLRequest) {
+        guard let question = self.guarded.withLock({ $0.machine.ask() }) else { return }
+        let decide: @Sendable (InputStream?) -> Void = { [self] stream in
+            guard self.guarded.withLock({ $0.machine.answer(question) }) else { return }
+            guard let stream else { return self.fail(.requestBodyStreamExhausted) }
+            self.open(.stream(stream), of: request)
+        }
+        self.tell(orElse: { decide(nil) }) { task, session, delegates in
+            guard let delegate = delegates.task else { return decide(nil) }
+            delegate.urlSession(session, task: task, needNewBodyStream: decide)
+        }
+    }
+
+    private func open(_ content: UploadBody, of request: URLRequest) {
+        // Nobody knows what the content of a GET means (RFC 9110 §9.3.1).
+        guard request.httpMethod ?? "GET" != "GET" else {
+            return self.fail(.dataLengthExceedsMaximum)
+        }
+        let announced = UploadBody.announcedLength(
+            request.value(forHTTPHeaderField: "Content-Length"))
+        do throws(URLError) {
+            self.launch(body: try content.open(announced: announced))
+        } catch {
+            self.settle(.failed(error))
+        }
+    }
+}
+
+extension UploadBody {
+    /// The content that a request brings itself; none where it is empty.
+    init(of request: URLRequest?) {
+        if let data = request?.httpBody {
+            self = data.isEmpty ? .none : .data(data)
+        } else if let stream = request?.httpBodyStream {
+            self = .stream(stream)
+        } else {
+            self = .none
+        }
+    }
+
+    var isSomething: Bool {
+        if case .none = self { false } else { true }
+    }
+}
+
+extension TaskState {
+    /// Another request is to be made, by a redirection.
+    mutating func replaceContent(for request: URLRequest, keeping keepsContent: Bool) {
+        let own = UploadBody(of: request)
+        switch own {
+        // The delegate may have put another there; a stream is the one that was read.
+        case .data: self.content = own
+        case .none, .file, .stream, .streamed: if !keepsContent { self.content = .none }
+        }
+        guard !self.content.isSomething else { return }
+        self.sent = 0
+        self.expectedToSend = 0
+    }
+
+    /// The request as it is sent, with what its content says of itself.
+    func completed(_ request: URLRequest) -> URLRequest {
+        guard case .file = self.content, request.value(forHTTPHeaderField: "Content-Type") == nil,
+            let type = self.content.contentType(method: request.httpMethod)
+        else { return request }
+        var completed = request
+        completed.setValue(type, forHTTPHeaderField: "Content-Type")
+        return completed
+    }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import LarderHTTP
+import NIOCore
+import Synchronization
+
+// From `resume` to the response: the task's loads, one after the other.
+
+extension URLSessionTask {
+    // MARK: The begin
+
+    func begin() {
+        guard let session = self.session else { return self.settle(.cancelled) }
+        let delegates = session.delegates(of: self)
+        let isDirect = self.purpose.isDirect && delegates.isEmpty
+        let fault = self.guarded.withLock { state in
+            state.lane = isDirect ? nil : session.dispatcher.lane()
+            state.hasDelegate = !delegates.isEmpty
+            state.begun = Date()
+            return state.fault
+        }
+        guard session.begin(self) else { return self.settle(.cancelled) }
+        // It may have been cancelled, and all be over, before the session came to keep it.
+        if self.isOver { session.end(self) }
+        if let fault { return self.settle(.failed(fault)) }
+        if session.settings.identifier != nil {
+            return self.fail(.backgroundSessionRequiresSharedContainer)
+        }
+        self.purpose.prepare(for: self) { [self] in self.prepare() }
+    }
+
+    /// Begins the next load, or has it wait until the task is resumed.
+    func launch(body: UploadSource?) {
+        let launch = self.guarded.withLock { state -> (Int, URLRequest)? in
+            guard !state.machine.isSettled, let request = state.currentRequest else { return nil }
+            guard let number = state.machine.launch() else {
+                state.held = .launch(body)
+                return nil
+            }
+            state.unmeasured += 1
+            state.source = body
+            state.reported = 0
+            return (number, self.purpose.asking(state.completed(request)))
+        }
+        guard let (number, request) = launch else {
+            // Held for later, or the task is over.
+            if self.isSettled { body?.source.cancel() }
+            return
+        }
+        guard let loader = self.session?.loaders.loader(for: request, of: self) else {
+            self.guarded.withLock { $0.unmeasured -= 1 }
+            return self.fail(.unsupportedURL)
+        }
+        let order = LoadOrder(
+            request: request, task: self, body: body, usesCache: self is URLSessionDataTask)
+        let load = loader.load(order, observer: LoadListener(task: self, number: number))
+        let isWanted = self.guarded.withLock { state in
+            // It may have been answered, and more, before the method returned.
+            guard !state.machine.isSettled else { return state.outcome?.isSuccess == true }
+            if state.machine.load == number { state.load = load }
+            return true
+        }
+        if !isWanted { load.cancel() }
+    }
+
+    // MARK: Suspended, and resumed
+
+    func goOn() {
+        let (pump, held) = self.guarded.withLock { state in
+            (state.pump, state.held.take())
+        }
+        pump?.resume()
+        switch held {
+        case nil: break
+        case .preparation: self.prepare()
+        case .launch(let body): self.launch(body: body)
+        case .answer(let answer): self.answered(answer, load: self.loadNumber)
+        case .redirection(let request, let response):
+            self.redirected(to: request, by: response, load: self.loadNumber)
+        case .failure(let error): self.failed(error, load: self.loadNumber)
+        }
+    }
+
+    private var loadNumber: Int { self.guarded.withLock { $0.machine.load } }
+
+    // MARK: What a load says
+
+    func informed(by response: HTTPURLResponse, load: Int) {
+        guard self.hears(load) else { return }
+        self.tell { task, session, delegates in
+            delegates.task?.urlSession(
+                session, task: task, didReceiveInformationalResponse: response)
+        }
+    }
+
+    func answered(_ answer: LoadAnswer, load: Int) {
+        switch self.take(.answer(answer), load: load, orDo: { $0.answer = answer }) {
+        case .unheard: answer.abandon()
+        case .held: break
+        case .taken: self.judge(answer)
+        }
+    }
+
+    func redirected(to request: URLRequest, by response: URLResponse, load: Int) {
+        guard self.take(.redirection(request, response), load: load, orDo: { _ in }) == .taken
+        else { return }
+        guard self.guarded.withLock({ $0.redirects }) < Redirect.limit else {
+            return self.fail(.httpTooManyRedirects)
+        }
+        self.follow(request, by: response, answer: nil)
+    }
+
+    private enum Taking { case unheard, held, taken }
+
+    /// A load is over with a response; a suspended task looks at it when it is resumed.
+    private func take(
+        _ held: TaskState.Held, load: Int, orDo then: (inout TaskState) -> Void
+    ) -> Taking {
+        self.guarded.withLock { state in
+            guard state.machine.hears(load: load) else { return .unheard }
+            guard !state.machine.isSuspended else {
+                state.held = held
+                return .held
+            }
+            guard state.machine.answered(load: load) else { return .unheard }
+            then(&state)
+            return .taken
+        }
+    }
+
+    func failed(_ error: any Error, load: Int) {
+        let isHeard = self.guarded.withLock { state in
+            guard state.machine.hears(load: load) else { return false }
+            guard state.machine.isSuspended else { return true }
+            // Suspended tasks have no timeouts: it begins anew when it is resumed.
+            let isOverdue = (error as? URLError)?.code == .timedOut && state.machine.prepare()
+            state.held = isOverdue ? .preparation : .failure(error)
+            return false
+        }
+        guard isHeard else { return }
+        // What went wrong with the content is known better by whoever read it.
+        let source = self.guarded.withLock { $0.source }
+        self.settle(.failed(source?.failure ?? error))
+    }
+
+    private func hears(_ load: Int) -> Bool {
+        self.guarded.withLock { $0.machine.hears(load: load) }
+    }
+
+    /// There is no way into the network yet; the delegate hears that once.
+    func waitsForConnectivity(load: Int) {
+        let isFirst = self.guarded.withLock { state in
+            guard state.machine.hears(load: load), !state.hasWaited else { return false }
+            state.hasWaited = true
+            return true
+        }
+        guard isFirst else { return }
+        self.tell { task, session, delegates in
+            delegates.task?.urlSession(session, taskIsWaitingForConnectivity: task)
+        }
+    }
+
+    /// Bytes of the request's body went out. The delegate is told of as many at a time as have gather
+    /// while the message before was on its way.
+    func sent(_ total: Int64, load: Int) {
+        guard self.hears(load) else { return }
+        self.countOfBytesSent = total
+        let isFirst = self.guarded.withLock { state in
+            defer { state.isReporting = true }
+            return !state.isReporting
+        }
+        guard isFirst else { return }
+        self.tell { task, session, delegates in
+            let (sent, total, expected) = task.guarded.withLock { state in
+                defer {
+                    state.reported = state.sent
+                    state.isReporting = false
+                }
+                return (state.sent - state.reported, state.sent, state.expectedToSend)
+            }
+            guard sent > 0 else { return }
+            delegates.task?.urlSession(
+                session, task: task, didSendBodyData: sent, totalBytesSent: total,
+                totalBytesExpectedToSend: expected)
+        }
+    }
+
+    func measured(_ transaction: TransactionMeasurement) {
+        let successor = self.guarded.withLock { state -> URLSessionTask? in
+            if let successor = state.successor { return successor }
+            state.unmeasured -= 1
+            if state.machine.stage != .over { state.transactions.append(transaction) }
+            return nil
+        }
+        if let successor { return successor.measured(transaction) }
+        self.deliverIfComplete()
+    }
+
+    func challenged(
+        _ challenge: URLAuthenticationChallenge, load: Int,
+        answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
+        self.ask(challenge, isSessionWide: true, then: answer)
+    }
+
+    /// Has the delegates decide about a challenge; the answer counts once, and not after the end.
+    func ask(
+        _ challenge: URLAuthenticationChallenge, isSessionWide: Bool,
+        then answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let question = self.guarded.withLock({ $0.machine.ask() }) else {
+            return answer(.cancelAuthenticationChallenge, nil)
+        }
+        self.tell(orElse: { answer(.performDefaultHandling, nil) }) { task, session, delegates in
+            let decide: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
+                guard task.guarded.withLock({ $0.machine.answer(question) }) else { return }
+                answer($0, $1)
+            }
+            let askTask: @Sendable (
+                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            ) -> Void = { decide in
+                guard let delegate = session.delegates(of: task).task else {
+                    return decide(.performDefaultHandling, nil)
+                }
+                delegate.urlSession(
+                    session, task: task, didReceive: challenge, completionHandler: decide)
+            }
+            guard isSessionWide, let delegate = delegates.session else { return askTask(decide) }
+            challenge.passOn = askTask
+            delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
+        }
+    }
+}
+
+extension LoadAnswer {
+    /// Nobody wants it: its body is not read, nothing of it is stored.
+    func abandon() {
+        self.body.cancel()
+        self.storing?.decide(nil)
+    }
+}
+
+extension TaskOutcome {
+    var isSuccess: Bool {
+        if case .finished = self { true } else { false }
+    }
+}

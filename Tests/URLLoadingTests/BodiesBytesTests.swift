@@ -1,0 +1,159 @@
+import Foundation
+import LarderHTTP
+import NIOCore
+import SeededNumbers
+import Synchronization
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("A body as a sequence of bytes (§1.5)")
+struct BodiesBytesTests {
+    private func sequence(
+        _ consumer: BytesConsumer, _ cancels: Event<Int> = Event(0)
+    ) -> URLSession.AsyncBytes {
+        URLSession.AsyncBytes(task: URLSessionDataTask(), consumer: consumer) {
+            cancels.change { $0 += 1 }
+            consumer.end(URLError(.cancelled))
+        }
+    }
+
+    @Test("hands out each byte once, and then the end")
+    func whole() async throws {
+        let consumer = BytesConsumer()
+        let bytes = pattern(200_000)
+        async let feeding: Void = {
+            for start in stride(from: 0, to: bytes.count, by: 7919) {
+                _ = await consumer.taking(Array(bytes[start..<min(start + 7919, bytes.count)]))
+            }
+            _ = await consumer.finishing()
+        }()
+        var read: [UInt8] = []
+        for try await byte in self.sequence(consumer) { read.append(byte) }
+        await feeding
+        #expect(read == bytes)
+    }
+
+    @Test("makes the origin wait for a reader that does not come")
+    func backPressure() async throws {
+        let consumer = BytesConsumer()
+        let sequence = self.sequence(consumer)
+        let readies = Event(0)
+        let piece = ByteBuffer(repeating: 1, count: 40_000)
+        consumer.take(piece) { _ in readies.change { $0 += 1 } }
+        #expect(readies.value == 1)
+        consumer.take(piece) { _ in readies.change { $0 += 1 } }
+        #expect(readies.value == 1)
+        var iterator = sequence.makeAsyncIterator()
+        #expect(try await iterator.next() == 1)
+        #expect(readies.value == 2)
+        consumer.end(nil)
+    }
+
+    @Test("throws what the task ended with, behind what came before")
+    func failure() async throws {
+        let consumer = BytesConsumer()
+        _ = await consumer.taking([1, 2])
+        consumer.stop()
+        consumer.end(URLError(.networkConnectionLost))
+        consumer.end(nil)
+        var iterator = self.sequence(consumer).makeAsyncIterator()
+        #expect(try await iterator.next() == 1)
+        #expect(try await iterator.next() == 2)
+        let error = await #expect(throws: URLError.self) { _ = try await iterator.next() }
+        #expect(error?.code == .networkConnectionLost)
+    }
+
+    @Test("cancels the transfer when its iterator goes, or the sequence without one")
+    func dropped() async throws {
+        let cancels = Event(0)
+        do {
+            let sequence = self.sequence(BytesConsumer(), cancels)
+            _ = sequence.task
+        }
+        #expect(cancels.value == 1)
+        let consumer = BytesConsumer()
+        let sequence = self.sequence(consumer, cancels)
+        _ = await consumer.taking([1, 2, 3])
+        for try await byte in sequence where byte == 2 { break }
+        #expect(cancels.value >= 2)
+        withExtendedLifetime(sequence) {}
+    }
+
+    @Test("ends with URLError.cancelled when the Swift task is cancelled, waiting or not")
+    func cancelledTask() async throws {
+        for hasBytes in [false, true] {
+            let consumer = BytesConsumer()
+            if hasBytes { _ = await consumer.taking([1]) }
+            let cancels = Event(0)
+            let sequence = self.sequence(consumer, cancels)
+            let task = Task {
+                var iterator = sequence.makeAsyncIterator()
+                while try await iterator.next() != nil {}
+            }
+            task.cancel()
+            let error = await #expect(throws: URLError.self) { try await task.value }
+            #expect(error?.code == .cancelled)
+            #expect(cancels.value > 0)
+        }
+    }
+
+    @Test("is one of lines, without ends and empty ones", arguments: [
+        ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("a\r\nb\r\n", ["a", "b"]),
+        ("a\rb", ["a", "b"]), ("\n\n\na\n\n", ["a"]), ("a\r\n\r\nb", ["a", "b"]),
+        ("a\u{B}b\u{C}c", ["a", "b", "c"]), ("a\u{85}b", ["a", "b"]),
+        ("ä\u{2028}ö\u{2029}ü", ["ä", "ö", "ü"]), ("a\u{2027}b", ["a\u{2027}b"]),
+        ("\u{105}\u{A8}", ["\u{105}\u{A8}"]),
+    ] as [(String, [String])])
+    func lines(text: String, expected: [String]) async throws {
+        let consumer = BytesConsumer()
+        if !text.isEmpty { _ = await consumer.taking(Array(text.utf8)) }
+        consumer.end(nil)
+        var lines: [String] = []
+        for try await line in self.sequence(consumer).lines { lines.append(line) }
+        #expect(lines == expected)
+    }
+
+    @Test("is one of characters and scalars, as String decodes them", arguments: [
+        "", "abc", "e\u{301}x", "👩‍👩‍👧‍👦🇩🇪🇫🇷", "a\r\nb", "한글", "\u{301}",
+    ])
+    func characters(text: String) async throws {
+        for isScalars in [false, true] {
+            let consumer = BytesConsumer()
+            if !text.isEmpty { _ = await consumer.taking(Array(text.utf8)) }
+            consumer.end(nil)
+            let bytes = self.sequence(consumer)
+            if isScalars {
+                var scalars: [Unicode.Scalar] = []
+                for try await scalar in bytes.unicodeScalars { scalars.append(scalar) }
+                #expect(scalars == Array(text.unicodeScalars))
+            } else {
+                var characters: [Character] = []
+                for try await character in bytes.characters { characters.append(character) }
+                #expect(characters == Array(text))
+            }
+        }
+    }
+
+    @Test("of broken UTF-8 decodes as String does", arguments: 0..<200 as Range<UInt64>)
+    func broken(seed: UInt64) {
+        var numbers = SplitMix64(seed: seed)
+        let alphabet: [UInt8] = [
+            0x41, 0x80, 0xBF, 0xC0, 0xC2, 0xC3, 0xE0, 0xA0, 0x9F, 0xE2, 0x82, 0xAC, 0xED, 0xEF,
+            0xF0, 0x90, 0x8F, 0xF4, 0xF5, 0xFF, 0x0A,
+        ]
+        let bytes = (0..<40).map { _ in
+            alphabet.randomElement(using: &numbers) ?? 0
+        }
+        var assembler = ScalarAssembler()
+        var scalars: [Unicode.Scalar] = []
+        for byte in bytes {
+            assembler.push(byte)
+            while let scalar = assembler.next() { scalars.append(scalar) }
+        }
+        assembler.finish()
+        while let scalar = assembler.next() { scalars.append(scalar) }
+        #expect(scalars == Array(String(decoding: bytes, as: UTF8.self).unicodeScalars))
+    }
+}

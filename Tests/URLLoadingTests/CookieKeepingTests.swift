@@ -1,0 +1,179 @@
+import Foundation
+import LarderEngine
+import LarderHTTP
+import LarderSession
+import LarderState
+import Synchronization
+import Testing
+
+@testable import URLLoading
+
+/// A directory of the test's own, gone with it.
+private final class Place: Sendable {
+    let path = NSTemporaryDirectory() + "/cookies-\(UUID().uuidString)"
+
+    deinit { try? FileManager.default.removeItem(atPath: self.path) }
+
+    var configuration: StateConfiguration {
+        StateConfiguration(
+            directory: "\(self.path)/.cookies.test", key: .file("\(self.path)/.cookies.test.key"))
+    }
+
+    /// As another process would have it.
+    func storage() -> HTTPCookieStorage {
+        HTTPCookieStorage(CookieStore(SharedState(self.configuration, now: CookieMoment.now)))
+    }
+
+    var contents: [UInt8] {
+        let enumerator = FileManager.default.enumerator(atPath: self.path)
+        var all: [UInt8] = []
+        while let name = enumerator?.nextObject() as? String {
+            all += FileManager.default.contents(atPath: "\(self.path)/\(name)").map(Array.init) ?? []
+        }
+        return all
+    }
+}
+
+@Suite("Cookies that outlive their process (§9.2)")
+struct CookieKeepingTests {
+    private let place = Place()
+
+    @Test("are those with a date, once flushed")
+    func kept() async throws {
+        let first = self.place.storage()
+        let dated = try made("dated", "s3cr3t-value", domain: ".a.example", expires: 5000)
+        first.setCookie(dated)
+        first.setCookie(try made("session"))
+        first.setCookie(try made("discarded", expires: 5000, [.discard: "TRUE"]))
+        await first.flush()
+        let second = self.place.storage()
+        #expect(second.cookies == [dated])
+        #expect(second.cookies?.first?.isSecure == false)
+        #expect(second.description == "<NSHTTPCookieStorage cookies count:1>")
+        let needle = Array("s3cr3t-value".utf8)
+        let contents = self.place.contents
+        #expect(contents.count > 1000)
+        #expect(Data(contents).range(of: Data(needle)) == nil)
+    }
+
+    @Test("leave their directory as soon as one is set, and nothing before")
+    func directory() throws {
+        let storage = self.place.storage()
+        #expect(storage.cookies == [])
+        #expect(!FileManager.default.fileExists(atPath: self.place.path))
+        storage.setCookie(try made("n"))
+        #expect(FileManager.default.fileExists(atPath: self.place.configuration.directory))
+    }
+
+    @Test("go when they are deleted, removed or replaced by one of the session")
+    func removal() async throws {
+        let first = self.place.storage()
+        for name in ["a", "b", "c"] { first.setCookie(try made(name, expires: 5000)) }
+        await first.flush()
+        first.deleteCookie(try made("a"))
+        first.setCookie(try made("b"))
+        await first.flush()
+        #expect(self.place.storage().names == ["c"])
+        first.removeCookies(since: .distantPast)
+        await first.flush()
+        #expect(self.place.storage().names == [])
+    }
+
+    @Test("are seen by other processes at once, and merged with theirs")
+    func merging() async throws {
+        let (one, other) = (self.place.storage(), self.place.storage())
+        #expect(one.names == [] && other.names == [])
+        one.setCookie(try made("a", expires: 5000))
+        other.setCookie(try made("b", expires: 5000))
+        other.setCookie(try made("own"))
+        await one.flush()
+        await other.flush()
+        #expect(Set(one.names) == ["a", "b"])
+        #expect(Set(other.names) == ["a", "b", "own"])
+        one.deleteCookie(try made("b"))
+        await one.flush()
+        #expect(Set(other.names) == ["a", "own"])
+        other.setCookie(try made("a", "new", expires: 5000))
+        await other.flush()
+        #expect(one.cookies?.map(\.value) == ["new"])
+    }
+
+    @Test("reach a session that sends requests, without its waiting")
+    func sessions() async throws {
+        let (one, other) = (self.place.storage(), self.place.storage())
+        let view = other.hopCookies(accept: .always, sets: true)
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let token = NotificationCenter.default.addObserver(
+            forName: .NSHTTPCookieManagerCookiesChanged, object: other, queue: nil
+        ) { _ in continuation.finish() }
+        defer { NotificationCenter.default.removeObserver(token) }
+        one.setCookie(try made("a", expires: 5000))
+        await one.flush()
+        let uri = try #require(TargetURI(text: "http://a.example/"))
+        let hop = Hop(method: .get, uri: uri, client: [:], cookies: RequestCookies())
+        var fields: Fields = [:]
+        view.addCookies(to: &fields, for: hop, at: CookieMoment.now)
+        for await _ in stream {}
+        view.addCookies(to: &fields, for: hop, at: CookieMoment.now)
+        #expect(fields.string("Cookie") == "a=v")
+    }
+
+    @Test("come from responses, too")
+    func responses() async throws {
+        let one = self.place.storage()
+        let view = one.hopCookies(accept: .always, sets: true)
+        let uri = try #require(TargetURI(text: "https://a.example/x"))
+        let hop = Hop(method: .get, uri: uri, client: [:], cookies: RequestCookies())
+        var head = ResponseHead(status: StatusCode(401))
+        head.fields.append("Set-Cookie", "a=1; Max-Age=900; HttpOnly; SameSite=Lax; Domain=a.example")
+        view.takeCookies(from: &head, for: hop, at: CookieMoment.now)
+        await one.flush()
+        let found = try #require(self.place.storage().cookies?.first)
+        #expect(found.isHTTPOnly && found.sameSitePolicy == .sameSiteLax)
+        #expect(found.domain == ".a.example" && found.path == "/")
+    }
+
+    @Test("stay in memory where the disk has no place for them")
+    func broken() async throws {
+        try FileManager.default.createDirectory(
+            atPath: self.place.path, withIntermediateDirectories: true)
+        #expect(FileManager.default.createFile(
+            atPath: self.place.configuration.directory, contents: Data("no directory".utf8)))
+        let storage = self.place.storage()
+        storage.setCookie(try made("a", expires: 5000))
+        await storage.flush()
+        #expect(storage.names == ["a"])
+        #expect(try storage.names(for: "http://a.example/") == ["a"])
+    }
+
+    @Test("are in one place for one name")
+    func places() {
+        #expect(HTTPCookieStorage.shared === HTTPCookieStorage.shared)
+        let group = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "g")
+        #expect(group === HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "g"))
+        #expect(group !== HTTPCookieStorage.shared)
+        #expect(KeptPlace.state(named: ".cookies.shared").directory.hasSuffix("/.cookies.shared"))
+        #expect(KeptPlace.component("../x/y") == "..%2Fx%2Fy")
+        #expect(KeptPlace.component("..") == "_")
+        let long = String(repeating: "é", count: 300)
+        #expect(KeptPlace.component(long).utf8.count < 160)
+        #expect(KeptPlace.component(long) != KeptPlace.component(long + "x"))
+    }
+
+    @Test("share one open state in one process, whatever path leads there")
+    func registry() throws {
+        let configuration = self.place.configuration
+        var other = configuration
+        let state = LibraryState.shared(configuration)
+        #expect(LibraryState.shared(configuration) === state)
+        try state.prepare()
+        let link = "\(self.place.path)-link"
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: self.place.path)
+        defer { try? FileManager.default.removeItem(atPath: link) }
+        other.directory = "\(link)/.cookies.test"
+        #expect(LibraryState.shared(other) === state)
+        other.directory = "\(link)/.cookies.other"
+        #expect(LibraryState.shared(other) !== state)
+    }
+}

@@ -1,0 +1,289 @@
+import Foundation
+import LarderHTTP
+@testable import LarderProcess
+import LarderSession
+import Synchronization
+import Testing
+@testable import URLLoading
+
+@Suite("From load to load (§1.6, §4.3, §5)")
+struct CoreHopTests {
+    @Test("redirections are asked about, followed, and counted, their bodies not (§5)")
+    func followed() async throws {
+        let s = ScriptedSession { load in
+            guard load.request.url?.path == "/" else { return _ = load.answer(200, [:], "end") }
+            load.answer(302, ["Location": "/next", "Content-Length": "4"], "body")
+        }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.delegate?.completion()
+        #expect(
+            s.delegate?.messages.value
+                == ["created", "redirect 302", "response", "data", "metrics", "complete"])
+        #expect(task.countOfBytesReceived == 3)
+        #expect(task.originalRequest?.url?.path == "/")
+        #expect(task.currentRequest?.url?.path == "/next")
+        #expect(task.response?.url?.path == "/next")
+    }
+
+    @Test("a redirection that is refused is the response, without an error (§5)")
+    func refused() async throws {
+        let s = ScriptedSession()
+        s.delegate?.redirection.withLock { $0 = { _, answer in answer(nil) } }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.loaders.load().answer(302, ["Location": "/next"], "body")
+        try await s.delegate?.completion()
+        #expect(
+            s.delegate?.messages.value
+                == ["created", "redirect 302", "response", "data", "metrics", "complete"])
+        #expect(s.delegate?.data.value == Data("body".utf8))
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 302)
+        #expect(task.error == nil)
+    }
+
+    @Test("nothing ends a redirection that nobody answers, but the time for the whole (§5)")
+    func unanswered() async throws {
+        let timers = FiringTimers()
+        let s = ScriptedSession(timers: timers)
+        s.delegate?.redirection.withLock { $0 = { _, _ in } }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.loaders.load().answer(302, ["Location": "/next"])
+        try await s.delegate?.messages.wait(for: "the question") { $0.count == 2 }
+        #expect(task.state == .running)
+        timers.fireAll()
+        try await s.delegate?.completion()
+        #expect((s.delegate?.errors.value[0] as? URLError)?.code == .timedOut)
+        #expect(s.delegate?.messages.value.last == "complete")
+    }
+
+    @Test("the time for the whole ends a task in any stage, each at its own (§2)")
+    func resourceTimeout() async throws {
+        let timers = FiringTimers()
+        let s = ScriptedSession(timers: timers)
+        let url = try ScriptedSession.url()
+        let done = s.session.dataTask(with: url)
+        done.resume()
+        try await s.loaders.load().answer()
+        try await s.delegate?.completion(1)
+        let waiting = s.session.dataTask(with: url)
+        let suspended = s.session.dataTask(with: url)
+        waiting.resume()
+        suspended.resume()
+        suspended.suspend()
+        timers.fireAll()
+        timers.fireAll()
+        timers.fireAll()
+        try await s.delegate?.completion(3)
+        #expect(done.error == nil)
+        for task in [waiting, suspended] {
+            #expect((task.error as? URLError)?.code == .timedOut)
+        }
+    }
+
+    @Test("after twenty redirections comes an error, and no response (§5)")
+    func tooMany() async throws {
+        let s = ScriptedSession { load in
+            let number = Int(load.request.url?.lastPathComponent ?? "") ?? 0
+            load.answer(302, ["Location": "/\(number + 1)", "Content-Length": "0"])
+        }
+        let task = s.session.dataTask(with: try ScriptedSession.url("/0"))
+        task.resume()
+        try await s.delegate?.completion()
+        let error = try #require(s.delegate?.errors.value[0] as? URLError)
+        #expect(error.code == .httpTooManyRedirects)
+        #expect(error.localizedDescription == "too many HTTP redirects")
+        #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == (try ScriptedSession.url("/20")))
+        #expect(s.delegate?.messages.value.filter { $0.hasPrefix("redirect") }.count == 20)
+        #expect(task.response == nil)
+    }
+
+    @Test("content goes again after 307, and not after 303; a stream is asked for anew (§3.3, §5)")
+    func content() async throws {
+        let delegate = RecordingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        var request = URLRequest(url: try ScriptedSession.url())
+        request.httpMethod = "POST"
+        let task = s.session.uploadTask(withStreamedRequest: request)
+        #expect(task.countOfBytesExpectedToSend == NSURLSessionTransferSizeUnknown)
+        task.resume()
+        #expect(try await s.loaders.load(1).order.body != nil)
+        try await s.loaders.load(1).answer(307, ["Location": "/a", "Content-Length": "0"])
+        #expect(try await s.loaders.load(2).order.body != nil)
+        try await s.loaders.load(2).answer(303, ["Location": "/b", "Content-Length": "0"])
+        let last = try await s.loaders.load(3)
+        #expect(last.order.body == nil && last.request.httpMethod == "GET")
+        last.answer()
+        try await delegate.completion()
+        #expect(
+            delegate.messages.value.filter { $0 != "metrics" } == [
+                "created", "stream", "redirect 307", "stream", "redirect 303", "response",
+                "complete",
+            ])
+        for load in s.loaders.loads.value { load.order.body?.source.cancel() }
+    }
+
+    @Test("an upload of a GET asks for its stream, and ends with dataLengthExceedsMaximum (§3.3)")
+    func getUpload() async throws {
+        let delegate = RecordingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        s.session.uploadTask(withStreamedRequest: URLRequest(url: try ScriptedSession.url()))
+            .resume()
+        try await delegate.completion()
+        #expect((delegate.errors.value[0] as? URLError)?.code == .dataLengthExceedsMaximum)
+        #expect(
+            delegate.messages.value.filter { $0 != "metrics" } == ["created", "stream", "complete"])
+    }
+
+    @Test("progress of the content is told before the response, and gathers (§1.6)")
+    func sent() async throws {
+        let s = ScriptedSession()
+        var request = URLRequest(url: try ScriptedSession.url())
+        request.httpMethod = "PUT"
+        let task = s.session.uploadTask(with: request, from: Data(repeating: 1, count: 100))
+        #expect(task.countOfBytesExpectedToSend == 100)
+        task.resume()
+        let load = try await s.loaders.load()
+        s.session.delegateQueue.isSuspended = true
+        load.hears?.load(sent: 40)
+        load.hears?.load(sent: 100)
+        s.session.delegateQueue.isSuspended = false
+        load.answer(200, [:], "one")
+        try await s.delegate?.completion()
+        #expect(
+            s.delegate?.messages.value
+                == ["created", "sent 100", "response", "data", "metrics", "complete"])
+        #expect(task.countOfBytesSent == 100)
+        load.order.body?.source.cancel()
+    }
+
+    @Test("a data task becomes a download, which has the rest of its life (§4.3)")
+    func becomesDownload() async throws {
+        let delegate = DownloadingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        delegate.disposition.withLock { $0 = { $0(.becomeDownload) } }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        let storing = RecordingStoring()
+        try await s.loaders.load().answer(200, [:], "one", "two", storing: storing)
+        try await delegate.completion()
+        #expect(delegate.content.value == "onetwo")
+        #expect(
+            delegate.messages.value.filter { $0 != "written" }
+                == ["created", "response", "became", "finished", "metrics", "complete"])
+        #expect(task.state == .completed && task.error == nil)
+        #expect(storing.decisions.value == ["nothing"])
+        #expect(await s.session.allTasks.isEmpty)
+    }
+
+    @Test("what is to be stored is decided by the delegate, after the data (§4.3)")
+    func willCache() async throws {
+        let delegate = RecordingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        for _ in 0..<2 { s.session.dataTask(with: try ScriptedSession.url()).resume() }
+        let (first, second) = (RecordingStoring(), RecordingStoring())
+        try await s.loaders.load(1).answer(200, [:], "one", storing: first)
+        try await delegate.completion(1)
+        #expect(
+            delegate.messages.value.suffix(5)
+                == ["response", "data", "storing", "metrics", "complete"])
+        delegate.isRefusingToStore.change { $0 = true }
+        try await s.loaders.load(2).answer(200, [:], "two", storing: second)
+        try await delegate.completion(2)
+        #expect(first.decisions.value == ["response"] && second.decisions.value == ["nothing"])
+    }
+
+    @Test("nothing is stored of a task that is cancelled before that was decided")
+    func cancelledStoring() async throws {
+        let s = ScriptedSession()
+        let storing = RecordingStoring()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.loaders.load().answer(200, [:], "one", isWhole: false, storing: storing)
+        try await s.delegate?.messages.wait(for: "data") { $0.contains("data") }
+        task.cancel()
+        try await s.delegate?.completion()
+        #expect(storing.decisions.value == ["nothing"])
+    }
+
+    @Test("progress counts both bodies, ends complete, and cancels its task (§3.1)")
+    func progress() async throws {
+        let s = ScriptedSession()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        let progress = task.progress
+        task.resume()
+        try await s.loaders.load().answer(200, ["Content-Length": "3"], "one")
+        try await s.delegate?.completion()
+        #expect(progress.fractionCompleted == 1 && progress.completedUnitCount == 3)
+        let other = s.session.dataTask(with: try ScriptedSession.url())
+        other.resume()
+        other.progress.cancel()
+        try await s.delegate?.completion(2)
+        #expect((other.error as? URLError)?.code == .cancelled)
+    }
+}
+
+/// Timers that fire when a test says so.
+final class FiringTimers: Timers {
+    private struct Token: TimerToken {
+        let work: Event<(@Sendable () -> Void)?>
+
+        func cancel() { self.work.change { $0 = nil } }
+    }
+
+    private let works = Event<[Event<(@Sendable () -> Void)?>]>([])
+
+    func schedule(
+        after delay: Duration, _ work: @escaping @Sendable () -> Void
+    ) -> any TimerToken {
+        let event = Event<(@Sendable () -> Void)?>(work)
+        self.works.change { $0.append(event) }
+        return Token(work: event)
+    }
+
+    func fireAll() {
+        let due = self.works.value
+        self.works.change { $0 = [] }
+        for event in due { event.value?() }
+    }
+}
+
+/// Writes down what is decided about a response that could be stored.
+final class RecordingStoring: PendingStoring {
+    let decisions = Event<[String]>([])
+
+    func proposedResponse() -> CachedURLResponse {
+        let url = URL(fileURLWithPath: "/proposed")
+        let response = URLResponse(
+            url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        return CachedURLResponse(response: response, data: Data(), storagePolicy: .allowed)
+    }
+
+    func decide(_ response: CachedURLResponse?) {
+        self.decisions.change { $0.append(response == nil ? "nothing" : "response") }
+    }
+}
+
+private final class DownloadingDelegate: RecordingDelegate, URLSessionDownloadDelegate,
+    @unchecked Sendable
+{
+    let content = Event("")
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        self.note("written", session)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask,
+        didFinishDownloadingTo location: URL
+    ) {
+        self.note("finished", session)
+        let text = (try? String(contentsOf: location, encoding: .utf8)) ?? "no file"
+        self.content.change { $0 = text }
+    }
+}

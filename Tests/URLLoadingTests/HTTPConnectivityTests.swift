@@ -1,0 +1,96 @@
+import Foundation
+import LarderHTTP
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("Waiting for connectivity (§2)")
+struct HTTPConnectivityTests {
+    /// Unroutable until the network is there.
+    private func upstream(_ connectivity: ScriptedConnectivity) -> ScriptedUpstream {
+        ScriptedUpstream { _, receiver, body in
+            guard connectivity.hasRoute else { return receiver.fail(.destinationIPUnroutable) }
+            guard let body else { return receiver.answer(200, "there") }
+            body.attach {}
+            while case .piece = body.next() {}
+            receiver.answer(200, "taken")
+        }
+    }
+
+    @Test("a load without it fails at once: there is no network (-1009)")
+    func failing() async throws {
+        let connectivity = ScriptedConnectivity(hasRoute: false)
+        let engine = self.upstream(connectivity).engine(connectivity: connectivity)
+        let heard = try await engine.heard("http://192.0.2.1/")
+        #expect(heard.calls == ["failed", "measured"])
+        #expect(heard.error?.code == .notConnectedToInternet)
+    }
+
+    @Test("a load waits, says so once, and goes on when there is a route, with its content")
+    func waiting() async throws {
+        let connectivity = ScriptedConnectivity(hasRoute: false)
+        let upstream = self.upstream(connectivity)
+        let engine = upstream.engine({ $0.waitsForConnectivity = true }, connectivity: connectivity)
+        let probe = LoadProbe()
+        var asked = request("http://192.0.2.1/")
+        asked.httpMethod = "PUT"
+        var order = LoadOrder(request: asked, task: URLSessionTask())
+        let body = PiecesSource("a", "b")
+        order.body = UploadSource(source: body, length: 2)
+        let load = engine.load(order, observer: probe)
+        #expect(probe.heard.value.calls == ["waits"])
+        #expect(!body.isCancelled.value)
+        // Something changes, and still nothing leads out.
+        connectivity.change(hasRoute: false)
+        #expect(upstream.requests.value.count == 1)
+        connectivity.change(hasRoute: true)
+        let heard = try await probe.ended()
+        #expect(heard.calls == ["waits", "answered", "measured"])
+        #expect(heard.text == "taken")
+        #expect(upstream.requests.value.count == 2)
+        #expect(connectivity.watching.value == 0)
+        load.cancel()
+        #expect(probe.heard.value.calls.count == 3)
+    }
+
+    @Test("a load that is cancelled while it waits watches no more")
+    func cancelled() async throws {
+        let connectivity = ScriptedConnectivity(hasRoute: false)
+        let upstream = self.upstream(connectivity)
+        let engine = upstream.engine({ $0.waitsForConnectivity = true }, connectivity: connectivity)
+        let probe = LoadProbe()
+        let load = engine.load(
+            LoadOrder(request: request("http://192.0.2.1/"), task: URLSessionTask()),
+            observer: probe)
+        #expect(connectivity.watching.value == 1)
+        load.cancel()
+        #expect(connectivity.watching.value == 0)
+        connectivity.change(hasRoute: true)
+        #expect(probe.heard.value.calls == ["waits", "measured"])
+        #expect(upstream.requests.value.count == 1)
+    }
+
+    @Test("a host that no route leads to, on a machine with routes, is no reason to wait (-1004)")
+    func otherReason() async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in
+            receiver.fail(.destinationIPUnroutable)
+        }
+        let engine = upstream.engine({ $0.waitsForConnectivity = true })
+        let heard = try await engine.heard("http://192.0.2.1/")
+        #expect(heard.calls == ["failed", "measured"])
+        #expect(heard.error?.code == .cannotConnectToHost)
+    }
+
+    @Test("the kernel is watched while somebody waits, and can be left at any time")
+    func kernel() {
+        let monitor = RouteMonitor()
+        let first = monitor.whenChanged {}
+        let second = monitor.whenChanged {}
+        #expect(first != nil && second != nil)
+        first?.cancel()
+        first?.cancel()
+        second?.cancel()
+        #expect(monitor.whenChanged {} != nil)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import LarderHTTP
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("Servers of https, and who trusts them (§6.1)")
+struct HTTPTrustTests {
+    /// Shows a certificate, and does as it is told about it.
+    private func upstream(_ fault: TLSFault?, leaf: UInt8 = 1) -> ScriptedUpstream {
+        ScriptedUpstream { request, receiver, _ in
+            let peer = TLSPeer(
+                host: request.uri.host, port: request.uri.port, certificates: [[leaf]],
+                fault: fault)
+            switch request.observer?.transfer(evaluates: peer) {
+            case .trusted: receiver.answer(200, "trusted")
+            case .bySystem where fault == nil: receiver.answer(200, "by the system")
+            case .bySystem, .refused, .undecided, nil: receiver.fail(.tlsCertificateError)
+            }
+        }
+    }
+
+    private func heard(
+        _ engine: SessionEngine, _ answering: LoadProbe.Answering?,
+        _ url: String = "https://example.test/"
+    ) async throws -> LoadProbe.Heard {
+        let probe = LoadProbe(answering: answering)
+        let load = engine.load(
+            LoadOrder(request: request(url), task: URLSessionTask()), observer: probe)
+        defer { withExtendedLifetime(load) {} }
+        return try await probe.ended()
+    }
+
+    @Test(
+        "nobody is asked where there is nobody to ask; what is wrong has its code (§13)",
+        arguments: [
+            (TLSFault.expired, URLError.Code.serverCertificateHasBadDate),
+            (.notYetValid, .serverCertificateNotYetValid),
+            (.unknownRoot, .serverCertificateHasUnknownRoot),
+            (.wrongHost, .serverCertificateUntrusted), (.revoked, .serverCertificateUntrusted),
+            (.untrusted, .serverCertificateUntrusted),
+        ])
+    func bySystem(_ fault: TLSFault, _ code: URLError.Code) async throws {
+        let upstream = self.upstream(fault)
+        let heard = try await self.heard(upstream.engine(), nil)
+        #expect(heard.calls == ["failed", "measured"])
+        #expect(heard.error?.code == code)
+        #expect(upstream.requests.value.count == 1)
+    }
+
+    @Test("somebody is asked about a server once, and default handling is the system's")
+    func defaultHandling() async throws {
+        let upstream = self.upstream(nil)
+        let engine = upstream.engine()
+        let first = try await self.heard(engine) { _ in (.performDefaultHandling, nil) }
+        #expect(first.calls == ["challenged", "answered", "measured"])
+        #expect(first.text == "by the system")
+        let second = try await self.heard(engine) { _ in (.cancelAuthenticationChallenge, nil) }
+        #expect(second.calls == ["answered", "measured"])
+        // Another port is another server.
+        let third = try await self.heard(
+            engine, { _ in (.cancelAuthenticationChallenge, nil) }, "https://example.test:8443/")
+        #expect(third.calls == ["challenged", "failed", "measured"])
+        #expect(third.error?.code == .cancelled)
+    }
+
+    @Test("what the system refuses is asked about each time, unless it was trusted")
+    func refused() async throws {
+        let upstream = self.upstream(.unknownRoot)
+        let engine = upstream.engine()
+        for _ in 0..<2 {
+            let heard = try await self.heard(engine) { _ in (.performDefaultHandling, nil) }
+            #expect(heard.calls == ["challenged", "failed", "measured"])
+            #expect(heard.error?.code == .serverCertificateHasUnknownRoot)
+        }
+    }
+}
