@@ -34,6 +34,10 @@ extension LoadOrder {
             request.transfer.idleTimeout = Duration(interval: self.request.timeoutInterval)
         }
         request.transfer.priority = min(1, max(0, self.task.priority))
+        request.transfer.proxyAuthorization = self.authorization?.forProxy.flatMap {
+            ProxyAuthorization($0)
+        }
+        request.transfer.receivesProxyChallenges = true
         request.transfer.trafficClass = rules.trafficClass(for: self.request)
         return request
     }
@@ -109,5 +113,14 @@ extension TargetURI {
             })
         else { return nil }
         return (start, at + 1)
+    }
+}
+
+extension ProxyAuthorization {
+    /// A login as the upstream gives it; nil for a method that is none of a proxy's.
+    convenience init?(_ login: ProxyLogin) {
+        guard let scheme = Scheme(rawValue: login.method.rawValue) else { return nil }
+        let password = login.password
+        self.init(scheme: scheme, user: login.user) { password.revealed }
     }
 }

@@ -180,15 +180,19 @@ extension HTTPLoad: ExchangeClient {
             if case .source(let source) = answer.body { source.cancel() }
             return
         }
-        self.observer.load(
-            answered: LoadAnswer(
-                response: response, head: self.isFTP ? nil : answer.head, body: self,
-                isFromCache: isFromCache, storing: offer?.pending))
+        var told = LoadAnswer(
+            response: response, head: self.isFTP ? nil : answer.head, body: self,
+            isFromCache: isFromCache, storing: offer?.pending)
+        if answer.head.status.rawValue == 407 { told.proxy = self.proxy }
+        self.observer.load(answered: told)
         self.state.withLock { $0.machine.told() }
         self.measureIfDue()
     }
 
     func exchange(failed failure: ExchangeFailure) {
+        if let refusal = self.tunnelRefusal(failure) {
+            return self.exchange(answered: refusal)
+        }
         let lacksRoute = self.lacksRoute(failure)
         let mayRepeat = self.contentIsWhole
         let (action, trust) = self.state.withLock { state in

@@ -108,6 +108,8 @@ struct LoadAnswer: Sendable {
     var isFromCache = false
     /// What is about to be stored of it; nil: nothing.
     var storing: (any PendingStoring)?
+    /// The proxy whose answer it is: for a 407 that one on the way gave.
+    var proxy: ProxyParty?
 }
 
 /// A response that will be stored when its body is whole, unless the program decides otherwise.

@@ -116,7 +116,7 @@ private final class CountingUpstream: Upstream {
     func fetch(
         _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
     ) -> any UpstreamFetch {
-        if UpstreamMeasuring.isDone { (request.observer as? HTTPLoad)?.fetchBegins() }
+        (request.observer as? HTTPLoad)?.fetchBegins()
         return self.upstream.fetch(request, body: body, receiver: receiver)
     }
 }

@@ -11,6 +11,8 @@ struct LoadingRules: Sendable {
     let networkServiceType: NSURLRequest.NetworkServiceType
     let waitsForConnectivity: Bool
     let handlesCookies: Bool
+    /// By which proxies requests go.
+    let parents: ParentRules
     let fields: SessionFields
 
     init(_ settings: URLSessionConfiguration) {
@@ -18,6 +20,7 @@ struct LoadingRules: Sendable {
         self.timeout = settings.timeoutIntervalForRequest
         self.networkServiceType = settings.networkServiceType
         self.waitsForConnectivity = settings.waitsForConnectivity
+        self.parents = settings.parentRules
         self.handlesCookies = settings.httpCookieStorage != nil
         self.fields = SessionFields(settings.additionalFields)
     }
@@ -89,6 +92,7 @@ extension TransferConfiguration {
 
     init(_ settings: URLSessionConfiguration) {
         self.init()
+        self.sharesThreads = true
         self.connectionsPerHost = max(1, settings.httpMaximumConnectionsPerHost)
         self.idleTimeout = Duration(interval: settings.timeoutIntervalForRequest)
         let patience = self.idleTimeout ?? Self.week

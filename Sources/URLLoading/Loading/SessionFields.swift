@@ -1,5 +1,6 @@
 import Foundation
 import LarderHTTP
+import LarderTransfer
 
 /// The field lines that a session adds to requests which do not have them: those of
 /// `httpAdditionalHeaders`, then those that every request has.
@@ -78,13 +79,14 @@ enum FieldLine {
 
 /// The fields that a request has if nobody sets them.
 enum AutomaticFields {
-    /// What can be undone of what an origin may code its content with.
-    static let contentCodings = "gzip, deflate"
+    /// What can be undone of what an origin may code its content with, the usual first.
+    static let contentCodings = ["gzip", "deflate", "br", "zstd"]
+        .filter(CurlUpstream.contentCodings.contains).joined(separator: ", ")
 
     static let lines: [(name: String, value: String)] = [
         ("Accept", "*/*"),
         ("Accept-Language", acceptLanguage(Locale.preferredLanguages)),
-        ("Accept-Encoding", contentCodings),
+        ("Accept-Encoding", contentCodings.isEmpty ? "identity" : contentCodings),
         ("User-Agent", userAgent),
     ]
 

@@ -37,7 +37,8 @@ extension URLError {
     }
 
     private static func code(of failure: UpstreamFailure, _ trust: LoadTrust) -> URLError.Code {
-        switch failure.kind {
+        if let cause = failure.cause { return self.code(of: cause) }
+        return switch failure.kind {
         case .dnsError: .cannotFindHost
         case .destinationNotFound: failure.party == .client ? .badURL : .cannotFindHost
         case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
@@ -54,6 +55,33 @@ extension URLError {
         case .proxyLoopDetected: .httpTooManyRedirects
         case .requestBodyFailed: .requestBodyStreamExhausted
         case .proxyInternalError: .unknown
+        }
+    }
+
+    private static func code(of cause: UpstreamFailure.Cause) -> URLError.Code {
+        switch cause {
+        case .badURL: .badURL
+        case .unsupported: .unsupportedURL
+        case .requestContent: .requestBodyStreamExhausted
+        case .hostNotFound, .proxyNotFound: .cannotFindHost
+        // That there is no route at all is for whoever can look.
+        case .notConnected, .cannotConnect, .proxy: .cannotConnectToHost
+        case .connectionLost, .partialContent: .networkConnectionLost
+        case .idleTimeout, .resourceTimeout, .connectionLimit: .timedOut
+        case .proxyAuthenticationRequired, .loginDenied: .userAuthenticationRequired
+        case .secureConnection, .certificateUndecided, .clientCertificateUndecided:
+            .secureConnectionFailed
+        case .certificateExpired: .serverCertificateHasBadDate
+        case .certificateNotYetValid: .serverCertificateNotYetValid
+        case .certificateUnknownRoot: .serverCertificateHasUnknownRoot
+        case .certificateWrongHost, .certificateRevoked, .certificateUntrusted,
+            .certificateRefused:
+            .serverCertificateUntrusted
+        case .clientCertificateRejected: .clientCertificateRejected
+        case .clientCertificateRequired: .clientCertificateRequired
+        case .badResponse, .headTooLarge: .badServerResponse
+        case .badContentCoding: .cannotDecodeContentData
+        case .fileNotFound: .fileDoesNotExist
         }
     }
 
