@@ -128,6 +128,11 @@ let package = Package(
             ],
             swiftSettings: house),
 
+        // An example: what the library can do, played against an origin of its own.
+        .executableTarget(
+            name: "url-loading-tour", dependencies: ["URLLoading", nioCore, nioPosix],
+            swiftSettings: house),
+
         // Tests
         .target(name: "SeededNumbers", path: "Tests/SeededNumbers", swiftSettings: house),
         tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", nioCore]),
@@ -182,6 +187,10 @@ let package = Package(
                 "LarderState", "LarderDisk", "LarderStore", "LarderTransfer", "LarderPolicy",
                 "LarderCookies", "LarderCredentials", "LarderHTTP", nioCore, nioPosix,
             ]),
+        // What scripts/bench url-loading runs.
+        .executableTarget(
+            name: "URLLoadingBench", dependencies: ["URLLoading"], path: "Tests/URLLoadingBench",
+            swiftSettings: house),
         tests(
             "LarderProxyTests",
             [
