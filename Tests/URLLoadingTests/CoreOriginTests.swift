@@ -16,7 +16,8 @@ struct CoreOriginTests {
     func order() async throws {
         let origin = try await ScriptedOrigin.answering { request in
             request.target == "/"
-                ? response("302 Found", "Location: /next", body: "moved") : response(body: "content")
+                ? response("302 Found", "Location: /next", body: "moved")
+                : response(body: "content")
         }
         let delegate = RecordingDelegate()
         let session = Self.session(delegate)
