@@ -60,6 +60,7 @@ struct CoreRaceTests {
             #expect(messages.suffix(3) == ["metrics", "complete", "invalid"])
             #expect(delegate.wrongQueue.value == 0)
             #expect(task.state == .completed)
+            await s.session.delegateQueue.settled()
             #expect(s.session.delegate == nil)
             #expect(task.session == nil && task.delegate == nil)
             let isWhole = delegate.data.value == Data("onetwo".utf8)

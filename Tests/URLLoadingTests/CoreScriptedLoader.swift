@@ -295,6 +295,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
 }
 
+extension OperationQueue {
+    /// Waits until what was on a serial queue has been done, and let go.
+    func settled() async {
+        await withCheckedContinuation { done in self.addOperation { done.resume() } }
+    }
+}
+
 /// A session whose loads do as a test says.
 struct ScriptedSession {
     let loaders: ScriptedLoaders

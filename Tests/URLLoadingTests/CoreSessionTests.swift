@@ -25,9 +25,7 @@ struct CoreSessionTests {
         try await loaders.load().answer()
         try await messages.wait(for: "the last message") { $0.last == "invalid" }
         // The message that lets it go is the one that is running now.
-        await withCheckedContinuation { done in
-            session.delegateQueue.addOperation { done.resume() }
-        }
+        await session.delegateQueue.settled()
         #expect(gone == nil && session.delegate == nil)
         #expect(loaders.invalidations.value >= 1)
     }
@@ -39,6 +37,7 @@ struct CoreSessionTests {
         weak var task: URLSessionTask?
         let loaders = ScriptedLoaders()
         let results = Event(0)
+        let queue: OperationQueue
         do {
             let s = ScriptedSession()
             session = s.session
@@ -48,6 +47,7 @@ struct CoreSessionTests {
         do {
             let made = URLSession(.default, delegate: nil, queue: nil, loaders: loaders)
             session = made
+            queue = made.delegateQueue
             let own = made.dataTask(with: try ScriptedSession.url()) { _, _, _ in
                 results.change { $0 += 1 }
             }
@@ -60,6 +60,7 @@ struct CoreSessionTests {
         try await results.wait(for: "the end") { $0 == 1 }
         loaders.loads.change { $0 = [] }
         try await loaders.invalidations.wait(for: "the session's end") { $0 == 1 }
+        await queue.settled()
         #expect(session == nil && task == nil)
     }
 
