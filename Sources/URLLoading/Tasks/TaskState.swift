@@ -85,7 +85,7 @@ struct TaskState {
     /// The delegate has been told that there is no way into the network.
     var hasWaited = false
     var created = Date()
-    /// The load whose measurement has not come; nil: it has. Of loads before, nobody waits for it.
+    /// The load whose measurement has not come; nil where it has, or nobody waits for it.
     var unmeasured: Int?
     var transactions: [TransactionMeasurement] = []
     /// What the delegate has last been told about the bytes that were sent.

@@ -42,8 +42,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         super.init(order, of: session)
     }
 
-    /// How long a message may be that is received, in bytes; 1 MiB at first. A longer one ends the
-    /// task.
+    /// How long a message may be that is received, in bytes.
+    ///
+    /// 1 MiB at first; a longer one ends the task.
     open var maximumMessageSize: Int {
         get { self.limit.withLock { $0 } }
         set { self.limit.withLock { $0 = max(0, newValue) } }

@@ -66,7 +66,7 @@ enum UploadBody: @unchecked Sendable {
     func contentType(method: String?) -> String? {
         switch self {
         case .none: nil
-        case .file(let url): UploadMediaType.of(pathExtension: url.pathExtension)
+        case .file(let url): FileMediaType.of(url.pathExtension)
         case .data, .stream, .streamed:
             method == "POST" ? "application/x-www-form-urlencoded" : nil
         }
