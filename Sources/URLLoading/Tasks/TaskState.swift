@@ -72,6 +72,8 @@ struct TaskState {
     /// There is somebody who wants to hear what it took.
     var hasDelegate = false
     var begun: Date?
+    /// The session has it among its tasks.
+    var isKept = false
     /// What is being loaded by.
     var load: (any Load)?
     /// What is being decided about.
@@ -85,7 +87,7 @@ struct TaskState {
     /// The delegate has been told that there is no way into the network.
     var hasWaited = false
     var created = Date()
-    /// The load whose measurement has not come; nil: it has. Of loads before, nobody waits for it.
+    /// The load whose measurement has not come; nil: it has, and of loads before nobody waits for it.
     var unmeasured: Int?
     var transactions: [TransactionMeasurement] = []
     /// What the delegate has last been told about the bytes that were sent.
