@@ -11,11 +11,17 @@ final class ScriptedOrigin: Sendable {
     private let listening = Event<(any Channel)?>(nil)
 
     /// An origin whose script speaks HTTP itself.
-    static func start(_ script: @escaping Script) async throws -> ScriptedOrigin {
+    ///
+    /// - Parameter reads: false for one that takes nothing from a connection before `resumeReading`,
+    ///   so that what its clients can send before is what the kernel keeps for it.
+    static func start(
+        reads: Bool = true, _ script: @escaping Script
+    ) async throws -> ScriptedOrigin {
         let origin = ScriptedOrigin()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.autoRead, value: reads)
             .childChannelInitializer { channel in
                 let wire = Wire()
                 return channel.pipeline.addHandler(wire).map { origin.accept(wire, script) }

@@ -162,33 +162,32 @@ struct BodiesFileTests {
         }
     }
 
+    /// What a consumer told of what it wrote: how much, the whole, and whom to answer.
+    private struct Reports: Sendable {
+        var calls: [(Int64, Int64, @Sendable () -> Void)] = []
+        var isFinished = false
+    }
+
     @Test("tells of what was written one call at a time, and all of it before the end")
     func progress() async throws {
         try await Scratch.with { scratch in
-            let heard = Event<[(Int64, Int64)]>([])
-            let pending = Event<[@Sendable () -> Void]>([])
+            let heard = Event(Reports())
             let consumer = FileConsumer(in: scratch.url) { written, total, taken in
-                heard.change { $0.append((written, total)) }
-                pending.change { $0.append(taken) }
+                heard.change { $0.calls.append((written, total, taken)) }
             }
             for _ in 0..<20 { _ = await consumer.taking(pattern(200_000)) }
-            let isFinished = Event(false)
-            consumer.finish { error in isFinished.change { $0 = error == nil } }
-            try await heard.wait(for: "the first call") { $0.count == 1 }
-            #expect(!isFinished.value)
+            consumer.finish { error in heard.change { $0.isFinished = error == nil } }
             // Nobody is called again before the answer; then the rest comes in few calls.
-            var answered = 0
-            while !isFinished.value, answered < 100 {
-                let next = answered
-                try await pending.wait(for: "a call") { $0.count > next || isFinished.value }
-                guard pending.value.count > next else { break }
-                #expect(pending.value.count == next + 1)
-                pending.value[next]()
-                answered += 1
+            for next in 0..<100 {
+                try await heard.wait(for: "a call") { $0.calls.count > next || $0.isFinished }
+                let now = heard.value
+                guard now.calls.count > next else { break }
+                #expect(now.calls.count == next + 1 && !now.isFinished)
+                now.calls[next].2()
             }
-            try await isFinished.wait(for: "the end") { $0 }
-            #expect(heard.value.reduce(0) { $0 + $1.0 } == 4_000_000)
-            #expect(heard.value.last?.1 == 4_000_000)
+            try await heard.wait(for: "the end") { $0.isFinished }
+            #expect(heard.value.calls.reduce(0) { $0 + $1.0 } == 4_000_000)
+            #expect(heard.value.calls.last?.1 == 4_000_000)
             consumer.discard()
         }
     }

@@ -82,30 +82,25 @@ struct BodiesDownloadTests {
         try await Scratch.with { scratch in
             let file = try await FileOrigin.start(
                 count: 500_000, fields: [], stopsAt: 200_000)
-            let session = URLSession.plain()
             for isCancelled in [true, false] {
-                let results = Event<[URLError]>([])
-                let purpose = DownloadPurpose(
-                    for: .handler { _, _, error in
-                        if let error = error as? URLError { results.change { $0.append(error) } }
-                    }, in: scratch.url)
+                let recorder = DownloadRecorder()
+                let session = URLSession.plain(recorder)
+                let purpose = DownloadPurpose(for: .delegate, in: scratch.url)
                 let task = session.makeDownload(
                     TaskOrder(URLRequest(url: try file.url), for: purpose))
                 task.resume()
-                let written = Event(false)
-                // Until something is there.
-                while !written.value {
-                    try await self.fileQueueEmptied()
-                    let isThere = try !scratch.names.isEmpty
-                    written.change { $0 = isThere }
-                }
+                try await recorder.heard.wait(for: "something written") { !$0.written.isEmpty }
+                let isThere = try !scratch.names.isEmpty
+                #expect(isThere)
                 if isCancelled { task.cancel() } else { task.fail(.networkConnectionLost) }
-                try await results.wait(for: "the end") { !$0.isEmpty }
-                #expect(results.value[0].userInfo[NSURLSessionDownloadTaskResumeData] == nil)
+                let heard = try await recorder.completion()
+                #expect(heard.error != nil && heard.location == nil)
+                #expect(heard.error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil)
                 await session.queueEmptied()
                 try await self.fileQueueEmptied()
                 let names = try scratch.names
                 #expect(names.isEmpty)
+                session.invalidateAndCancel()
             }
             await file.origin.stop()
         }

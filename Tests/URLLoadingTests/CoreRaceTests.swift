@@ -7,39 +7,6 @@ import Testing
 
 @Suite("Races of a task's end (§1.2, §3.1)")
 struct CoreRaceTests {
-    /// Has all of them done at once, each on a thread of its own, and waits for them.
-    private func atOnce(_ acts: (@Sendable () -> Void)...) async {
-        await withTaskGroup { group in
-            let gate = Gate(count: acts.count)
-            for act in acts {
-                group.addTask {
-                    await gate.pass()
-                    act()
-                }
-            }
-        }
-    }
-
-    /// Lets those who come through when all are there.
-    private actor Gate {
-        private var missing: Int
-        private var waiting: [CheckedContinuation<Void, Never>] = []
-
-        init(count: Int) {
-            self.missing = count
-        }
-
-        func pass() async {
-            self.missing -= 1
-            guard self.missing > 0 else {
-                for waiter in self.waiting { waiter.resume() }
-                self.waiting = []
-                return
-            }
-            await withCheckedContinuation { self.waiting.append($0) }
-        }
-    }
-
     @Test("completion comes once, and last, whether cancelled, finished or invalidated first")
     func delegate() async throws {
         for _ in 0..<300 {
@@ -48,7 +15,7 @@ struct CoreRaceTests {
             let task = s.session.dataTask(with: try ScriptedSession.url())
             task.resume()
             let load = try await s.loaders.load()
-            await self.atOnce(
+            await Race.atOnce(
                 { load.answer(200, [:], "one", "two") }, { task.cancel() },
                 { s.session.finishTasksAndInvalidate() },
                 {
@@ -76,7 +43,7 @@ struct CoreRaceTests {
             let task = s.session.dataTask(with: try ScriptedSession.url()) { data, _, error in
                 results.change { $0.append((data, error)) }
             }
-            await self.atOnce(
+            await Race.atOnce(
                 { task.resume() }, { task.cancel() },
                 { s.loaders.loads.value.first?.answer(200, [:], "one") },
                 { s.session.invalidateAndCancel() })
@@ -104,7 +71,7 @@ struct CoreRaceTests {
             task.resume()
             try await s.loaders.load().answer(302, ["Location": "/next", "Content-Length": "0"])
             try await held.wait(for: "the question") { $0.count == 1 }
-            await self.atOnce({ held.value[0]() }, { held.value[0]() }, { task.cancel() })
+            await Race.atOnce({ held.value[0]() }, { held.value[0]() }, { task.cancel() })
             try await delegate.completion()
             let loads = s.loaders.loads.value
             #expect(loads.count <= 2)
@@ -123,7 +90,7 @@ struct CoreRaceTests {
             let tasks = try (0..<4).map { _ in
                 s.session.dataTask(with: try ScriptedSession.url())
             }
-            await self.atOnce(
+            await Race.atOnce(
                 { tasks[0].resume() }, { tasks[1].resume() }, { tasks[2].resume() },
                 {
                     tasks[3].resume(); tasks[3].cancel()
@@ -146,7 +113,7 @@ struct CoreRaceTests {
             let task = s.session.dataTask(with: try ScriptedSession.url())
             task.resume()
             let body = try await s.loaders.load().answer(200, [:], isWhole: false)
-            await self.atOnce({ body.push("one") }, { task.cancel() }, { body.end() })
+            await Race.atOnce({ body.push("one") }, { task.cancel() }, { body.end() })
             try await delegate.completion()
             #expect(task.state == .completed)
             #expect(delegate.messages.value.last == "complete")

@@ -24,13 +24,26 @@ extension URLSession {
         return isTaken
     }
 
-    /// A task goes on as another.
-    func replace(_ task: URLSessionTask, by successor: URLSessionTask) {
+    /// Keeps a task that ends without having begun, so that the session's last message comes behind
+    /// the task's.
+    func keepUntilTold(_ task: URLSessionTask) {
         self.guarded.withLock { state in
-            state.tasks.removeValue(forKey: task.taskIdentifier)
+            // Behind its last message a session has nobody left to tell.
+            if !state.isEnding { state.tasks[task.taskIdentifier] = task }
+        }
+    }
+
+    /// A task goes on as another.
+    ///
+    /// - Returns: false where the session's tasks were cancelled meanwhile.
+    func replace(_ task: URLSessionTask, by successor: URLSessionTask) -> Bool {
+        let isWanted = self.guarded.withLock { state in
+            _ = state.tasks.removeValue(forKey: task.taskIdentifier)
             state.tasks[successor.taskIdentifier] = successor
+            return !state.isCancelled
         }
         self.clock().pass(task.taskIdentifier, on: successor.taskIdentifier)
+        return isWanted
     }
 
     /// A task has completed, and its last message has been delivered.

@@ -52,9 +52,11 @@ open class URLSession: NSObject, @unchecked Sendable {
         var label: String?
         /// Of the last task that was made.
         var identifier = 0
-        /// From their first `resume` until they have completed.
+        /// From their first `resume`, or their end if that comes first, until they have completed.
         var tasks: [Int: URLSessionTask] = [:]
         var isInvalidated = false
+        /// Its tasks were cancelled: so is what one of them goes on as.
+        var isCancelled = false
         /// The last message is under way.
         var isEnding = false
     }
@@ -140,6 +142,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         guard !self.isShared else { return }
         let tasks = self.guarded.withLock { state in
             state.isInvalidated = true
+            state.isCancelled = true
             return state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
         }
         for task in tasks { task.cancel() }

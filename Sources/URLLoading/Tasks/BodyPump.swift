@@ -5,10 +5,10 @@ import Synchronization
 /// Carries a body from its source to its consumer, a piece at a time: the next is pulled when the
 /// consumer has taken the one before, and while nobody has paused it.
 ///
-///     run ─▶ (next ─▶ take ─▶ ready)* ─▶ finish ─▶ ended
+///     start ─▶ (next ─▶ take ─▶ ready)* ─▶ finish ─▶ ended
 ///
 /// No thread waits: whoever brings the next reason to go on (the source's wake, the consumer's
-/// `ready`, `resume`) carries on, and one of them at a time.
+/// `ready`, `run`) carries on, and one of them at a time.
 final class BodyPump: Sendable {
     /// How it came to its end.
     enum End: Sendable {
@@ -59,13 +59,13 @@ final class BodyPump: Sendable {
         self.run()
     }
 
-    func pause() {
-        self.state.withLock { $0.isPaused = true }
-    }
-
-    func resume() {
-        self.state.withLock { $0.isPaused = false }
-        self.run()
+    /// Whether it stands still; what is under way when it is set still goes to the consumer.
+    ///
+    /// Only a flag, so that whoever decides about it can set it under a lock of its own: set apart
+    /// from the decision, an older one could come behind a newer. `run` then makes it count.
+    var isPaused: Bool {
+        get { self.state.withLock { $0.isPaused } }
+        set { self.state.withLock { $0.isPaused = newValue } }
     }
 
     /// Lets go of the source and stops the consumer.
@@ -80,7 +80,8 @@ final class BodyPump: Sendable {
         self.run()
     }
 
-    private func run() {
+    /// Goes on as far as it can, unless somebody is at that.
+    func run() {
         let isMine = self.state.withLock { state in
             guard !state.isRunning else {
                 state.runsAgain = true

@@ -72,6 +72,8 @@ struct TaskState {
     /// There is somebody who wants to hear what it took.
     var hasDelegate = false
     var begun: Date?
+    /// The session has it among its tasks.
+    var isKept = false
     /// What is being loaded by.
     var load: (any Load)?
     /// What is being decided about.

@@ -12,9 +12,14 @@ extension URLSessionTask {
         }
         let order = TaskOrder(self.originalRequest, for: DownloadPurpose(for: .delegate))
         let download = URLSessionDownloadTask(order, of: session)
-        let before = self.guarded.withLock { state -> TaskState? in
+        var handedOver = answer
+        handedOver.storing = nil
+        let before = self.guarded.withLock { [handedOver] state -> TaskState? in
             guard !state.machine.isSettled else { return nil }
             let before = state
+            // At once, before anything of the load finds the successor without it; nobody else has
+            // got that yet.
+            download.guarded.withLock { $0.takeOver(before, with: handedOver) }
             state.machine.giveUp()
             state.successor = download
             state.session = nil
@@ -25,13 +30,11 @@ extension URLSessionTask {
         }
         // Who ended the task meanwhile has dealt with the answer.
         guard let before else { return }
-        var handedOver = answer
         // Downloads are not stored.
         answer.storing?.decide(nil)
-        handedOver.storing = nil
-        download.guarded.withLock { $0.takeOver(before, with: handedOver) }
-        session.replace(self, by: download)
+        let isWanted = session.replace(self, by: download)
         before.progress?.cancellationHandler = nil
+        if !isWanted { download.cancel() }
         guard let lane = before.lane, let task = self as? URLSessionDataTask else {
             return download.receive()
         }
@@ -68,6 +71,7 @@ extension TaskState {
         self.lane = before.lane
         self.hasDelegate = before.hasDelegate
         self.begun = before.begun
+        self.isKept = true
         self.created = before.created
         self.load = before.load
         self.answer = answer

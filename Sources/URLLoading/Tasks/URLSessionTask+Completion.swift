@@ -7,13 +7,18 @@ import Synchronization
 extension URLSessionTask {
     var session: URLSession? { self.guarded.withLock { $0.session } }
     var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
-    var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
     /// It runs or is suspended, and was resumed before.
     var isOutstanding: Bool {
         self.guarded.withLock { $0.machine.hasBegun && !$0.machine.isSettled }
     }
 
     // MARK: Messages
+
+    /// Where its messages go; nil where nobody minds on which thread they come.
+    func lane(in session: URLSession) -> DelegateLane? {
+        let isDirect = self.purpose.isDirect && session.delegates(of: self).isEmpty
+        return isDirect ? nil : session.dispatcher.lane()
+    }
 
     /// Has something done on the delegate queue, after what was sent before; straight away where the
     /// task has nobody there.
@@ -50,6 +55,10 @@ extension URLSessionTask {
 
     /// Ends the task, if nobody did before.
     func settle(_ outcome: TaskOutcome) {
+        let session = self.keeper
+        session?.keepUntilTold(self)
+        // Whoever has told the end has taken it from the session before.
+        defer { if let session, self.session == nil { session.end(self) } }
         let left = self.guarded.withLock { state -> Leftovers? in
             let isFirst =
                 if case .cancelled = outcome { state.machine.cancel() } else {
@@ -68,6 +77,13 @@ extension URLSessionTask {
         guard let left else { return }
         if !outcome.isSuccess { left.clear() }
         self.deliverIfComplete()
+    }
+
+    /// The session, where that does not keep the task yet.
+    private var keeper: URLSession? {
+        self.guarded.withLock { state in
+            state.isKept || state.machine.isSettled ? nil : state.session
+        }
     }
 
     /// What is under way when a task ends.
@@ -101,12 +117,12 @@ extension URLSessionTask {
             return state.machine.deliver()
         }
         guard isMine else { return }
+        let (outcome, session) = self.guarded.withLock {
+            ($0.outcome ?? .cancelled, $0.begun == nil ? $0.session : nil)
+        }
         // A task that never began has no lane yet.
-        let outcome = self.guarded.withLock { state in
-            if state.begun == nil, !self.purpose.isDirect, state.lane == nil {
-                state.lane = state.session?.dispatcher.lane()
-            }
-            return state.outcome ?? .cancelled
+        if let lane = session.flatMap({ self.lane(in: $0) }) {
+            self.guarded.withLock { if $0.lane == nil { $0.lane = lane } }
         }
         self.purpose.settle(self, outcome) { [self] outcome in
             self.guarded.withLock { $0.outcome = outcome }
@@ -127,13 +143,15 @@ extension URLSessionTask {
         }
         self.count { _ in }
         self.purpose.complete(self, of: session, with: error)
-        let (delegate, progress) = self.guarded.withLock { state in
+        let (delegate, progress, source) = self.guarded.withLock { state in
             state.session = nil
             state.lane = nil
-            return (state.delegate.take(), state.progress)
+            return (state.delegate.take(), state.progress, state.source.take())
         }
         // Released out of the lock: their ends are the program's code.
         withExtendedLifetime(delegate) {}
+        // A server may have answered before it had all of the content: the rest is not kept open.
+        source?.source.cancel()
         progress?.cancellationHandler = nil
         session?.end(self)
     }

@@ -74,7 +74,8 @@ extension URLSessionTask {
             guard state.machine.prepare() else { return false }
             change(&state)
             state.answer = nil
-            state.load = nil
+            // The load stays until the next one begins: the end of the task is to cancel what is
+            // left of it.
             return true
         }
         // Who ended the task has dealt with the answer.
@@ -140,7 +141,7 @@ extension URLSessionTask {
             ended: { [self] in self.received($0) })
         let isWanted = self.guarded.withLock { state in
             guard state.machine.receive() else { return false }
-            if state.machine.isSuspended { pump.pause() }
+            if state.machine.isSuspended { pump.isPaused = true }
             state.pump = pump
             return true
         }

@@ -10,17 +10,19 @@ extension URLSessionTask {
 
     func begin() {
         guard let session = self.session else { return self.settle(.cancelled) }
-        let delegates = session.delegates(of: self)
-        let isDirect = self.purpose.isDirect && delegates.isEmpty
+        let hasDelegate = !session.delegates(of: self).isEmpty
+        let lane = self.lane(in: session)
         let fault = self.guarded.withLock { state in
-            state.lane = isDirect ? nil : session.dispatcher.lane()
-            state.hasDelegate = !delegates.isEmpty
+            // One that was cancelled meanwhile may have got its own.
+            if state.lane == nil { state.lane = lane }
+            state.hasDelegate = hasDelegate
             state.begun = Date()
             return state.fault
         }
         guard session.begin(self) else { return self.settle(.cancelled) }
+        self.guarded.withLock { $0.isKept = true }
         // It may have been cancelled, and all be over, before the session came to keep it.
-        if self.isOver { session.end(self) }
+        if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
         if session.settings.identifier != nil {
             return self.fail(.backgroundSessionRequiresSharedContainer)
@@ -56,8 +58,11 @@ extension URLSessionTask {
             usesCache: self is URLSessionDataTask)
         let load = loader.load(order, observer: LoadListener(task: self, number: number))
         let isWanted = self.guarded.withLock { state in
-            // It may have been answered, and more, before the method returned.
-            guard !state.machine.isSettled else { return state.outcome?.isSuccess == true }
+            // It may have been answered, and more, before the method returned; also by somebody who
+            // goes on with the answer.
+            guard !state.machine.isSettled else {
+                return state.successor != nil || state.outcome?.isSuccess == true
+            }
             if state.machine.load == number { state.load = load }
             return true
         }
@@ -70,7 +75,7 @@ extension URLSessionTask {
         let (pump, held) = self.guarded.withLock { state in
             (state.pump, state.held.take())
         }
-        pump?.resume()
+        pump?.run()
         switch held {
         case nil: break
         case .preparation: self.prepare()

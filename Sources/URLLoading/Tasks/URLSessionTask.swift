@@ -159,7 +159,12 @@ open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// A task is born with one. Without effect on one that runs, is cancelled or has completed.
     open func resume() {
-        switch self.guarded.withLock({ $0.machine.resume() }) {
+        let resumption = self.guarded.withLock { state in
+            let resumption = state.machine.resume()
+            if resumption == .goOn { state.pump?.isPaused = false }
+            return resumption
+        }
+        switch resumption {
         case .nothing: break
         case .begin: self.begin()
         case .goOn: self.goOn()
@@ -171,10 +176,9 @@ open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Messages that are under way may still arrive.
     open func suspend() {
-        let pump = self.guarded.withLock { state -> BodyPump? in
-            state.machine.suspend() ? state.pump : nil
+        self.guarded.withLock { state in
+            if state.machine.suspend() { state.pump?.isPaused = true }
         }
-        pump?.pause()
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.
