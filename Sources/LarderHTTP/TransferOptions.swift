@@ -20,6 +20,10 @@ package struct TransferOptions: Sendable, Hashable {
     ///
     /// What is coded otherwise is handed over as it came. No field is added to the request.
     package var decodesContent = false
+    /// The lines of the head of its response may end in LF alone, as RFC 9112 §2.2 allows.
+    ///
+    /// Not for whoever passes the response on: the next recipient might see other lines in it.
+    package var acceptsBareLF = false
     /// The client certificate that it may show; nil: none.
     package var identity: TLSIdentity?
     /// The login for the parent on its way, in the place of the parent's own; nil: that one.
@@ -32,6 +36,9 @@ package struct TransferOptions: Sendable, Hashable {
     package var receivesProxyChallenges = false
     /// An FTP server's refusal is a failure (`loginDenied`, `fileNotFound`), not a made-up 403 or 404.
     package var reportsFTPRefusals = false
+    /// An FTP server is asked when the file was changed (MDTM, RFC 3659 §3), which becomes
+    /// `Last-Modified`; without it, it hears nothing but what fetching the file takes.
+    package var asksFTPDate = true
 
     package init() {}
 }

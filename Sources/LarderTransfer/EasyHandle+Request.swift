@@ -165,7 +165,7 @@ extension EasyHandle {
         self.set(CURLOPT_FRESH_CONNECT, true)
         self.set(CURLOPT_FORBID_REUSE, true)
         self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
-        self.set(CURLOPT_FILETIME, true)
+        self.set(CURLOPT_FILETIME, request.transfer.asksFTPDate)
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }
         guard let userInfo = uri.userInfo else { return }  // libcurl logs in as anonymous.
         let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

@@ -26,6 +26,8 @@ struct ResponseAssembler {
     private let method: Method
     /// Whether the connection may have been agreed to speak HTTP/2.
     private let mayBeHTTP2: Bool
+    /// A line may end in LF alone.
+    private let acceptsBareLF: Bool
     /// Statuses of responses that libcurl may answer by itself.
     private let challenges: Set<UInt16>
     private let maximumHead: Int
@@ -37,11 +39,12 @@ struct ResponseAssembler {
     private var held: (ResponseHead, BodyLength)?
 
     init(
-        method: Method, mayBeHTTP2: Bool = true, challenges: Set<UInt16> = [],
-        configuration: TransferConfiguration
+        method: Method, mayBeHTTP2: Bool = true, acceptsBareLF: Bool = false,
+        challenges: Set<UInt16> = [], configuration: TransferConfiguration
     ) {
         self.method = method
         self.mayBeHTTP2 = mayBeHTTP2
+        self.acceptsBareLF = acceptsBareLF
         self.challenges = challenges
         self.maximumHead = configuration.maximumHead.clamped
         self.limits = HeadLimits(
@@ -62,7 +65,7 @@ struct ResponseAssembler {
         }
         guard bytes.count <= self.maximumHead - self.block.count else { throw self.tooLarge }
         if self.block.isEmpty { self.block.reserveCapacity(512) }
-        unsafe self.block.append(contentsOf: bytes)
+        unsafe Self.append(bytes, to: &self.block, mending: self.acceptsBareLF)
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
         let head = try OriginHead.parse(self.block, limits: self.limits)
         self.block = []
@@ -112,7 +115,19 @@ struct ResponseAssembler {
             throw self.tooLarge
         }
         if unsafe Self.isEmptyLine(bytes) { return }
-        unsafe self.trailerBlock.append(contentsOf: bytes)
+        unsafe Self.append(bytes, to: &self.trailerBlock, mending: self.acceptsBareLF)
+    }
+
+    /// Adds a line to a block; mending it gives it a CR that it lacks before its LF.
+    private static func append(
+        _ line: UnsafeRawBufferPointer, to block: inout [UInt8], mending: Bool
+    ) {
+        unsafe block.append(contentsOf: line)
+        guard mending, unsafe line.last == ASCII.lf, unsafe line.dropLast().last != ASCII.cr else {
+            return
+        }
+        block[block.count - 1] = ASCII.cr
+        block.append(ASCII.lf)
     }
 
     private var tooLarge: UpstreamFailure {

@@ -124,7 +124,8 @@ final class Transfer {
         self.assembler = ResponseAssembler(
             method: request.method,
             mayBeHTTP2: request.uri.scheme == .https && loop.configuration.http2 && !isHandshake,
-            challenges: challenges, configuration: loop.configuration)
+            acceptsBareLF: request.transfer.acceptsBareLF, challenges: challenges,
+            configuration: loop.configuration)
     }
 
     // MARK: Noted by libcurl's callbacks

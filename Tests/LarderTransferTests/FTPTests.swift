@@ -70,14 +70,16 @@ private struct FTPScript: Sendable {
 @Suite("ftp resources (RFC 1738 §3.2)", .timeLimit(.minutes(10)))
 struct FTPTests {
     private func fetch(
-        _ script: FTPScript, _ method: LarderHTTP.Method, _ path: String, userInfo: String? = nil
+        _ script: FTPScript, _ method: LarderHTTP.Method, _ path: String, userInfo: String? = nil,
+        _ options: TransferOptions = TransferOptions()
     ) async throws -> Recorder.Record {
         let origin = try ScriptedOrigin { script.serve($0) }
-        let request = Request(
+        var request = Request(
             method: method,
             uri: TargetURI(
                 scheme: .ftp, userInfo: userInfo, host: "127.0.0.1", port: origin.port,
                 pathAndQuery: path))
+        request.transfer = options
         return try await withUpstream { await $0.answer(to: request) }
     }
 
@@ -96,6 +98,32 @@ struct FTPTests {
         #expect(record.length == .known(UInt64(content.utf8.count)))
         #expect(record.text == content)
         #expect(record.violations.isEmpty)
+    }
+
+    @Test("are fetched without a question for their date where nobody wants it")
+    func noDate() async throws {
+        var script = FTPScript()
+        script.files = ["/a.txt": "hello"]
+        var options = TransferOptions()
+        options.asksFTPDate = false
+        let record = try await self.fetch(script, .get, "/a.txt", options)
+        #expect(record.text == "hello")
+        #expect(record.head?.fields.contains("Last-Modified") == false)
+        #expect(
+            script.notes.all.map { $0.prefix { $0 != " " } }.filter { $0 != "QUIT" }
+                == ["USER", "PASS", "PWD", "EPSV", "TYPE", "SIZE", "RETR"])
+    }
+
+    @Test("that a server refuses are failures where that is wanted")
+    func refusals() async throws {
+        var options = TransferOptions()
+        options.reportsFTPRefusals = true
+        let missing = try await self.fetch(FTPScript(), .get, "/none.txt", options)
+        #expect(missing.failure?.cause == .fileNotFound)
+        var script = FTPScript()
+        script.password = "other"
+        let locked = try await self.fetch(script, .get, "/pub/a.txt", options)
+        #expect(locked.failure?.cause == .loginDenied)
     }
 
     @Test("can be asked about with HEAD")

@@ -38,6 +38,21 @@ struct ResponseAssemblerTests {
         return nil
     }
 
+    @Test("takes lines that end in LF alone only where that is wanted (RFC 9112 §2.2)")
+    func bareLF() throws {
+        let text = "HTTP/1.1 200 OK\nX-A: b\nContent-Length: 2\r\n\n"
+        #expect(throws: UpstreamFailure.self) { try self.head(text) }
+        var assembler = ResponseAssembler(
+            method: .get, acceptsBareLF: true, configuration: TransferConfiguration())
+        let events = try self.feed(text, to: &assembler)
+        guard case .head(let head, let length)? = events.last else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.fields.string("X-A") == "b")
+        #expect(length == .known(2))
+    }
+
     @Test(
         "finds where the content ends (RFC 9112 §6.3)",
         arguments: [

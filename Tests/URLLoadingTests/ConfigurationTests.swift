@@ -97,7 +97,14 @@ struct ConfigurationTests {
             "Proxy-Authorization": "no", "proxy-authenticate": "no", "WWW-Authenticate": "no",
             "X-Bad": "a\r\nb: c", 7: "no", "X-Object": NSObject(),
         ]
-        #expect(configuration.additionalFields == ["Accept": "a/b", "X-Number": "5"])
+        #expect(configuration.additionalFields == ["accept": "a/b", "X-Number": "5"])
+    }
+
+    @Test("add fields by the names that they were given, each once whatever its case (§2)")
+    func namesOfAdditionalFields() {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["x-Mixed": "1", "lower": "2", "LOWER": "3"]
+        #expect(configuration.additionalFields == ["x-Mixed": "1", "LOWER": "3"])
     }
 }
 

@@ -130,6 +130,21 @@ struct CoreRedirectTests {
     }
 
     @Test(
+        "go where a Location means that is no URI as it stands (§5)",
+        arguments: [
+            ("/two words", "http://a.test/two%20words#part"),
+            ("/caf\u{E9}?a|b", "http://a.test/caf%C3%A9?a%7Cb#part"),
+            ("/a#b c", "http://a.test/a#b%20c"), ("/a%20b", "http://a.test/a%20b#part"),
+        ])
+    func encodedLocation(_ location: String, _ expected: String) throws {
+        guard case .follow(let next, _) = try Self.judge(302, location: location) else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(next.url?.absoluteString == expected)
+    }
+
+    @Test(
         "keep or change the method, and drop or keep the content, by status",
         arguments: [
             Case(status: 300, method: "GET"), Case(status: 304, method: "GET"),
@@ -181,7 +196,7 @@ struct CoreRedirectTests {
 
     @Test(
         "that lead nowhere that can be loaded are responses",
-        arguments: [nil, "ftp://a.test/", "mailto:a@b", "http://u:p@b.test/", "http://[", "/a b"])
+        arguments: [nil, "ftp://a.test/", "mailto:a@b", "http://u:p@b.test/", "http://[", ""])
     func nowhere(_ location: String?) throws {
         #expect(try Self.judge(302, location: location) == .none)
     }

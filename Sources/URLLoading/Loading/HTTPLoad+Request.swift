@@ -19,7 +19,11 @@ extension LoadOrder {
             throw URLError(.dataLengthExceedsMaximum)
         }
         var request = Request(method: method, uri: uri)
-        if uri.scheme != .ftp {
+        if uri.scheme == .ftp {
+            request.transfer.reportsFTPRefusals = true
+            // Nothing of it is stored, and servers exist that leave the question unanswered.
+            request.transfer.asksFTPDate = false
+        } else {
             let own = self.request.allHTTPHeaderFields
             request.fields = rules.fields.completing(own)
             request.bodyLength = self.bodyLength(own)
@@ -28,6 +32,7 @@ extension LoadOrder {
             if rules.handlesCookies {
                 request.cookies = RequestCookies(self.request, task: self.task)
             }
+            request.transfer.acceptsBareLF = true
             request.transfer.decodesContent = !request.fields.contains(FieldName(.range))
         }
         if self.request.isTimeoutSet {

@@ -83,8 +83,18 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Makes a session without a delegate: results come by completion handlers and async methods.
-    public convenience init(configuration: URLSessionConfiguration) {
-        self.init(configuration: configuration, delegate: nil, delegateQueue: nil)
+    ///
+    /// A designated initializer, as in Foundation's module, so that a subclass may call or override
+    /// it; Apple's can be called only from outside.
+    public init(configuration: URLSessionConfiguration) {
+        let settings = Self.copy(configuration)
+        self.settings = settings
+        self.dispatcher = Self.dispatcher(nil)
+        self.loaders = BuiltInLoaders(settings)
+        self.guarded = Mutex(State(delegate: nil))
+        self.isShared = false
+        self.timers = SourceTimers.shared
+        super.init()
     }
 
     /// A session that loads by what it is given.
@@ -177,7 +187,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Makes a task that gives the response and its body to the delegate.
     open func dataTask(with url: URL) -> URLSessionDataTask {
-        self.dataTask(with: URLRequest(url: url))
+        self.make(TaskOrder(URLRequest(url: url), for: DelegatePurpose()))
     }
 
     /// Makes a task that gives the whole of its result to a handler.
@@ -199,7 +209,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         with url: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        self.dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
+        self.make(TaskOrder(URLRequest(url: url), for: HandlerPurpose(completionHandler)))
     }
 
     // MARK: Upload tasks
@@ -269,7 +279,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Makes a task that writes the body to a temporary file, and gives that to the delegate.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
-        self.downloadTask(with: URLRequest(url: url))
+        self.makeDownload(TaskOrder(URLRequest(url: url), for: DownloadPurpose()))
     }
 
     /// Makes a task that writes the body to a temporary file, and gives that to a handler.
@@ -290,7 +300,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         with url: URL,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        self.downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
+        self.makeDownload(TaskOrder(URLRequest(url: url), for: DownloadPurpose(completionHandler)))
     }
 
     /// Makes a task that goes on where an earlier download was broken off.

@@ -200,13 +200,16 @@ extension URLSessionConfiguration {
     /// What `httpAdditionalHeaders` adds to requests: text, without the fields that it may not have.
     var additionalFields: [String: String] {
         var fields: [String: String] = [:]
-        for (name, value) in self.httpAdditionalHeaders ?? [:] {
-            guard let name = name as? String else { continue }
+        var taken: Set<String> = []
+        let given = (self.httpAdditionalHeaders ?? [:]).compactMap { name, value in
+            (name as? String).map { ($0, value) }
+        }
+        for (name, value) in given.sorted(by: { $0.0 < $1.0 }) {
             let text = value as? String ?? (value as? NSNumber)?.stringValue
             guard let text, RequestFields.areValid(name, text), !Self.isForbidden(name) else {
                 continue
             }
-            fields[RequestFields.capitalized(name)] = text
+            if taken.insert(name.lowercased()).inserted { fields[name] = text }
         }
         return fields
     }

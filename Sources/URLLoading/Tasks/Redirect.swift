@@ -22,9 +22,11 @@ enum Redirect: Equatable {
     static func judge(
         _ head: ResponseHead, to request: URLRequest, number: Int, hasContent: Bool
     ) -> Redirect {
-        guard head.status.isRedirection, let url = request.url,
-            let uri = self.target(of: url), let method = request.httpMethod
+        guard head.status.isRedirection, let location = head.fields.first("Location"),
+            !location.isEmpty, let url = request.url, let uri = self.target(of: url),
+            let method = request.httpMethod
         else { return .none }
+        let head = self.encoded(head)
         // Content that cannot be repeated is asked for anew.
         let origin = Redirection.Origin(
             uri: uri, method: Method(rawValue: method), hasContent: hasContent, mayRepeat: true,
@@ -76,6 +78,36 @@ enum Redirect: Equatable {
     private static let ofOrigin: Set<String> = [
         "authorization", "cookie", "proxy-authorization", "host",
     ]
+
+    /// The head with every `Location` as a URI may be written: where origins write `/a b`, they
+    /// mean `/a%20b`.
+    private static func encoded(_ head: ResponseHead) -> ResponseHead {
+        let locations = head.fields.values("Location")
+        guard locations.contains(where: { !$0.allSatisfy(self.mayStand) }) else { return head }
+        var head = head
+        head.fields.remove("Location")
+        for location in locations {
+            head.fields.append(
+                "Location",
+                location.flatMap { byte -> [UInt8] in
+                    guard !self.mayStand(byte) else { return [byte] }
+                    let digits = String(byte, radix: 16, uppercase: true)
+                    return Array("%\(byte < 0x10 ? "0" : "")\(digits)".utf8)
+                })
+        }
+        return head
+    }
+
+    /// Whether a byte is one of a URI (RFC 3986 §2), or a `%`.
+    private static func mayStand(_ byte: UInt8) -> Bool {
+        switch byte {
+        case ...0x20, 0x7F..., UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"),
+            UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"),
+            UInt8(ascii: "|"), UInt8(ascii: "}"):
+            false
+        default: true
+        }
+    }
 
     /// Of the `Location`; nil where it has none and inherits (RFC 9110 §10.2.2).
     private static func fragment(of head: ResponseHead) -> String? {

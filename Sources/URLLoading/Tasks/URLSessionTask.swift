@@ -9,7 +9,7 @@ public let NSURLSessionTransferSizeUnknown: Int64 = -1
 ///
 /// Born suspended; it does nothing before `resume`, and completes exactly once, whatever happens. The
 /// session keeps it from the first `resume` until then. Its members may be used from any thread.
-open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
+open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     // `@unchecked`: everything that changes is in `guarded`; a subclass answers for its own.
 
     public static let defaultPriority: Float = 0.5

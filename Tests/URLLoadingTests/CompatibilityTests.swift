@@ -1,0 +1,60 @@
+import Foundation
+import Synchronization
+import Testing
+import URLLoading
+
+/// A program's session: its own initializers, and a count of what is asked of it.
+private final class CountingSession: URLSession, @unchecked Sendable {
+    let asked = Mutex(0)
+
+    override init(configuration: URLSessionConfiguration) {
+        super.init(configuration: configuration)
+    }
+
+    override func dataTask(with url: URL) -> URLSessionDataTask {
+        self.asked.withLock { $0 += 1 }
+        return super.dataTask(with: url)
+    }
+
+    override func dataTask(with request: URLRequest) -> URLSessionDataTask {
+        self.asked.withLock { $0 += 1 }
+        return super.dataTask(with: request)
+    }
+
+    override func downloadTask(
+        with url: URL,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        self.asked.withLock { $0 += 1 }
+        return super.downloadTask(with: url, completionHandler: completionHandler)
+    }
+
+    override func downloadTask(
+        with request: URLRequest,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        self.asked.withLock { $0 += 1 }
+        return super.downloadTask(with: request, completionHandler: completionHandler)
+    }
+}
+
+@Suite("A subclass of a program's")
+struct CompatibilitySubclassTests {
+    @Test("hears of each task once: no method that makes one calls another that can be overridden")
+    func overridden() throws {
+        let session = CountingSession(configuration: .ephemeral)
+        let url = try #require(URL(string: "http://host.test/"))
+        _ = session.dataTask(with: url)
+        #expect(session.asked.withLock { $0 } == 1)
+        _ = session.downloadTask(with: url) { _, _, _ in }
+        #expect(session.asked.withLock { $0 } == 2)
+    }
+
+    @Test("a task reports its progress as Foundation's do")
+    func progress() throws {
+        let session = URLSession(configuration: .ephemeral)
+        let task = session.dataTask(with: try #require(URL(string: "http://host.test/")))
+        let reporting: any ProgressReporting = task
+        #expect(reporting.progress === task.progress)
+    }
+}
