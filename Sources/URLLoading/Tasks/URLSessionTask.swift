@@ -9,11 +9,14 @@ public let NSURLSessionTransferSizeUnknown: Int64 = -1
 ///
 /// Born suspended; it does nothing before `resume`, and completes exactly once, whatever happens. The
 /// session keeps it from the first `resume` until then. Its members may be used from any thread.
-open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
+open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     // `@unchecked`: everything that changes is in `guarded`; a subclass answers for its own.
 
+    /// The priority of a task that nobody gave another: 0.5.
     public static let defaultPriority: Float = 0.5
+    /// For what can wait: 0.25.
     public static let lowPriority: Float = 0.25
+    /// For what somebody waits for: 0.75.
     public static let highPriority: Float = 0.75
 
     let guarded: Mutex<TaskState>
