@@ -45,4 +45,13 @@ struct SurfaceTests {
         }
         #expect(failure?.code == .unsupportedURL)
     }
+
+    @Test("has a ping of a WebSocket to wait for, which throws where there is no connection (§3.7)")
+    func ping() async {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: URL(fileURLWithPath: "/"))
+        task.resume()
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+    }
 }
