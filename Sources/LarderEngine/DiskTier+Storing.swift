@@ -12,8 +12,11 @@ extension DiskTier {
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
         self.withDisk { disk in
-            // What was removed with its directory is not to be served from a file without a name.
-            guard let disk, disk.isInPlace else { return completion([]) }
+            guard let disk else { return completion([]) }
+            // What was removed with its directory is not to be served from a file without a name. The
+            // answer waits until there is a new one: made later, it might come into a directory that
+            // the program has made for another cache by then.
+            guard disk.isInPlace else { return disk.flush { completion([]) } }
             let generation = self.generation
             disk.lookup(key) { objects in
                 completion(

@@ -138,7 +138,8 @@ struct CookieParsingTests {
         let cookie = try #require(try read("a=b; secure; HTTPONLY; SameSite=Lax").first)
         #expect(cookie.isSecure && cookie.isHTTPOnly && cookie.sameSitePolicy == .sameSiteLax)
         let other = try #require(try read("a=b; Secure=1; HttpOnly=Yes; Discard=TRUE").first)
-        #expect(!other.isSecure && !other.isHTTPOnly)
+        #expect(!other.isSecure && !other.isHTTPOnly && !other.isSessionOnly)
+        #expect(try read("a=b; Discard=TRUE; Discard").map(\.isSessionOnly) == [true])
     }
 
     @Test("have what RFC 2965 has for people")

@@ -194,7 +194,9 @@ struct CredentialsChallengeTests {
     }
 }
 
-private final class RecordedSender: NSObject, URLAuthenticationChallengeSender {
+private final class RecordedSender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable
+{
+    // Invariant: one thread asks it.
     var calls: [String] = []
 
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {

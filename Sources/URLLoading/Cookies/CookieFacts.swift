@@ -20,6 +20,8 @@ struct CookieFacts: Sendable {
     var ports: [Int]?
     var originURL: URL?
     var isSetByScript = false
+    /// Whether its line said `Discard` with a value, which is no flag: see `HTTPCookie.isSessionOnly`.
+    var deniesSession = false
     var created: Date
 
     init(name: String, value: String, domain: String, path: String, created: Date) {

@@ -61,7 +61,9 @@ extension CookieFacts {
             self.take(name, value, &discards)
         }
         if self.version < 1, let ports = self.ports { self.ports = Array(ports.prefix(1)) }
-        if !discards {
+        if discards {
+            self.deniesSession = false
+        } else {
             self.expires =
                 read.maxAge.map { now.addingTimeInterval(max(0, Double($0.inSeconds))) }
                 ?? read.expires.map(CookieMoment.date)
@@ -88,6 +90,8 @@ extension CookieFacts {
             self.comment = text
         } else if name.spells("commenturl") {
             self.commentURL = URL(string: text)
+        } else if name.spells("discard") {
+            self.deniesSession = true
         } else if name.spells("version") {
             self.version = text == "1" ? 1 : 0
         } else if name.spells("port") {

@@ -35,6 +35,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// 0 for cookies as all servers send them; 1 where the properties said so (RFC 2965).
     open var version: Int { self.facts.version }
 
+    /// What it is called, which may not be empty.
     open var name: String { self.facts.name }
 
     /// Often a secret.
@@ -44,7 +45,10 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     open var expiresDate: Date? { self.facts.expires }
 
     /// Whether it ends with the session: it has no date, or is to be discarded.
-    open var isSessionOnly: Bool { self.facts.expires == nil }
+    ///
+    /// One that was read of a line with `Discard=TRUE` says false, as Foundation's does, though without
+    /// a date it ends with the session, too: only `Discard` alone is a flag.
+    open var isSessionOnly: Bool { self.facts.expires == nil && !self.facts.deniesSession }
 
     /// The host that it is for; with a dot before it where names below it are meant, too.
     open var domain: String { self.facts.domain }

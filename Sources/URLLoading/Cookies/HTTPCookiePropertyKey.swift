@@ -1,11 +1,14 @@
 /// The name of a property of a cookie, in the dictionaries from which cookies are made.
 public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
+    /// The name as it stands in the dictionary.
     public let rawValue: String
 
+    /// The property of that name, also one that nobody knows; cookies make nothing of those.
     public init(_ rawValue: String) {
         self.rawValue = rawValue
     }
 
+    /// The property of that name, also one that nobody knows; cookies make nothing of those.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -52,8 +55,10 @@ extension HTTPCookiePropertyKey {
 
 /// To which requests a cookie is kept that says so (RFC 6265bis §5.6.7).
 public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
+    /// The word as it stands in `SameSite`, in lower case.
     public let rawValue: String
 
+    /// The policy of that word; one that nobody knows counts as none.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }

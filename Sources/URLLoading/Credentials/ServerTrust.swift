@@ -19,7 +19,18 @@ public final class ServerTrust: Sendable {
 
     /// What the system's rules find wrong.
     public enum Fault: String, Sendable, Hashable, CaseIterable {
-        case expired, notYetValid, unknownRoot, wrongHost, revoked, untrusted
+        /// A certificate has run out.
+        case expired
+        /// A certificate is not valid yet.
+        case notYetValid
+        /// No authority that the system trusts stands behind it.
+        case unknownRoot
+        /// The certificate is not for this host.
+        case wrongHost
+        /// A certificate has been revoked.
+        case revoked
+        /// Anything else that is wrong with the chain.
+        case untrusted
     }
 
     /// What is wrong by the system's rules, the name of the host included; nil: nothing.

@@ -91,7 +91,8 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
 }
 
 /// Takes the answer to a challenge that a program made itself.
-public protocol URLAuthenticationChallengeSender: NSObjectProtocol {
+@preconcurrency
+public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
     /// The credential is to be used.
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
     /// It is to go on without a credential.

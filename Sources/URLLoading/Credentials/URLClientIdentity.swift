@@ -10,6 +10,7 @@ import LarderTransfer
 public final class URLClientIdentity: Sendable {
     /// Why something is no identity.
     public struct Fault: Error, Sendable, Hashable {
+        /// The reasons there are.
         public enum Reason: String, Sendable, Hashable, CaseIterable {
             /// The file cannot be read.
             case unreadable
@@ -27,6 +28,7 @@ public final class URLClientIdentity: Sendable {
             case unsupported
         }
 
+        /// Why this one is none.
         public let reason: Reason
     }
 

@@ -139,6 +139,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     // MARK: Coding
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
     private enum Key {

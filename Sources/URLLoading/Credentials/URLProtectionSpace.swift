@@ -165,6 +165,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     // MARK: Coding
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
     private enum Key {

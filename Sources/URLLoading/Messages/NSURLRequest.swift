@@ -41,6 +41,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying,
         self.asValue.encode(to: coder)
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// As a value; a program's subclass may have its say by `mutableCopy()`.

@@ -6,9 +6,13 @@ public import Foundation
 /// Foundation has it, where URL, main document, method, cache policy, body stream, cellular access and
 /// handling of cookies are; header fields, body data and timeout are not compared.
 public struct URLRequest: ReferenceConvertible, Sendable {
+    /// The class that it bridges to.
     public typealias ReferenceType = NSURLRequest
+    /// How stored responses are used.
     public typealias CachePolicy = NSURLRequest.CachePolicy
+    /// What kind of traffic it is.
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
+    /// Who chose its URL.
     public typealias Attribution = NSURLRequest.Attribution
 
     private var contents: RequestContents

@@ -66,6 +66,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         static let suggestedFilename = "NS.suggestedFilename"
     }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
     open override func copy() -> Any { self.copy(with: nil) }

@@ -8,6 +8,7 @@ import Synchronization
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     /// Where a response came from.
     public enum ResourceFetchType: Int, Sendable {
+        /// From nowhere: the load failed before that was known.
         case unknown = 0
         /// Over the network.
         case networkLoad = 1
@@ -19,10 +20,15 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
 
     /// How a name was resolved; always unknown on Linux, as the system's resolver does not tell.
     public enum DomainResolutionProtocol: Int, Sendable {
+        /// Nobody knows.
         case unknown = 0
+        /// DNS over UDP.
         case udp = 1
+        /// DNS over TCP.
         case tcp = 2
+        /// DNS over TLS (RFC 7858).
         case tls = 3
+        /// DNS over HTTPS (RFC 8484).
         case https = 4
     }
 

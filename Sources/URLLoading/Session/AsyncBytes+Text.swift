@@ -22,6 +22,7 @@ extension AsyncSequence where Element == UInt8 {
 
 /// The lines of a sequence of bytes; see `lines`.
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// A line, without its end.
     public typealias Element = String
     public typealias Failure = Base.Failure
 
@@ -33,6 +34,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
     /// Takes the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        /// A line, without its end.
         public typealias Element = String
         public typealias Failure = Base.Failure
 
@@ -63,6 +65,7 @@ extension AsyncLineSequence: Sendable where Base: Sendable {}
 /// The Unicode scalars of a sequence of bytes; see `unicodeScalars`.
 public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence
 where Base.Element == UInt8 {
+    /// A scalar of Unicode.
     public typealias Element = Unicode.Scalar
     public typealias Failure = Base.Failure
 
@@ -74,6 +77,7 @@ where Base.Element == UInt8 {
 
     /// Takes the scalars.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        /// A scalar of Unicode.
         public typealias Element = Unicode.Scalar
         public typealias Failure = Base.Failure
 
@@ -108,6 +112,7 @@ extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
 /// The characters of a sequence of bytes; see `characters`.
 public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence
 where Base.Element == UInt8 {
+    /// A character.
     public typealias Element = Character
     public typealias Failure = Base.Failure
 
@@ -119,6 +124,7 @@ where Base.Element == UInt8 {
 
     /// Takes the characters.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        /// A character.
         public typealias Element = Character
         public typealias Failure = Base.Failure
 

@@ -9,6 +9,7 @@ extension URLSession {
     /// sequence goes without having been iterated; cancelling the Swift task that awaits the next byte
     /// cancels it too, and throws `URLError.cancelled`.
     public struct AsyncBytes: AsyncSequence, Sendable {
+        /// A byte.
         public typealias Element = UInt8
         public typealias Failure = any Error
 
@@ -30,6 +31,7 @@ extension URLSession {
 
         /// Takes the bytes.
         public struct Iterator: AsyncIteratorProtocol {
+            /// A byte.
             public typealias Element = UInt8
             public typealias Failure = any Error
 

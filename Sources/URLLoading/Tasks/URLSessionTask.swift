@@ -12,8 +12,11 @@ public let NSURLSessionTransferSizeUnknown: Int64 = -1
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     // `@unchecked`: everything that changes is in `guarded`; a subclass answers for its own.
 
+    /// The priority of a task that nobody gave another: 0.5.
     public static let defaultPriority: Float = 0.5
+    /// For what can wait: 0.25.
     public static let lowPriority: Float = 0.25
+    /// For what somebody waits for: 0.75.
     public static let highPriority: Float = 0.75
 
     let guarded: Mutex<TaskState>

@@ -8,24 +8,39 @@ import Synchronization
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Why a connection was closed (RFC 6455 §7.4.1).
     public enum CloseCode: Int, Sendable {
+        /// It is open, or was never opened.
         case invalid = 0
+        /// What it was for is done.
         case normalClosure = 1000
+        /// An end goes away.
         case goingAway = 1001
+        /// The other end broke the protocol.
         case protocolError = 1002
+        /// The other end sent a kind of message that is not taken.
         case unsupportedData = 1003
+        /// The other end gave no code; never sent.
         case noStatusReceived = 1005
+        /// The connection was lost without a word; never sent.
         case abnormalClosure = 1006
+        /// A message was not what its kind says, as text that is no UTF-8.
         case invalidFramePayloadData = 1007
+        /// The other end did what is not allowed.
         case policyViolation = 1008
+        /// A message was too long.
         case messageTooBig = 1009
+        /// The server did not agree to an extension that is needed.
         case mandatoryExtensionMissing = 1010
+        /// The server met something that it did not expect.
         case internalServerError = 1011
+        /// The handshake of TLS failed; never sent.
         case tlsHandshakeFailure = 1015
     }
 
     /// What goes over a WebSocket.
     public enum Message: Sendable {
+        /// Bytes.
         case data(Data)
+        /// Text, which goes as UTF-8.
         case string(String)
     }
 
