@@ -87,6 +87,9 @@ extension CurlEnd {
             CURLE_CHUNK_FAILED, CURLE_HTTP_RETURNED_ERROR:
             // libcurl says "unsupported protocol" of HTTP/0.9 and of versions that it does not know.
             return self.failure(.httpProtocolError)
+        case CURLE_BAD_FUNCTION_ARGUMENT where isCut:
+            // What libcurl 7.88 says of a first field line that continues none before it.
+            return self.failure(.httpProtocolError)
         case CURLE_URL_MALFORMAT:
             return self.failure(.destinationNotFound, .client)
         case CURLE_REMOTE_ACCESS_DENIED, CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND,

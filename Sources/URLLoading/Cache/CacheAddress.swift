@@ -53,7 +53,8 @@ struct CacheAddress {
     private static func key(_ method: Method, _ url: URL, _ target: TargetURI?) -> CacheKey {
         guard let target, method != .head else {
             // No URI of an engine's, or nothing that it would look for.
-            return CacheKey(bytes: Array(" \(method.rawValue) \(url.absoluteString)".utf8))
+            return CacheKey(
+                bytes: Array(" \(method.rawValue) \(url.withoutPassword.absoluteString)".utf8))
         }
         return CacheKey(method: method, uri: target)
     }

@@ -25,7 +25,7 @@ struct CacheNote {
         self.userInfo = cached.userInfo
         self.storagePolicy = cached.storagePolicy
         var facts: [String: Any] = [:]
-        facts[Key.url] = cached.response.url?.absoluteString
+        facts[Key.url] = cached.response.url?.withoutUserInformation.absoluteString
         facts[Key.policy] = Int(cached.storagePolicy.rawValue)
         if let response = cached.response as? HTTPURLResponse {
             facts[Key.isHTTP] = true
@@ -41,7 +41,8 @@ struct CacheNote {
 
     /// What `encoded` has made; nil for anything else.
     init?(_ data: Data) {
-        guard
+        // The readers of other forms are for people's files, and go as deep as those are nested.
+        guard data.starts(with: "bplist00".utf8),
             let facts = try? unsafe PropertyListSerialization.propertyList(
                 from: data, options: [], format: nil) as? [String: Any]
         else { return nil }

@@ -91,7 +91,7 @@ extension TargetURI {
     init(loading url: URL) throws(URLError) {
         var text = Array(url.absoluteString.utf8)
         if let hash = text.firstIndex(of: UInt8(ascii: "#")) { text.removeSubrange(hash...) }
-        let isFTP = text.starts(with: "ftp:".utf8)
+        let isFTP = text.prefix(4).map(ASCII.lowercased).elementsEqual("ftp:".utf8)
         if !isFTP, let at = Self.endOfUserInfo(text) {
             text.removeSubrange(at.start..<at.end)
         }

@@ -37,6 +37,8 @@ extension URLError {
     }
 
     private static func code(of failure: UpstreamFailure, _ trust: LoadTrust) -> URLError.Code {
+        // With TLS 1.2 a server need not say what it breaks off for.
+        if failure.cause == .secureConnection { return self.handshakeCode(trust) }
         if let cause = failure.cause { return self.code(of: cause) }
         return switch failure.kind {
         case .dnsError: .cannotFindHost

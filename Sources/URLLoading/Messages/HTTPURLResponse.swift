@@ -61,10 +61,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         self.statusCode = coder.decodeInteger(forKey: "NS.statusCode")
-        self.origin = .made(
-            coder.decodeObject(
-                of: [NSDictionary.self, NSString.self], forKey: "NS.allHeaderFields")
-                as? [String: String] ?? [:])
+        // A key that is missing is not to be asked for: an unarchiver may trap on that.
+        let fields =
+            coder.containsValue(forKey: "NS.allHeaderFields")
+            ? coder.decodeObject(
+                of: [NSDictionary.self, NSString.self], forKey: "NS.allHeaderFields") : nil
+        self.origin = .made(fields as? [String: String] ?? [:])
         self.length = coder.decodeInt64(forKey: "NS.expectedContentLength")
         super.init(coder: coder)
     }
@@ -140,7 +142,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     open override var description: String {
         let fields = SecretFields.hidden(self.fields.byName).sorted { $0.key < $1.key }
         let lines = fields.map { "   \"\($0.key)\" = \"\($0.value)\";\n" }.joined()
-        return "\(super.description) { URL: \(self.url?.absoluteString ?? "(null)") }"
+        return
+            "\(super.description) { URL: \(self.url?.withoutPassword.absoluteString ?? "(null)") }"
             + "{ status: \(self.statusCode), headers {\n\(lines)} }"
     }
 }

@@ -74,7 +74,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying,
     open override var hash: Int { self.value.hashValue }
 
     open override var description: String {
-        "\(super.description) { URL: \(self.url?.description ?? "(null)") }"
+        "\(super.description) { URL: \(self.url?.withoutPassword.description ?? "(null)") }"
     }
 
     // MARK: Reading

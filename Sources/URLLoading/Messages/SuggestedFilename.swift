@@ -17,11 +17,12 @@ enum SuggestedFilename {
 
     /// A name that cannot lead out of the directory that it is put in; nil where nothing is left.
     ///
-    /// `/` becomes `_`, as Foundation has it, several of them one; control characters go.
+    /// `/` becomes `_`, as Foundation has it, several of them one; control characters go, and what
+    /// would show the name in another order than it has (`txt.exe` as `exe.txt`).
     static func safe(_ name: String) -> String? {
         var kept: [UInt8] = []
         var isBehindSlash = false
-        for byte in name.utf8 {
+        for byte in String(name.unicodeScalars.filter { !self.isDeceptive($0) }).utf8 {
             let isSlash = byte == UInt8(ascii: "/")
             if isSlash, !isBehindSlash { kept.append(UInt8(ascii: "_")) }
             if !isSlash, byte >= 0x20, byte != 0x7F { kept.append(byte) }
@@ -31,6 +32,14 @@ enum SuggestedFilename {
         let safe = self.cut(String(decoding: trimmed, as: UTF8.self))
         let isNothing = safe.allSatisfy { $0 == "." || $0 == " " } || safe == "_"
         return isNothing ? nil : safe
+    }
+
+    /// Controls of C1, separators of lines, and orders of direction (UAX #9).
+    private static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x80...0x9F, 0x2028...0x202E, 0x2066...0x2069, 0x200E, 0x200F, 0x061C: true
+        default: false
+        }
     }
 
     /// The last component of what an archive has for a name.

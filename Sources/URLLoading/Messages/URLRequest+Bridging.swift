@@ -30,8 +30,8 @@ extension NSURLRequest: _StructTypeBridgeable {
 }
 
 extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The URL.
-    public var description: String { self.url?.description ?? "url: nil" }
+    /// The URL, without a password.
+    public var description: String { self.url?.withoutPassword.description ?? "url: nil" }
 
     public var debugDescription: String { self.description }
 
@@ -40,9 +40,9 @@ extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, Cus
         Mirror(
             self,
             children: [
-                "url": self.url as Any, "cachePolicy": self.cachePolicy.rawValue,
+                "url": self.url?.withoutPassword as Any, "cachePolicy": self.cachePolicy.rawValue,
                 "timeoutInterval": self.timeoutInterval,
-                "mainDocumentURL": self.mainDocumentURL as Any,
+                "mainDocumentURL": self.mainDocumentURL?.withoutPassword as Any,
                 "networkServiceType": self.networkServiceType,
                 "allowsCellularAccess": self.allowsCellularAccess,
                 "httpMethod": self.httpMethod as Any,

@@ -38,7 +38,7 @@ struct ResumeData: Sendable, Equatable {
     init?(
         _ request: URLRequest, head: ResponseHead?, part: DownloadPart, total: Int64, now: Timestamp
     ) {
-        guard let head, part.length > 0, let url = request.url.flatMap(Self.withoutSecrets),
+        guard let head, part.length > 0, let url = request.url?.withoutUserInformation,
             case .success(let validators) = Resumability.judge(request, head, now: now)
         else { return nil }
         self.url = url
@@ -62,14 +62,6 @@ struct ResumeData: Sendable, Equatable {
         self.validators = validators
         self.total = total
         self.part = part
-    }
-
-    private static func withoutSecrets(_ url: URL) -> URL? {
-        guard url.user != nil || url.password != nil else { return url }
-        var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        parts?.user = nil
-        parts?.password = nil
-        return parts?.url
     }
 
     // MARK: The requests

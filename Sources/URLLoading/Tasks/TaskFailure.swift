@@ -3,12 +3,14 @@ import Foundation
 extension URLError {
     /// A failure of a task, with what programs look for: the URL under both keys, a description, and
     /// what caused it.
+    ///
+    /// Errors end up in logs, so the URL is told without a password.
     static func failing(
         _ code: URLError.Code, url: URL?, underlying: (any Error)? = nil,
         adding more: [String: Any] = [:]
     ) -> URLError {
         var facts = more
-        if let url {
+        if let url = url?.withoutPassword {
             facts[NSURLErrorFailingURLErrorKey] = facts[NSURLErrorFailingURLErrorKey] ?? url
             facts[TaskFailure.urlText] = facts[TaskFailure.urlText] ?? url.absoluteString
         }
