@@ -51,7 +51,8 @@ struct HTTPCachePolicyTests {
         #expect(second.measured?.source == .cache)
         #expect(second.measured?.bodyBytes == 1)
         #expect(second.text == "1")
-        #expect(second.answer?.head?.fields.string(FieldName(.age)) == "0")
+        let age = second.answer?.head?.fields.string(FieldName(.age)).flatMap { Int($0) }
+        #expect((0...60).contains(age ?? -1))
         #expect(second.answer?.head?.fields.string(FieldName(.contentLength)) == "1")
         #expect(second.answer?.head?.fields.contains(FieldName(.cacheStatus)) == false)
         #expect(origin.count == 1)
