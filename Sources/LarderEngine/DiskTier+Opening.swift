@@ -50,8 +50,7 @@ extension DiskTier {
             switch state.phase {
             case .closed: return .nothing
             case .changing:
-                state.waiting.append(
-                    Waiting(creating: false) { _ in self.resize(to: capacity, completion) })
+                state.resizes.append { self.resize(to: capacity, completion) }
                 return .wait
             case .open, .unopened, .vacant, .none, .failed:
                 let old = state.capacity

@@ -54,6 +54,9 @@ final class DiskTier: ObjectStore {
         /// Had the same directory before, and may not have closed its file yet.
         var predecessor: DiskTier?
         var waiting: [Waiting] = []
+        /// Changes of the capacity that came meanwhile: made one after the other, each once what is
+        /// under way is over.
+        var resizes: [@Sendable () -> Void] = []
         /// Counts the files that there were.
         var generation: UInt64 = 0
         /// The directory of the last one.
@@ -147,16 +150,27 @@ final class DiskTier: ObjectStore {
         var isVacant = false
         if case .vacant = phase { isVacant = true }
         while true {
-            let (ready, creates) = self.state.withLock { state -> ([Waiting], Bool) in
+            let step: Settling = self.state.withLock { state in
                 let ready = state.waiting.filter { !isVacant || !$0.creating }
-                let left = state.waiting.filter { isVacant && $0.creating }
-                state.waiting = left
-                if ready.isEmpty, left.isEmpty { state.phase = phase }
-                return (ready, !left.isEmpty)
+                state.waiting = state.waiting.filter { isVacant && $0.creating }
+                if !ready.isEmpty { return .call(ready) }
+                if !state.waiting.isEmpty { return .create }
+                state.phase = phase
+                defer { state.resizes = [] }
+                return .done(state.resizes)
             }
-            if ready.isEmpty { return creates ? self.open(creating: true) : () }
-            for waiting in ready { waiting.body(disk) }
+            switch step {
+            case .call(let ready): for waiting in ready { waiting.body(disk) }
+            case .create: return self.open(creating: true)
+            case .done(let resizes): return resizes.forEach { $0() }
+            }
         }
+    }
+
+    private enum Settling {
+        case call([Waiting])
+        case create
+        case done([@Sendable () -> Void])
     }
 
     func close(_ completion: @escaping @Sendable () -> Void) {
@@ -167,11 +181,14 @@ final class DiskTier: ObjectStore {
     }
 
     private func closeFile(_ completion: @escaping @Sendable () -> Void) {
-        let disk = self.state.withLock { state in
+        let (disk, isChanging) = self.state.withLock { state -> (DiskStore?, Bool) in
+            // A change of the capacity has come in between, and has the file.
+            if case .changing = state.phase { return (nil, true) }
             defer { state.phase = .closed }
-            if case .open(let disk) = state.phase { return DiskStore?.some(disk) }
-            return nil
+            if case .open(let disk) = state.phase { return (disk, false) }
+            return (nil, false)
         }
+        if isChanging { return self.close(completion) }
         let ended = { @Sendable in
             let closers = self.state.withLock { state in
                 state.isFileClosed = true
@@ -197,6 +214,33 @@ final class DiskTier: ObjectStore {
             return state.isFileClosed
         }
         if isClosed { completion() }
+    }
+
+    /// The same for the end of the process: calls back, too, once a file that is being closed is closed;
+    /// opens none that is not being opened already.
+    func finish(_ completion: @escaping @Sendable () -> Void) {
+        enum Left { case nothing, commands, closing }
+        let left: Left = self.state.withLock { state in
+            switch state.phase {
+            case .open, .changing: .commands
+            case .closed where !state.isFileClosed: .closing
+            case .none, .vacant, .unopened, .failed, .closed: .nothing
+            }
+        }
+        switch left {
+        case .nothing: completion()
+        case .commands: self.flush { self.whenClosing(completion) }
+        case .closing: self.whenClosed(completion)
+        }
+    }
+
+    /// Calls back once the file is closed, where somebody has asked for that; else at once.
+    private func whenClosing(_ completion: @escaping @Sendable () -> Void) {
+        let isClosing = self.state.withLock { state in
+            if case .closed = state.phase { return !state.isFileClosed }
+            return false
+        }
+        if isClosing { self.whenClosed(completion) } else { completion() }
     }
 
     /// Calls back once all that was asked for before is committed, or has failed.

@@ -51,11 +51,6 @@ package final class SharedStore: Sendable {
         self.tier.flush(completion)
     }
 
-    /// Opens the file where there is one, so that what it holds is known.
-    package func settle(_ completion: @escaping @Sendable () -> Void) {
-        self.tier.withDisk { _ in completion() }
-    }
-
     fileprivate var diskTier: DiskTier { self.tier }
 }
 
@@ -85,9 +80,9 @@ package enum OpenStores {
     private static func flushAll() {
         let tiers = self.entries.withLock { entries in entries.values.map(\.tier) }
         let group = DispatchGroup()
-        for tier in tiers where tier.disk != nil {
+        for tier in tiers {
             group.enter()
-            tier.flush { group.leave() }
+            tier.finish { group.leave() }
         }
         _ = group.wait(timeout: .now() + self.patienceAtExit)
     }

@@ -253,6 +253,7 @@ final class FiringTimers: Timers {
 
 /// Writes down what is decided about a response that could be stored.
 final class RecordingStoring: PendingStoring {
+    let isPossible = true
     let decisions = Event<[String]>([])
 
     func proposedResponse() -> CachedURLResponse {

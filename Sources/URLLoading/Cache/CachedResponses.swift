@@ -46,9 +46,14 @@ final class CachedResponses: Sendable {
     var memoryUsage: Int { Int(clamping: self.store.statistics().memory.bytes) }
 
     var diskUsage: Int {
-        Awaited<Void>.of { done in self.shared.settle { done(()) } }
+        self.flush()
         guard let disk = self.store.statistics().disk, disk.objects > 0 else { return 0 }
         return Int(clamping: disk.bytes)
+    }
+
+    /// Returns when what was stored and removed before is on the disk, or has failed.
+    func flush() {
+        Awaited<Void>.of { done in self.shared.flush { done(()) } }
     }
 
     /// The largest body that a session stores by itself: a twentieth of the disk's capacity, or of

@@ -73,6 +73,8 @@ final class StoringOffer: StoringGate, PendingStoring {
 
     // MARK: The task
 
+    var isPossible: Bool { self.state.withLock { $0.held }?.isPossible ?? false }
+
     func proposedResponse() -> CachedURLResponse {
         let (held, proposed) = self.state.withLock { ($0.held, $0.proposed) }
         if let proposed { return proposed }

@@ -89,6 +89,9 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
+    /// Returns when what was stored and removed before is on the disk, or has failed.
+    func flush() { self.responses.flush() }
+
     /// Whether methods of it may be a program's own.
     var isOverridden: Bool { type(of: self) != URLCache.self }
 
@@ -112,7 +115,9 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// The bytes in use in memory.
     open var currentMemoryUsage: Int { self.responses.memoryUsage }
 
-    /// The bytes in use on the disk, 0 where nothing is stored; may wait for the disk.
+    /// The bytes in use on the disk, 0 where nothing is stored there.
+    ///
+    /// Waits for the disk: what was stored before counts.
     open var currentDiskUsage: Int { self.responses.diskUsage }
 
     // MARK: By request

@@ -114,6 +114,9 @@ struct LoadAnswer: Sendable {
 
 /// A response that will be stored when its body is whole, unless the program decides otherwise.
 protocol PendingStoring: AnyObject, Sendable {
+    /// Whether there is anything left to decide: a body that turned out too long is not stored whatever
+    /// is said of it.
+    var isPossible: Bool { get }
     /// What would be stored. Its `data` is read when it is asked for. Only after the body has ended.
     func proposedResponse() -> CachedURLResponse
     /// Stores what was proposed, or another response in its place; nil: nothing. Exactly once.

@@ -31,6 +31,8 @@ final class ProtocolStoring: PendingStoring {
         return max(cache.diskCapacity, cache.memoryCapacity) / 20
     }
 
+    var isPossible: Bool { self.body.isKept }
+
     /// What would be stored; with no data, and not to be stored, where the body was too large.
     func proposedResponse() -> CachedURLResponse {
         let data = self.body.whole

@@ -88,6 +88,9 @@ final class QueuedBody: ProgramBody {
         wake?()
     }
 
+    /// Whether all that came was kept.
+    var isKept: Bool { self.state.withLock { $0.kept != nil } }
+
     /// Everything that was put in; nil where it was too much.
     var whole: Data? {
         self.state.withLock { state in

@@ -32,19 +32,28 @@ final class BuiltInLoaders: SessionLoaders {
     func reset(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
         // The cache's files may keep it waiting.
-        DispatchQueue.global().async { [settings] in
-            settings.urlCache?.removeAllCachedResponses()
-            settings.httpCookieStorage?.removeAll()
-            settings.urlCredentialStorage?.removeAll()
-            done()
+        DispatchQueue.global().async { [self] in
+            self.settings.urlCache?.removeAllCachedResponses()
+            self.settings.httpCookieStorage?.removeAll()
+            self.settings.urlCredentialStorage?.removeAll()
+            self.flushStorages(done)
         }
     }
 
     func flush(done: @escaping @Sendable () -> Void) {
         self.engine.renewConnections()
-        guard let cookies = self.settings.httpCookieStorage else { return done() }
-        Task {
-            await cookies.flush()
+        DispatchQueue.global().async { [self] in
+            self.settings.urlCache?.flush()
+            self.flushStorages(done)
+        }
+    }
+
+    /// Calls back when all changes of cookies and credentials outlive the process, or cannot be kept.
+    private func flushStorages(_ done: @escaping @Sendable () -> Void) {
+        Task { [settings] in
+            async let cookies: Void? = settings.httpCookieStorage?.flush()
+            async let credentials: Void? = settings.urlCredentialStorage?.flush()
+            _ = await (cookies, credentials)
             done()
         }
     }

@@ -169,6 +169,7 @@ extension URLSessionTask {
         let storesAsIs: @Sendable () -> Void = { [self] in
             self.decide(storing) { storing.proposedResponse() }
         }
+        guard storing.isPossible else { return self.decide(storing) { nil } }
         guard self.purpose.asksForStoring,
             let question = self.guarded.withLock({ $0.machine.ask() })
         else { return storesAsIs() }
