@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarderHTTP
 import Synchronization
 
 /// What a session loads by: the program's protocols, then what is built in, by scheme.
@@ -23,6 +24,13 @@ final class BuiltInLoaders: SessionLoaders {
         case "data": return DataLoader()
         default: return SessionEngine.knows(scheme) ? self.engine : nil
         }
+    }
+
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
+    ) -> (any TunnelDial)? {
+        self.engine.connect(host: host, port: port, completion: completion)
     }
 
     func invalidate() {

@@ -311,10 +311,16 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Makes a task that would read and write a connection; it completes with
-    /// `URLError.unsupportedURL`.
+    /// Makes a task that reads and writes a connection (TCP), which is made when it is resumed;
+    /// through the session's proxy where there is one for the host.
+    ///
+    /// - Parameters:
+    ///   - hostname: a name or an address.
+    ///   - port: 1 to 65535; a task for another completes with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        self.introduce(URLSessionStreamTask(self.connectionOrder(nil), of: self))
+        let purpose = StreamPurpose(
+            StreamPlace(host: hostname, port: port), lane: self.dispatcher.lane())
+        return self.introduce(URLSessionStreamTask(TaskOrder(nil, for: purpose), of: self))
     }
 
     /// Makes a task for the messages of a WebSocket.

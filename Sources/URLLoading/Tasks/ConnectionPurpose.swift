@@ -1,8 +1,14 @@
 import Foundation
 import Synchronization
 
+/// A purpose whose handlers are called while the task lives, and before it begins.
+protocol ConversingPurpose: TaskPurpose {
+    /// Where they are called, and all messages of the task go.
+    var lane: DelegateLane { get }
+}
+
 /// A connection for a program: who waits for something of it hears when that cannot come any more.
-final class ConnectionPurpose: TaskPurpose {
+final class ConnectionPurpose: ConversingPurpose {
     typealias Waiter = @Sendable (any Error) -> Void
 
     private struct State {
@@ -12,7 +18,7 @@ final class ConnectionPurpose: TaskPurpose {
     }
 
     private let state = Mutex(State())
-    private let lane: DelegateLane
+    let lane: DelegateLane
 
     init(lane: DelegateLane) {
         self.lane = lane

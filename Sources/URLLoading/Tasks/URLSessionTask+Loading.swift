@@ -13,7 +13,7 @@ extension URLSessionTask {
         let delegates = session.delegates(of: self)
         let isDirect = self.purpose.isDirect && delegates.isEmpty
         let fault = self.guarded.withLock { state in
-            state.lane = isDirect ? nil : session.dispatcher.lane()
+            state.lane = isDirect ? nil : state.lane ?? session.dispatcher.lane()
             state.hasDelegate = !delegates.isEmpty
             state.begun = Date()
             return state.fault
@@ -71,6 +71,7 @@ extension URLSessionTask {
             (state.pump, state.held.take())
         }
         pump?.resume()
+        self.purpose.goOn(self)
         switch held {
         case nil: break
         case .preparation: self.prepare()

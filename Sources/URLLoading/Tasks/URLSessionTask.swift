@@ -171,10 +171,10 @@ open class URLSessionTask: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Messages that are under way may still arrive.
     open func suspend() {
-        let pump = self.guarded.withLock { state -> BodyPump? in
-            state.machine.suspend() ? state.pump : nil
-        }
+        let (stops, pump) = self.guarded.withLock { ($0.machine.suspend(), $0.pump) }
+        guard stops else { return }
         pump?.pause()
+        self.purpose.pause(self)
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.
