@@ -22,6 +22,9 @@ final class BuiltInLoaders: SessionLoaders {
         switch scheme {
         case "file": return FileLoader()
         case "data": return DataLoader()
+        case "ws", "wss":
+            guard task is URLSessionWebSocketTask, let session = task.session else { return nil }
+            return WebSocketLoader(session: session)
         default: return SessionEngine.knows(scheme) ? self.engine : nil
         }
     }

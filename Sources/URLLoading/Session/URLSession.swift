@@ -340,10 +340,17 @@ open class URLSession: NSObject, @unchecked Sendable {
         return self.webSocketTask(with: request)
     }
 
-    /// Makes a task for the messages of a WebSocket; where the library that transfers has none, it
-    /// completes with `URLError.unsupportedURL`.
+    /// Makes a task for the messages of a WebSocket.
+    ///
+    /// - Parameter request: its fields go out with the handshake, but for those that are the
+    ///   handshake's own; `Sec-WebSocket-Protocol` names what the program would like to speak. A task
+    ///   for another scheme than ws and wss completes with `URLError.unsupportedURL`.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
-        self.introduce(URLSessionWebSocketTask(self.connectionOrder(request), of: self))
+        var order = TaskOrder(request, for: WebSocketPurpose(lane: self.dispatcher.lane()))
+        let scheme = request.url?.scheme?.lowercased()
+        if scheme != "ws", scheme != "wss" { order.fault = URLError(.unsupportedURL) }
+        order.content = .none
+        return self.introduce(URLSessionWebSocketTask(order, of: self))
     }
 
     // MARK: Enumeration

@@ -33,7 +33,7 @@ final class StreamConnection: @unchecked Sendable {
     static let pieceSize = 65_536
 
     let place: StreamPlace
-    let queue = DispatchQueue(label: "urlloading.stream")
+    let queue: DispatchQueue
     var machine = StreamMachine()
     var owner: (any StreamOwner)?
     var settings: URLSessionConfiguration?
@@ -57,8 +57,11 @@ final class StreamConnection: @unchecked Sendable {
     var wantsIdentity = false
     var isOver = false
 
-    init(_ place: StreamPlace) {
+    init(
+        _ place: StreamPlace, queue: DispatchQueue = DispatchQueue(label: "urlloading.stream")
+    ) {
         self.place = place
+        self.queue = queue
     }
 
     // MARK: From any thread
