@@ -41,4 +41,24 @@ static inline const X509_NAME *copenssl_issuer(const SSL *ssl, int index) {
     return names == NULL ? NULL : sk_X509_NAME_value(names, index);
 }
 
+// What a client of its own says and asks: macros over SSL_ctrl and SSL_CTX_ctrl.
+static inline long copenssl_set_versions(SSL_CTX *ctx, int minimum, int maximum) {
+    return SSL_CTX_set_min_proto_version(ctx, minimum)
+           && SSL_CTX_set_max_proto_version(ctx, maximum);
+}
+
+static inline long copenssl_set_host_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name);
+}
+
+static inline long copenssl_suspend_verification(SSL *ssl) { return SSL_set_retry_verify(ssl); }
+
+static inline SSL *copenssl_ssl_of(X509_STORE_CTX *ctx) {
+    return X509_STORE_CTX_get_ex_data(ctx, SSL_get_ex_data_X509_STORE_CTX_idx());
+}
+
+static inline long copenssl_add_chain_certificate(SSL *ssl, X509 *certificate) {
+    return SSL_add1_chain_cert(ssl, certificate);
+}
+
 #endif

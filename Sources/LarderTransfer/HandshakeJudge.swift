@@ -75,7 +75,7 @@ import LarderHTTP
         let error = unsafe X509_STORE_CTX_get_error(store)
         let leaf = unsafe X509_STORE_CTX_get0_cert(store)
         var fault = isVerified ? nil : TLSFault(verifyResult: error) ?? .untrusted
-        if fault == nil, unsafe !self.isNamed(by: leaf) { fault = .wrongHost }
+        if fault == nil, unsafe !Self.isName(self.host, in: leaf) { fault = .wrongHost }
         let peer = TLSPeer(
             host: self.host, port: self.port, certificates: unsafe Self.chain(store, leaf),
             fault: fault)
@@ -125,22 +125,23 @@ import LarderHTTP
     }
 
     /// Whether a certificate is for the host that was asked for (RFC 9110 §4.3.4).
-    private func isNamed(by certificate: OpaquePointer?) -> Bool {
+    static func isName(_ host: String, in certificate: OpaquePointer?) -> Bool {
         guard let certificate = unsafe certificate else { return false }
-        if self.host.utf8.first == UInt8(ascii: "[") {
-            let address = String(self.host.dropFirst().dropLast())
+        if host.utf8.first == UInt8(ascii: "[") {
+            let address = String(host.dropFirst().dropLast())
             return unsafe X509_check_ip_asc(certificate, address, 0) == 1
         }
         // An IPv4 address is one that the function can read as such; -2 says that it cannot.
-        switch unsafe X509_check_ip_asc(certificate, self.host, 0) {
+        switch unsafe X509_check_ip_asc(certificate, host, 0) {
         case 1: return true
         case -2: break
         default: return false
         }
-        return unsafe X509_check_host(certificate, self.host, self.host.utf8.count, 0, nil) == 1
+        return unsafe X509_check_host(certificate, host, host.utf8.count, 0, nil) == 1
     }
 
-    private static func chain(_ store: OpaquePointer, _ leaf: OpaquePointer?) -> [[UInt8]] {
+    /// The certificates as the server sent them, its own first, DER.
+    static func chain(_ store: OpaquePointer, _ leaf: OpaquePointer?) -> [[UInt8]] {
         var chain: [[UInt8]] = []
         for index in 0..<Swift.max(0, unsafe copenssl_chain_count(store)) {
             let certificate = unsafe copenssl_chain_certificate(store, index)
@@ -156,7 +157,7 @@ import LarderHTTP
     }
 
     /// What an `i2d_` function writes, which is asked for the length first (i2d_X509(3)).
-    private static func encoded(
+    static func encoded(
         _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     ) -> [UInt8]? {
         let length = encode(nil)
@@ -170,6 +171,18 @@ import LarderHTTP
 
     // MARK: The client's certificate
 
+    /// The names that a server accepts, DER.
+    static func issuers(_ ssl: OpaquePointer) -> [[UInt8]] {
+        var issuers: [[UInt8]] = []
+        for index in 0..<Swift.max(0, unsafe copenssl_issuer_count(ssl)) {
+            guard let name = unsafe copenssl_issuer(ssl, index) else { continue }
+            if let der = unsafe Self.encoded({ unsafe i2d_X509_NAME(name, $0) }) {
+                issuers.append(der)
+            }
+        }
+        return issuers
+    }
+
     /// SSL_CTX_set_client_cert_cb(3): "If no certificate is to be sent, 0 must be returned … A
     /// negative return value will suspend the handshake", which libcurl takes for its failure.
     private static let wantsCertificate:
@@ -181,15 +194,9 @@ import LarderHTTP
                 let transfer = judge.transfer, let observer = transfer.observer
             else { return 0 }
             if judge.isBrokenOff { return -1 }
-            var issuers: [[UInt8]] = []
-            for index in 0..<Swift.max(0, unsafe copenssl_issuer_count(ssl)) {
-                guard let name = unsafe copenssl_issuer(ssl, index) else { continue }
-                if let der = unsafe HandshakeJudge.encoded({ unsafe i2d_X509_NAME(name, $0) }) {
-                    issuers.append(der)
-                }
-            }
             let breaksOff = observer.transfer(
-                wantsCertificateFrom: issuers, host: judge.host, port: judge.port)
+                wantsCertificateFrom: unsafe HandshakeJudge.issuers(ssl), host: judge.host,
+                port: judge.port)
             guard breaksOff else { return 0 }
             judge.isBrokenOff = true
             transfer.fail(

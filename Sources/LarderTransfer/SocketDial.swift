@@ -48,3 +48,28 @@ extension CurlUpstream: TunnelDialer {
             Request(method: .connect, uri: uri, fields: via), dial: SocketDial(completion))
     }
 }
+
+/// Connects to servers for whoever speaks with them himself.
+package protocol SocketDialer: Sendable {
+    /// Begins to connect, through the parent where there is one, and returns at once.
+    ///
+    /// - Parameters:
+    ///   - host: lower case, IPv6 in brackets, as in `TargetURI`.
+    ///   - completion: called once, on a thread of the dialer's, possibly before this returns, and
+    ///     not at all where the dial was cancelled first; must not block.
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
+    ) -> any TunnelDial
+}
+
+extension CurlUpstream: SocketDialer {
+    package func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
+    ) -> any TunnelDial {
+        let uri = TargetURI(scheme: .http, host: host, port: port, pathAndQuery: "/")
+        return self.begin(
+            Request(method: .connect, uri: uri, fields: Fields()), dial: SocketDial(completion))
+    }
+}

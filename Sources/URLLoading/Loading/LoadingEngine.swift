@@ -20,6 +20,8 @@ final class LoadingEngine: Sendable {
     private static let digests = KeyedDigest()
 
     let upstream: any Upstream
+    /// Connects to servers; nil where the upstream does not.
+    let dialer: (any SocketDialer)?
     /// Over the cache of the configuration.
     let caching: Session
     /// For loads that use no cache.
@@ -37,7 +39,9 @@ final class LoadingEngine: Sendable {
         _ settings: URLSessionConfiguration, _ surroundings: SessionEngine.Surroundings
     ) throws(TransferError) {
         let transfer = TransferConfiguration(settings)
-        self.upstream = CountingUpstream(try surroundings.upstream(transfer))
+        let upstream = try surroundings.upstream(transfer)
+        self.dialer = upstream as? any SocketDialer
+        self.upstream = CountingUpstream(upstream)
         self.rules = LoadingRules(settings)
         self.connectivity = surroundings.connectivity
         self.clock = surroundings.clock
@@ -45,10 +49,10 @@ final class LoadingEngine: Sendable {
         self.credentials = settings.urlCredentialStorage
         let cookies = settings.httpCookieStorage?.hopCookies(
             accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
-        let (upstream, clock) = (self.upstream, self.clock)
+        let (counting, clock) = (self.upstream, self.clock)
         func session(_ store: any ObjectStore) -> Session {
             Session(
-                configuration: .userAgent, store: store, upstream: upstream, clock: clock,
+                configuration: .userAgent, store: store, upstream: counting, clock: clock,
                 timers: Self.timers, cookies: cookies, digest: { Self.digests.digest($0) })
         }
         self.direct = session(AbsentStore())

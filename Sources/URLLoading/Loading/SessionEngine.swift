@@ -55,6 +55,25 @@ final class SessionEngine: Loader {
         }
     }
 
+    /// Connects to a server; see `SessionLoaders`.
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
+    ) -> (any TunnelDial)? {
+        do throws(URLError) {
+            let engine = try self.running()
+            guard let dialer = engine.dialer else { throw URLError(.unsupportedURL) }
+            return dialer.connect(host: host, port: port) { result in
+                // The engine, and with it the loop that dials, lives until then.
+                withExtendedLifetime(engine) {}
+                completion(result.mapError { URLError($0, shown: LoadTrust()) })
+            }
+        } catch {
+            completion(.failure(error))
+            return nil
+        }
+    }
+
     /// What is running, made where nothing is.
     private func running() throws(URLError) -> LoadingEngine {
         let (running, isInvalidated) = self.state.withLock { ($0.running, $0.isInvalidated) }

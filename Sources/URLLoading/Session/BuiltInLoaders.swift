@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LarderHTTP
 import Synchronization
 
 /// What a session loads by: the program's protocols, then what is built in, by scheme.
@@ -21,8 +22,18 @@ final class BuiltInLoaders: SessionLoaders {
         switch scheme {
         case "file": return FileLoader()
         case "data": return DataLoader()
+        case "ws", "wss":
+            guard task is URLSessionWebSocketTask, let session = task.session else { return nil }
+            return WebSocketLoader(session: session)
         default: return SessionEngine.knows(scheme) ? self.engine : nil
         }
+    }
+
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
+    ) -> (any TunnelDial)? {
+        self.engine.connect(host: host, port: port, completion: completion)
     }
 
     func invalidate() {

@@ -1,14 +1,32 @@
 import Foundation
+import LarderHTTP
 import Synchronization
 
 /// Who loads what in a session: the program's protocols first, then what is built in, by scheme.
 protocol SessionLoaders: Sendable {
     /// nil: nobody knows such URLs.
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)?
+    /// Connects to a server, through the proxy where there is one.
+    ///
+    /// - Parameter completion: called once, on any thread, unless the dial was cancelled first.
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
+    ) -> (any TunnelDial)?
     /// Nothing will be loaded any more. Any thread, also twice.
     func invalidate()
     /// Forgets and lets go of everything that the session keeps; `done` may come on any thread.
     func reset(done: @escaping @Sendable () -> Void)
     /// Writes what is to last, and lets go of what is not.
     func flush(done: @escaping @Sendable () -> Void)
+}
+
+extension SessionLoaders {
+    func connect(
+        host: String, port: UInt16,
+        completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
+    ) -> (any TunnelDial)? {
+        completion(.failure(URLError(.unsupportedURL)))
+        return nil
+    }
 }

@@ -102,14 +102,6 @@ extension URLSession {
         self.introduce(URLSessionDownloadTask(order, of: self), delegate: order.delegate)
     }
 
-    /// Of a task for a connection, which the transfers at hand cannot give.
-    func connectionOrder(_ request: URLRequest?) -> TaskOrder {
-        var order = TaskOrder(
-            request, for: ConnectionPurpose(lane: self.dispatcher.session))
-        order.fault = URLError(.unsupportedURL)
-        return order
-    }
-
     /// Tells the delegate of a new task, at once and on this thread (§1.6).
     func introduce<Task: URLSessionTask>(
         _ task: Task, delegate: (any URLSessionTaskDelegate)? = nil

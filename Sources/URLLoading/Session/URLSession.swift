@@ -324,10 +324,16 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Makes a task that would read and write a connection; it completes with
-    /// `URLError.unsupportedURL`.
+    /// Makes a task that reads and writes a connection (TCP), which is made when it is resumed;
+    /// through the session's proxy where there is one for the host.
+    ///
+    /// - Parameters:
+    ///   - hostname: a name or an address.
+    ///   - port: 1 to 65535; a task for another completes with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        self.introduce(URLSessionStreamTask(self.connectionOrder(nil), of: self))
+        let purpose = StreamPurpose(
+            StreamPlace(host: hostname, port: port), lane: self.dispatcher.lane())
+        return self.introduce(URLSessionStreamTask(TaskOrder(nil, for: purpose), of: self))
     }
 
     /// Makes a task for the messages of a WebSocket.
@@ -347,10 +353,17 @@ open class URLSession: NSObject, @unchecked Sendable {
         return self.webSocketTask(with: request)
     }
 
-    /// Makes a task for the messages of a WebSocket; where the library that transfers has none, it
-    /// completes with `URLError.unsupportedURL`.
+    /// Makes a task for the messages of a WebSocket.
+    ///
+    /// - Parameter request: its fields go out with the handshake, but for those that are the
+    ///   handshake's own; `Sec-WebSocket-Protocol` names what the program would like to speak. A task
+    ///   for another scheme than ws and wss completes with `URLError.unsupportedURL`.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
-        self.introduce(URLSessionWebSocketTask(self.connectionOrder(request), of: self))
+        var order = TaskOrder(request, for: WebSocketPurpose(lane: self.dispatcher.lane()))
+        let scheme = request.url?.scheme?.lowercased()
+        if scheme != "ws", scheme != "wss" { order.fault = URLError(.unsupportedURL) }
+        order.content = .none
+        return self.introduce(URLSessionWebSocketTask(order, of: self))
     }
 
     // MARK: Enumeration

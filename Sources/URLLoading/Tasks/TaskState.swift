@@ -109,6 +109,8 @@ struct TaskState {
             order.request?.value(forHTTPHeaderField: "Content-Length"))
         self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
         self.session = session
+        // Whoever speaks over a connection may be answered before it begins.
+        self.lane = (order.purpose as? any ConversingPurpose)?.lane
     }
 
     enum Held {

@@ -7,6 +7,7 @@ import Synchronization
 extension URLSessionTask {
     var session: URLSession? { self.guarded.withLock { $0.session } }
     var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
+    var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
     /// It runs or is suspended, and was resumed before.
     var isOutstanding: Bool {
         self.guarded.withLock { $0.machine.hasBegun && !$0.machine.isSettled }

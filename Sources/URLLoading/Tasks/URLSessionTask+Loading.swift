@@ -76,6 +76,7 @@ extension URLSessionTask {
             (state.pump, state.held.take())
         }
         pump?.run()
+        self.purpose.goOn(self)
         switch held {
         case nil: break
         case .preparation: self.prepare()

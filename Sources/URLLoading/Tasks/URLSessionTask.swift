@@ -179,9 +179,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Messages that are under way may still arrive.
     open func suspend() {
-        self.guarded.withLock { state in
-            if state.machine.suspend() { state.pump?.isPaused = true }
+        let stops = self.guarded.withLock { state in
+            guard state.machine.suspend() else { return false }
+            state.pump?.isPaused = true
+            return true
         }
+        if stops { self.purpose.pause(self) }
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.

@@ -1,10 +1,18 @@
 public import Foundation
-import Synchronization
 
 /// A task that sends and receives the messages of a WebSocket (RFC 6455).
 ///
-/// The libcurl that Larder transfers with need not have WebSockets. Where it has none, the task
-/// completes with `URLError.unsupportedURL` when it is resumed, and so does whatever was asked of it.
+/// It connects and shakes hands when it is resumed: with the session's cookies, credentials and
+/// additional fields; redirections and challenges are met as those of a load. What was sent and asked
+/// before goes on when it is open; `urlSession(_:webSocketTask:didOpenWithProtocol:)` says so. It
+/// completes without an error when either side has closed it by the closing handshake, with
+/// `URLError.cancelled` after `cancel`, and else with what went wrong: `URLError.badServerResponse` for
+/// a server that refuses or breaks the protocol, `URLError.networkConnectionLost` for a connection that
+/// ends unannounced. Handlers that wait then are called with that error, or with
+/// `URLError.networkConnectionLost` where there is none.
+///
+/// No extension is offered; the content is not compressed. libcurl dials, but its own WebSockets are
+/// not used, and need not be there.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Why a connection was closed (RFC 6455 §7.4.1).
     public enum CloseCode: Int, Sendable {
@@ -44,8 +52,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         case string(String)
     }
 
-    private let connection: ConnectionPurpose?
-    private let limit = Mutex(1 << 20)
+    private let connection: WebSocketPurpose?
 
     public override init() {
         self.connection = nil
@@ -53,76 +60,92 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     }
 
     override init(_ order: TaskOrder, of session: URLSession) {
-        self.connection = order.purpose as? ConnectionPurpose
+        self.connection = order.purpose as? WebSocketPurpose
         super.init(order, of: session)
     }
 
-    /// How long a message may be that is received, in bytes.
+    /// How long a message may be that is received, in bytes; 1 MiB at first.
     ///
-    /// 1 MiB at first; a longer one ends the task.
+    /// A longer one ends the task with `URLError.dataLengthExceedsMaximum`; the peer is told (1009).
     open var maximumMessageSize: Int {
-        get { self.limit.withLock { $0 } }
-        set { self.limit.withLock { $0 = max(0, newValue) } }
+        get { self.connection?.maximumLength ?? 1 << 20 }
+        set { self.connection?.maximumLength = newValue }
     }
 
-    /// What the peer closed with; `.invalid` while it has not.
-    open var closeCode: CloseCode { .invalid }
+    /// What the connection was closed with; `.invalid` while it has not been.
+    ///
+    /// A code of the peer's that has no name here is given as `.normalClosure`, none at all as
+    /// `.noStatusReceived`.
+    open var closeCode: CloseCode { self.connection?.closeCode ?? .invalid }
 
-    /// What the peer said in closing; nil while it has said nothing.
-    open var closeReason: Data? { nil }
+    /// What was said in closing; nil while nothing has been.
+    open var closeReason: Data? { self.connection?.closeReason }
 
     /// Sends a message, after those before it.
     ///
-    /// - Parameter completionHandler: called on the delegate queue when the kernel has taken it, or with
-    ///   an error.
+    /// - Parameter completionHandler: called once, on the delegate queue, when the kernel has taken it,
+    ///   which does not say that it has arrived; or with an error.
     @preconcurrency
     open func send(
         _ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
-        self.wait(completionHandler)
+        guard let connection = self.connection else {
+            return completionHandler(URLError(.unsupportedURL))
+        }
+        connection.send(message, completionHandler)
     }
 
     /// Sends a message, after those before it.
     open func send(_ message: Message) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            self.wait { done.resume(throwing: $0) }
+            self.send(message) {
+                if let error = $0 { done.resume(throwing: error) } else { done.resume() }
+            }
         }
     }
 
-    /// Receives the next message.
+    /// Receives the next message; one that nobody asks for waits, and those behind it at the peer.
     ///
-    /// - Parameter completionHandler: called on the delegate queue.
+    /// - Parameter completionHandler: called once, on the delegate queue.
     @preconcurrency
     open func receive(
         completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void
     ) {
-        self.wait { completionHandler(.failure($0)) }
+        guard let connection = self.connection else {
+            return completionHandler(.failure(URLError(.unsupportedURL)))
+        }
+        connection.receive(completionHandler)
     }
 
     /// Receives the next message.
     open func receive() async throws -> Message {
         try await withCheckedThrowingContinuation { done in
-            self.wait { done.resume(throwing: $0) }
+            self.receive { done.resume(with: $0) }
         }
     }
 
-    /// Sends a ping.
+    /// Sends a ping; those of the peer are answered without the program's doing.
     ///
-    /// - Parameter pongReceiveHandler: called on the delegate queue when the pong has come, or with an
-    ///   error.
+    /// - Parameter pongReceiveHandler: called once, on the delegate queue, in the order of the pings:
+    ///   when the pong has come, or with an error.
     @preconcurrency
     open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
-        self.wait(pongReceiveHandler)
+        guard let connection = self.connection else {
+            return pongReceiveHandler(URLError(.unsupportedURL))
+        }
+        connection.ping(pongReceiveHandler)
     }
 
-    /// Closes the connection and says why; the task ends with `URLError.cancelled`.
+    /// Closes the connection and says why.
+    ///
+    /// What was sent before goes out first. The task completes, without an error, when the peer has
+    /// answered, or after 5 seconds; one that is not open yet is cancelled.
+    ///
+    /// - Parameters:
+    ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure` and `.tlsHandshakeFailure`
+    ///     are never sent: a close without a code is.
+    ///   - reason: UTF-8, at most 123 bytes; more is cut off.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
-        self.cancel()
-    }
-
-    /// Whoever waits for something that cannot come hears when that is known.
-    private func wait(_ waiter: @escaping ConnectionPurpose.Waiter) {
-        guard let connection = self.connection else { return waiter(URLError(.unsupportedURL)) }
-        connection.wait(waiter)
+        if self.connection?.close(closeCode, reason) != true { self.cancel() }
     }
 }

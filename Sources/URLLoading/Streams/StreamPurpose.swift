@@ -1,0 +1,180 @@
+import Foundation
+import LarderHTTP
+import Synchronization
+
+/// Where a stream task connects to.
+struct StreamPlace: Sendable {
+    /// As a URL has it: lower case, IPv6 in brackets.
+    let host: String
+    let port: Int
+
+    init(host: String, port: Int) {
+        let host = host.lowercased()
+        self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        self.port = port
+    }
+}
+
+/// A connection for a program, and who waits for what of it.
+///
+/// Each handler is called once: with what its operation had, or, when the task completes, with what
+/// that completes with.
+final class StreamPurpose: ConversingPurpose, StreamOwner {
+    /// Who waits for an operation.
+    enum Handler: Sendable {
+        case read(@Sendable (Data?, Bool, (any Error)?) -> Void)
+        case write(@Sendable ((any Error)?) -> Void)
+
+        func fail(_ error: any Error) {
+            switch self {
+            case .read(let handler): handler(nil, false, error)
+            case .write(let handler): handler(error)
+            }
+        }
+    }
+
+    private struct State {
+        var handlers: [Int: Handler] = [:]
+        var number = 0
+        /// What it ended with; nil: it has not.
+        var end: (any Error)?
+        /// From `resume` to the completion.
+        var task: URLSessionTask?
+    }
+
+    let lane: DelegateLane
+    private let state = Mutex(State())
+    private let connection: StreamConnection
+
+    init(_ place: StreamPlace, lane: DelegateLane) {
+        self.lane = lane
+        self.connection = StreamConnection(place)
+    }
+
+    var asksForDisposition: Bool { false }
+    var asksForStoring: Bool { false }
+    var isDirect: Bool { false }
+
+    // MARK: Operations
+
+    /// - Parameters:
+    ///   - handler: nil: nobody waits for it.
+    ///   - timeout: in seconds; nothing above zero: none.
+    func enqueue(
+        _ operation: StreamMachine.Operation, timeout: TimeInterval = 0, _ handler: Handler? = nil
+    ) {
+        let (number, end) = self.state.withLock { state in
+            state.number += 1
+            if state.end == nil { state.handlers[state.number] = handler }
+            return (state.number, state.end)
+        }
+        if let end {
+            if let handler { self.lane.send { handler.fail(end) } }
+            return
+        }
+        self.connection.enqueue(operation, number: number, timeout: Duration(interval: timeout))
+    }
+
+    private func take(_ number: Int) -> Handler? {
+        self.state.withLock { $0.handlers.removeValue(forKey: number) }
+    }
+
+    /// An operation is done.
+    func completed(_ number: Int, _ data: Data?, atEnd: Bool, _ error: URLError?) {
+        guard let handler = self.take(number) else { return }
+        self.lane.send {
+            switch handler {
+            case .read(let handler): handler(data, atEnd, error)
+            case .write(let handler): handler(error)
+            }
+        }
+    }
+
+    // MARK: What the connection says
+
+    private var task: URLSessionTask? { self.state.withLock { $0.task } }
+
+    func failed(_ error: URLError) { self.task?.settle(.failed(error)) }
+    func finished() { self.task?.settle(.finished) }
+
+    func counted(received: Int, sent: Int) {
+        guard let task = self.task else { return }
+        if received > 0 { task.countOfBytesReceived += Int64(received) }
+        if sent > 0 { task.countOfBytesSent += Int64(sent) }
+    }
+
+    func readClosed() { self.tell { $0.urlSession($1, readClosedFor: $2) } }
+    func writeClosed() { self.tell { $0.urlSession($1, writeClosedFor: $2) } }
+
+    func captured(_ connection: CapturedConnection) {
+        self.tell {
+            $0.urlSession(
+                $1, streamTask: $2, didBecome: CapturedInputStream(connection),
+                outputStream: CapturedOutputStream(connection))
+        }
+        self.task?.settle(.finished)
+    }
+
+    /// By the task-level method alone (§3.6).
+    func asks(
+        _ challenge: URLAuthenticationChallenge,
+        answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        self.task?.ask(challenge, isSessionWide: false, then: answer)
+    }
+
+    /// Tells the delegates, also what the end of the task follows at once.
+    private func tell(
+        _ message:
+            @escaping @Sendable (any URLSessionStreamDelegate, URLSession, URLSessionStreamTask) ->
+            Void
+    ) {
+        guard let task = self.task as? URLSessionStreamTask, let session = task.session else {
+            return
+        }
+        self.lane.send {
+            guard !task.isOver, let delegate = session.delegates(of: task).stream else { return }
+            message(delegate, session, task)
+        }
+    }
+
+    // MARK: The task
+
+    func consumer(
+        of answer: LoadAnswer, for task: URLSessionTask
+    ) throws(BodyConsumerError) -> any BodyConsumer {
+        throw BodyConsumerError(error: URLError(.unsupportedURL))
+    }
+
+    /// Connects; no load begins.
+    func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) {
+        guard let session = task.session else { return task.fail(.cancelled) }
+        self.state.withLock { $0.task = task }
+        self.connection.begin(of: session, self)
+    }
+
+    func pause(_ task: URLSessionTask) { self.connection.pause(true) }
+    func goOn(_ task: URLSessionTask) { self.connection.pause(false) }
+
+    func settle(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        then: @escaping @Sendable (TaskOutcome) -> Void
+    ) {
+        self.connection.end()
+        then(outcome)
+    }
+
+    func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
+        let reason = error ?? URLError(.networkConnectionLost)
+        let left = self.state.withLock { state in
+            state.end = reason
+            state.task = nil
+            defer { state.handlers = [:] }
+            return state.handlers.sorted { $0.key < $1.key }.map(\.value)
+        }
+        for handler in left { handler.fail(reason) }
+        guard let session else { return }
+        session.delegates(of: task).task?.urlSession(
+            session, task: task, didCompleteWithError: error)
+    }
+}

@@ -1,0 +1,345 @@
+import Dispatch
+import Foundation
+import LarderHTTP
+
+/// Loads ws and wss: connects, shakes hands, and answers with a connection.
+struct WebSocketLoader: Loader {
+    let session: URLSession
+    func load(_ order: LoadOrder, observer: any LoadObserver) -> any Load {
+        order.body?.source.cancel()
+        let load = WebSocketLoad(order, observer)
+        load.begin(of: self.session)
+        return load
+    }
+}
+
+/// One attempt at a WebSocket, and the connection that it becomes.
+///
+/// ```
+/// connect ─▶ (TLS) ─▶ request ─▶ head ─▶ answered: redirected, refused, or open ─▶ messages ─▶ end
+/// ```
+///
+/// Everything that changes is confined to the connection's queue; unchecked for that reason.
+final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
+    /// How long the peer has to answer a close (RFC 6455 §7.1.1).
+    private static let patience = 5.0
+    private static let headLimit = 65_536
+    /// Operations of the connection: reads have this number, so has what nobody waits for.
+    private static let unnumbered = 0
+
+    private let order: LoadOrder
+    private let observer: any LoadObserver
+    private let measurement: MeasuredOnce
+    private var connection: StreamConnection?
+    private var handshake: WebSocketHandshake?
+    private var settings: URLSessionConfiguration?
+    private var head = Data()
+    private var reader = WebSocketReader()
+    private weak var purpose: WebSocketPurpose?
+    private var isAnswered = false
+    private var isHeld = false
+    private var isOver = false
+    /// What the program closes with; the peer's answer is waited for.
+    private var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
+    private var nextNumber = 2
+    private var writes: [Int: WebSocketPurpose.Waiter] = [:]
+    private var timer: (any DispatchSourceTimer)?
+    private let queue: DispatchQueue
+
+    init(_ order: LoadOrder, _ observer: any LoadObserver) {
+        self.order = order
+        self.observer = observer
+        self.measurement = MeasuredOnce(order.request, observer)
+        self.queue = DispatchQueue(label: "urlloading.websocket")
+    }
+
+    func begin(of session: URLSession) {
+        var random = SystemRandomNumberGenerator()
+        let nonce = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        do throws(URLError) {
+            let handshake = try WebSocketHandshake(self.order, session.settings, nonce: nonce)
+            let connection = StreamConnection(
+                StreamPlace(host: handshake.uri.host, port: Int(handshake.uri.port)),
+                queue: self.queue)
+            self.queue.async {
+                self.handshake = handshake
+                self.settings = session.settings
+                self.connection = connection
+            }
+            connection.begin(of: session, self)
+            if handshake.uri.scheme == .https {
+                connection.enqueue(.secure, number: Self.unnumbered, timeout: nil)
+            }
+            connection.enqueue(
+                .write(handshake.request), number: Self.unnumbered, timeout: nil)
+            self.queue.async { self.read() }
+        } catch {
+            self.observer.load(failed: error)
+            self.measurement.tell()
+        }
+    }
+
+    func cancel() {
+        self.queue.async { self.end() }
+    }
+
+    private func end() {
+        guard !self.isOver else { return }
+        self.isOver = true
+        self.timer?.cancel()
+        self.timer = nil
+        self.writes = [:]
+        self.connection?.end()
+        self.measurement.tell()
+    }
+
+    // MARK: What the connection says
+
+    func failed(_ error: URLError) {
+        guard !self.isOver else { return }
+        if let closing = self.closing { return self.closed(closing.code, closing.reason) }
+        let purpose = self.purpose
+        if !self.isAnswered { self.observer.load(failed: error) }
+        self.end()
+        purpose?.failed(error)
+    }
+
+    func finished() { self.failed(URLError(.networkConnectionLost)) }
+    func readClosed() {}
+    func writeClosed() {}
+    func counted(received: Int, sent: Int) {}
+    func captured(_ connection: CapturedConnection) {}
+
+    func asks(
+        _ challenge: URLAuthenticationChallenge,
+        answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard self.observer.answersChallenges else { return answer(.performDefaultHandling, nil) }
+        self.observer.load(challenged: challenge, answer: answer)
+    }
+
+    func completed(_ number: Int, _ data: Data?, atEnd: Bool, _ error: URLError?) {
+        guard !self.isOver else { return }
+        if let error {
+            self.writes.removeValue(forKey: number)?(error)
+            return self.failed(error)
+        }
+        guard number == 1 else {
+            self.writes.removeValue(forKey: number)?(nil)
+            return
+        }
+        if let data, !data.isEmpty {
+            if self.purpose == nil { self.receiveHead(data) } else { self.receive(data) }
+        }
+        guard !self.isOver else { return }
+        if atEnd { return self.failed(URLError(.networkConnectionLost)) }
+        if self.purpose != nil { self.readOn() } else if !self.isAnswered { self.read() }
+    }
+
+    /// An open connection may be silent as long as it likes.
+    private func read() {
+        let request = self.order.request
+        let patience =
+            request.isTimeoutSet
+            ? request.timeoutInterval : self.settings?.timeoutIntervalForRequest ?? 0
+        self.connection?.enqueue(
+            .read(minimum: 1, maximum: StreamConnection.pieceSize), number: 1,
+            timeout: self.isAnswered ? nil : Duration(interval: patience))
+    }
+
+    // MARK: The handshake
+
+    private func receiveHead(_ data: Data) {
+        self.head.append(data)
+        while !self.isOver, !self.isAnswered,
+            let end = self.head.firstRange(of: Data("\r\n\r\n".utf8))
+        {
+            let block = Array(self.head[..<end.upperBound])
+            self.head = Data(self.head[end.upperBound...])
+            do throws(HeadError) {
+                self.answered(try ResponseHeadParser.parse(block: block.span))
+            } catch {
+                return self.failed(URLError(.badServerResponse))
+            }
+        }
+        if !self.isAnswered, self.head.count > Self.headLimit {
+            self.failed(URLError(.badServerResponse))
+        }
+    }
+
+    private func answered(_ head: ResponseHead) {
+        guard let handshake = self.handshake, let url = self.order.request.url else { return }
+        // What is only preliminary is not told (RFC 9110 §15.2).
+        if head.status.rawValue < 200, head.status.rawValue != 101 { return }
+        let response = HTTPURLResponse(url: url, head: head, bodyLength: .none)
+        self.takeCookies(of: response, handshake)
+        do throws(URLError) {
+            let opens = try handshake.opens(head)
+            self.isAnswered = true
+            self.measurement.note(response, from: .network)
+            guard opens else { return self.refused(head, response, handshake) }
+            let body = WebSocketBody(self, chosen: handshake.chosenProtocol(head))
+            self.observer.load(answered: LoadAnswer(response: response, head: head, body: body))
+        } catch {
+            self.failed(error)
+        }
+    }
+
+    /// A challenge, a redirection, or a no: its content is of no interest.
+    private func refused(
+        _ head: ResponseHead, _ response: HTTPURLResponse, _ handshake: WebSocketHandshake
+    ) {
+        if let next = handshake.redirection(head, of: self.order.request) {
+            self.observer.load(redirectedTo: next, by: response)
+        } else {
+            self.observer.load(
+                answered: LoadAnswer(response: response, head: head, body: EmptyBody()))
+        }
+        self.end()
+    }
+
+    private func takeCookies(of response: HTTPURLResponse, _ handshake: WebSocketHandshake) {
+        guard let settings = self.settings, settings.httpCookieAcceptPolicy != .never,
+            self.order.request.httpShouldHandleCookies, let storage = settings.httpCookieStorage,
+            let fields = response.allHeaderFields as? [String: String],
+            let url = URL(string: handshake.uri.description)
+        else { return }
+        let cookies = HTTPCookie.cookies(withResponseHeaderFields: fields, for: url)
+        guard !cookies.isEmpty else { return }
+        storage.setCookies(cookies, for: url, mainDocumentURL: self.order.request.mainDocumentURL)
+    }
+
+    // MARK: Messages
+
+    /// Whoever speaks from here on; what came with the head is his.
+    func open(for purpose: WebSocketPurpose) {
+        self.queue.async {
+            guard !self.isOver else { return }
+            self.purpose = purpose
+            let rest = self.head
+            self.head = Data()
+            if !rest.isEmpty { self.receive(rest) }
+            if !self.isOver { self.readOn() }
+        }
+    }
+
+    /// There is room for messages again.
+    func goOn() {
+        self.queue.async {
+            guard !self.isOver, self.isHeld else { return }
+            self.isHeld = false
+            self.readOn()
+        }
+    }
+
+    private func readOn() {
+        guard let purpose = self.purpose, purpose.hasRoom else {
+            self.isHeld = true
+            return
+        }
+        self.read()
+    }
+
+    private func receive(_ data: Data) {
+        guard let purpose = self.purpose else { return }
+        self.reader.append(data)
+        do throws(WebSocketFault) {
+            while !self.isOver, let event = try self.reader.next(limit: purpose.maximumLength) {
+                switch event {
+                case .message(let message): purpose.received(message)
+                case .ping(let payload): self.write(.pong, payload)
+                case .pong(let payload): purpose.ponged(payload)
+                case .closed(let code, let reason): self.peerClosed(code, reason)
+                }
+            }
+        } catch {
+            self.sendClose(error.closeCode.rawValue, nil)
+            self.failed(error.error)
+        }
+    }
+
+    /// Sends a frame; what is sent after a close nobody reads.
+    func send(
+        _ opcode: WebSocketFrame.Opcode, _ payload: Data,
+        done: @escaping WebSocketPurpose.Waiter
+    ) {
+        self.queue.async {
+            guard !self.isOver, self.closing == nil else {
+                return done(URLError(.networkConnectionLost))
+            }
+            self.write(opcode, payload, done)
+        }
+    }
+
+    private func write(
+        _ opcode: WebSocketFrame.Opcode, _ payload: Data, _ done: WebSocketPurpose.Waiter? = nil
+    ) {
+        var random = SystemRandomNumberGenerator()
+        let mask = UInt32.random(in: .min ... .max, using: &random)
+        let frame = WebSocketFrame(opcode: opcode, payload: payload).encoded(mask: mask)
+        self.nextNumber += 1
+        self.writes[self.nextNumber] = done
+        self.connection?.enqueue(.write(frame), number: self.nextNumber, timeout: nil)
+    }
+
+    // MARK: The end
+
+    /// Says that nothing more will be sent, and waits for the peer's answer.
+    func close(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
+        self.queue.async {
+            guard !self.isOver, self.closing == nil else { return }
+            self.closing = (code, reason)
+            self.sendClose(code.rawValue, reason)
+            let timer = DispatchSource.makeTimerSource(queue: self.queue)
+            timer.schedule(deadline: .now() + Self.patience)
+            timer.setEventHandler { [weak self] in self?.closed(code, reason) }
+            timer.activate()
+            self.timer = timer
+            // The answer is behind what has come and was not taken.
+            self.isHeld = false
+            self.read()
+        }
+    }
+
+    private func sendClose(_ code: Int?, _ reason: Data?) {
+        var payload = Data()
+        // Some codes are never sent (RFC 6455 §7.4.1).
+        if let code, ![0, 1005, 1006, 1015].contains(code) {
+            payload.append(UInt8(truncatingIfNeeded: code >> 8))
+            payload.append(UInt8(truncatingIfNeeded: code))
+            payload.append(reason?.prefix(123) ?? Data())
+        }
+        self.write(.close, payload)
+    }
+
+    private func peerClosed(_ code: Int?, _ reason: Data?) {
+        if let closing = self.closing { return self.closed(closing.code, closing.reason) }
+        self.sendClose(code, reason)
+        // One that has no name here is one of a program's own.
+        let known = code.map { URLSessionWebSocketTask.CloseCode(rawValue: $0) ?? .normalClosure }
+        self.closed(known ?? .noStatusReceived, reason)
+    }
+
+    private func closed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
+        guard !self.isOver else { return }
+        let purpose = self.purpose
+        self.end()
+        purpose?.closed(code, reason)
+    }
+}
+
+/// The connection, in the place of a response's body: it never says anything, and ends with the task.
+final class WebSocketBody: BodySource {
+    let load: WebSocketLoad
+    /// What the server wants to speak.
+    let chosen: String?
+
+    init(_ load: WebSocketLoad, chosen: String?) {
+        self.load = load
+        self.chosen = chosen
+    }
+
+    func attach(wake: @escaping @Sendable () -> Void) {}
+    func next() -> BodyStep { .pending }
+    func cancel() { self.load.cancel() }
+}
