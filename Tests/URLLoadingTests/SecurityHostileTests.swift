@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import LarderProcess
@@ -208,6 +209,46 @@ struct SecurityServerTests {
         wrong[wrong.count - 8] ^= 1
         #expect(
             try await self.loaded(Array(head.utf8) + wrong).error?.code == .cannotDecodeContentData)
+    }
+
+    /// 512 MiB of zeros, three times in gzip.
+    private static let bomb =
+        Data(
+            base64Encoded: """
+                H4sIAAAAAAACA5Pv5mAAASbmt3d0jVoZRRoeVt+V7nmg7sF0OuBMQEpjjs4BqRmGk5KEN6W4XX3DcJapR8Hj2Pm9\
+                2RP2fa+8dFJ9nuXnvDjdvjQxtXz+xx/vF9T9rf29b4cJE9BItnd/niYZWbP1bKub942/DyjSsNA6MnLeuX6m+OPS\
+                1dcYgSLN5Ts377X6L/DDwnpuFDtQgOfer+ev3/0R+/CjeHtZhjxQxKDifBNI6QQlCZBDdcGcCxCOITJnVGZUZoTJ\
+                mP+X5JHIjb0z/9w8njrGW7Kaz0u+sTMAAEYHi5/UAwAA
+                """) ?? Data()
+
+    @Test("content that becomes a million times longer ends with what holds it, or an error")
+    func bombs() async throws {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip, gzip\r\n"
+            + "Content-Length: \(Self.bomb.count)\r\n\r\n"
+        let bytes = Array(head.utf8) + Self.bomb
+        let origin = try await ScriptedOrigin.start { connection in
+            _ = try await connection.request()
+            try await connection.wire.send(bytes)
+        }
+        let other = try await ScriptedOrigin.answering { _ in response(body: "x") }
+        // A delegate that never wants the body.
+        let delegate = RecordingDelegate()
+        let held = Event(0)
+        delegate.disposition.withLock { $0 = { _ in held.change { $0 += 1 } } }
+        let session = URLSession.alone(delegate)
+        let task = session.dataTask(with: try #require(URL(string: origin.url("/"))))
+        task.resume()
+        try await origin.requests.wait(for: "the request") { $0.count == 1 }
+        // Others are served meanwhile.
+        let next = URLSession.alone()
+        #expect(try await next.loaded(other.url("/")).text == "x")
+        #expect(task.countOfBytesReceived < 64 << 20)
+        session.invalidateAndCancel()
+        next.invalidateAndCancel()
+        try await delegate.completion()
+        await origin.stop()
+        await other.stop()
     }
 
     @Test("floods of interim responses, of fields and of one line come to an end")

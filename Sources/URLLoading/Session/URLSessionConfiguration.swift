@@ -34,7 +34,11 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// `Authorization`, `Connection`, `Host`, `Proxy-Authenticate`, `Proxy-Authorization` and
     /// `WWW-Authenticate` are left out, as Apple forbids them: they would go to every host that a
     /// redirection leads to. Foundation sends them.
-    open var httpAdditionalHeaders: [AnyHashable: Any]?
+    open var httpAdditionalHeaders: [AnyHashable: Any]? {
+        get { self.additionalHeaders.entries }
+        set { self.additionalHeaders.entries = newValue }
+    }
+    private var additionalHeaders = VeiledEntries()
     /// Connections to one host at a time; 6 by default, less than 1 counts as 1.
     ///
     /// Tasks that find none wait in the order of their priority.
@@ -65,7 +69,11 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// dot. `kCFProxyUsernameKey` and `kCFProxyPasswordKey` hold the login for all of them.
     /// Where `ProxyAutoConfigEnable` is the only way, requests fail: scripts are not run, and going
     /// directly is not what was asked for.
-    open var connectionProxyDictionary: [AnyHashable: Any]?
+    open var connectionProxyDictionary: [AnyHashable: Any]? {
+        get { self.proxyDictionary.entries }
+        set { self.proxyDictionary.entries = newValue }
+    }
+    private var proxyDictionary = VeiledEntries()
     /// The lowest version of TLS that is spoken; 1.2 by default.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
     /// The highest version of TLS that is spoken; 1.3 by default.
