@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Hears a load for its task, which it keeps alive as long as the load is.
 final class LoadListener: LoadObserver {
@@ -52,8 +53,6 @@ final class LoadListener: LoadObserver {
 
     var decidesAboutStoring: Bool { self.task.purpose.asksForStoring && self.answersChallenges }
 
-    var answersChallenges: Bool {
-        guard let session = self.task.session else { return false }
-        return !session.delegates(of: self.task).isEmpty
-    }
+    /// Who hears of a task is settled when it begins.
+    var answersChallenges: Bool { self.task.guarded.withLock { $0.hasDelegate } }
 }
