@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// Hears a load for its task, which it keeps alive as long as the load is.
 final class LoadListener: LoadObserver {
@@ -7,9 +6,13 @@ final class LoadListener: LoadObserver {
     /// Which load of the task it is.
     private let number: Int
 
-    init(task: URLSessionTask, number: Int) {
+    /// There is somebody to be asked and told; settled when the task begins.
+    private let hasDelegate: Bool
+
+    init(task: URLSessionTask, number: Int, hasDelegate: Bool) {
         self.task = task
         self.number = number
+        self.hasDelegate = hasDelegate
     }
 
     func load(informational response: HTTPURLResponse) {
@@ -51,8 +54,7 @@ final class LoadListener: LoadObserver {
         self.task.waitsForConnectivity(load: self.number)
     }
 
-    var decidesAboutStoring: Bool { self.task.purpose.asksForStoring && self.answersChallenges }
-
-    /// Who hears of a task is settled when it begins.
-    var answersChallenges: Bool { self.task.guarded.withLock { $0.hasDelegate } }
+    var decidesAboutStoring: Bool { self.hasDelegate && self.task.purpose.asksForStoring }
+    var answersChallenges: Bool { self.hasDelegate }
+    var readsMeasurement: Bool { self.hasDelegate }
 }
