@@ -8,6 +8,11 @@ package protocol TransferObserver: AnyObject, Sendable {
     /// What it took; after the last call to the receiver, also where that was a failure, and where it
     /// was cancelled.
     func transfer(measured measurement: TransferMeasurement)
+    /// Whether it looks at the measurement; read once, when the transfer ends.
+    ///
+    /// Where it does not, nothing is measured, and the measurement says when the fetch began at most.
+    /// True unless it says otherwise.
+    var readsMeasurement: Bool { get }
     /// Whether it is asked about servers at all; read once, when the fetch begins.
     ///
     /// Those of which it is costs a whole handshake for each new connection: a resumed session of
@@ -24,6 +29,7 @@ package protocol TransferObserver: AnyObject, Sendable {
 }
 
 extension TransferObserver {
+    package var readsMeasurement: Bool { true }
     package var evaluatesServers: Bool { true }
 }
 

@@ -18,9 +18,13 @@ struct MemoryEntry: Sendable {
         self.object.id == id || self.lowerID == id
     }
 
-    mutating func noteUse(at time: Timestamp) {
+    /// - Returns: whether it is a hit of this tier, and the id in the lower one.
+    mutating func noteUse(at time: Timestamp) -> (isHit: Bool, lowerID: ObjectID?) {
+        let isHit = !self.awaitsUse
+        self.awaitsUse = false
         self.object.hits &+= 1
         self.object.lastUsed = max(self.object.lastUsed, time)
+        return (isHit, self.lowerID)
     }
 
     /// Whether it comes before `other` in an answer: the most recent response first, as RFC 9111

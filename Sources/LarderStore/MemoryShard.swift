@@ -190,18 +190,14 @@ struct MemoryShard: Sendable {
     mutating func use(
         _ id: ObjectID, of key: HashedKey, at time: Timestamp
     ) -> (isHere: Bool, isHit: Bool, lowerID: ObjectID?) {
-        guard let slot = self.slot(of: id, key), var entry = self.entries[slot.index] else {
-            return (false, false, nil)
-        }
-        let isHit = !entry.awaitsUse
+        guard let slot = self.slot(of: id, key),
+            let (isHit, lowerID) = self.entries[slot.index]?.noteUse(at: time)
+        else { return (false, false, nil) }
         if isHit {
             self.policy.hit(slot)
             self.hits &+= 1
         }
-        entry.awaitsUse = false
-        entry.noteUse(at: time)
-        self.entries[slot.index] = entry
-        return (true, isHit, entry.lowerID)
+        return (true, isHit, lowerID)
     }
 
     /// Notes that the lower tier shows an entry, or (nil) that it will not.

@@ -14,7 +14,7 @@ extension EasyHandle {
     ) throws(UpstreamFailure) {
         let request = transfer.request
         try RequestChecks.check(request, isDial: transfer.dial != nil)
-        self.reset()
+        self.resetIfUsed()
         self.setBounds(configuration)
         self.setCallbacks(transfer)
         self.setTLS(transfer, configuration)

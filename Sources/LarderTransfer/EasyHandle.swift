@@ -14,6 +14,8 @@ import Glibc
     private let errorText: UnsafeMutablePointer<CChar>
     /// The first option that was refused since `reset`.
     private(set) var firstError = CURLE_OK
+    /// Nothing was set since `reset`.
+    private var isReset = false
 
     init(share: SharedState) throws(TransferError) {
         guard let pointer = unsafe curl_easy_init() else {
@@ -35,6 +37,12 @@ import Glibc
         unsafe self.errorText.deallocate()
     }
 
+    /// Makes sure that nothing is set, before options are.
+    func resetIfUsed() {
+        if !self.isReset { self.reset() }
+        self.isReset = false
+    }
+
     /// Forgets everything of the transfer before, pointers to it first of all.
     func reset() {
         unsafe curl_easy_reset(self.pointer)
@@ -43,6 +51,7 @@ import Glibc
         self.parentFields.removeAll()
         unsafe self.errorText[0] = 0
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
+        self.isReset = true
     }
 
     /// What libcurl says of a failure: one line, perhaps empty.

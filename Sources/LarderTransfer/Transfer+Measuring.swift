@@ -31,7 +31,7 @@ extension Transfer {
 
     /// Takes what libcurl knows of a transfer that it is about to let go of.
     func measure(_ easy: EasyHandle) {
-        guard self.observer != nil else { return }
+        guard self.observer?.readsMeasurement == true else { return }
         self.measureMoments(easy)
         var measurement = self.measurement
         measurement.protocolName =

@@ -21,16 +21,29 @@ struct TransferMessage: Sendable {
 }
 
 /// A fetch on its way to its loop.
-struct FetchOrder: Sendable {
+///
+/// An object: as it goes from hand to hand, its request is not copied field by field.
+final class FetchOrder: Sendable {
     let fetch: CurlFetch
     let request: Request
     let content: (any BodySource)?
     let receiver: any UpstreamReceiver
     /// The receiver, where not a response is wanted but a bare connection.
-    var dial: SocketDial?
+    let dial: SocketDial?
     /// When it was given: the wall's clock.
     let begun = Timestamp.read()
     let started = MonotonicTime.read()
+
+    init(
+        fetch: CurlFetch, request: Request, content: (any BodySource)?,
+        receiver: any UpstreamReceiver, dial: SocketDial?
+    ) {
+        self.fetch = fetch
+        self.request = request
+        self.content = content
+        self.receiver = receiver
+        self.dial = dial
+    }
 
     /// Ends a fetch that no loop has begun.
     func fail(_ failure: UpstreamFailure) {

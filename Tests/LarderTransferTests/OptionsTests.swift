@@ -225,6 +225,22 @@ struct OptionsTests {
         #expect(moments.compactMap(\.self) == moments.compactMap(\.self).sorted())
     }
 
+    @Test("nothing is measured for who does not look, who is told of the end nevertheless")
+    func unmeasured() async throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil { connection.respond("200 OK", "", "in") }
+        }
+        let observer = RecordingObserver(measures: false)
+        try await withUpstream { upstream in
+            let record = await upstream.answer(to: origin.request().observed(by: observer))
+            #expect(record.failure == nil)
+            await observer.isMeasured.passed()
+        }
+        let told = try #require(observer.heard.measurements.first)
+        #expect(observer.heard.measurements.count == 1)
+        #expect(told == TransferMeasurement(begun: told.begun))
+    }
+
     @Test("its measurement comes also when it fails, is cancelled, or never began")
     func measurements() async throws {
         let silent = try ScriptedOrigin { _ = $0.waitForEnd() }

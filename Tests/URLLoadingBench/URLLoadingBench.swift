@@ -49,8 +49,11 @@ enum Kind: String, CaseIterable {
     /// A large body to a delegate that takes its time over each piece.
     case slow
 
+    /// Off the main actor: otherwise it would depend on the language mode whose executor the loops are
+    /// on, and the two libraries' programs, of different modes, would not be the same.
+    ///
     /// - Returns: the bytes of bodies that came.
-    func perform(_ url: URL, _ count: Int) async throws -> Int {
+    @concurrent func perform(_ url: URL, _ count: Int) async throws -> Int {
         switch self {
         case .sequential: try await Loads.sequential(url, count)
         case .concurrent: try await Loads.concurrent(url, count, atOnce: 64)

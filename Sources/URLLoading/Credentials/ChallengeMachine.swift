@@ -95,9 +95,15 @@ struct ChallengeMachine {
         return .proxied(login, authorization)
     }
 
+    /// Whether a new machine could have anything to send: whether any server is remembered.
+    static func mayPreempt(by storage: URLCredentialStorage?) -> Bool {
+        guard let storage else { return false }
+        storage.beginSoon()
+        return !storage.servers.remembersNothing
+    }
+
     private mutating func preemptive(_ request: URLRequest) -> LoadAuthorization? {
-        self.storage?.beginSoon()
-        guard let storage = self.storage, !storage.servers.remembersNothing,
+        guard let storage = self.storage, Self.mayPreempt(by: storage),
             !request.namesAuthorization, let url = request.url,
             let uri = TargetURI(challenged: url)
         else { return nil }

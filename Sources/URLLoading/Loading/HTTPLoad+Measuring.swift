@@ -15,6 +15,7 @@ extension HTTPLoad: TransferObserver {
     }
 
     func transfer(measured measurement: TransferMeasurement) {
+        guard self.readsMeasurement else { return }
         self.state.withLock { state in
             state.machine.fetchMeasured()
             state.measurement.transfer = measurement
@@ -25,6 +26,7 @@ extension HTTPLoad: TransferObserver {
 
     /// Tells what the load took, once all is over.
     func measureIfDue() {
+        guard self.readsMeasurement else { return }
         let due = self.state.withLock { state -> TransactionMeasurement? in
             guard state.machine.isDue() else { return nil }
             var measurement = state.measurement

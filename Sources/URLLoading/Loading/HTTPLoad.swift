@@ -35,6 +35,8 @@ final class HTTPLoad: Load {
     let observer: any LoadObserver
     /// Asks the observer about servers.
     let asks: Bool
+    /// Is measured.
+    let readsMeasurement: Bool
     private let decidesAboutStoring: Bool
     private let content: HeldContent?
     let state: Mutex<State>
@@ -44,6 +46,7 @@ final class HTTPLoad: Load {
         self.order = order
         self.observer = observer
         self.asks = observer.answersChallenges
+        self.readsMeasurement = observer.readsMeasurement
         self.decidesAboutStoring = observer.decidesAboutStoring
         self.content = order.body.map { HeldContent($0.source) }
         self.state = Mutex(State())

@@ -78,6 +78,10 @@ protocol LoadObserver: AnyObject, Sendable {
     ///
     /// Asking costs a second handshake. True unless it says otherwise.
     var answersChallenges: Bool { get }
+    /// Whether anybody looks at what the load took; read once, when the load begins.
+    ///
+    /// Otherwise it is not measured, and `load(measured:)` need not come. True unless it says otherwise.
+    var readsMeasurement: Bool { get }
     /// Whether somebody wants to look at what is about to be stored; read once, when the load begins.
     ///
     /// Otherwise it is stored by the rules alone, and `LoadAnswer.storing` is nil. True unless it says
@@ -88,6 +92,7 @@ protocol LoadObserver: AnyObject, Sendable {
 extension LoadObserver {
     func loadWaitsForConnectivity() {}
     var answersChallenges: Bool { true }
+    var readsMeasurement: Bool { true }
     var decidesAboutStoring: Bool { true }
 }
 

@@ -130,14 +130,19 @@ extension URLSession {
     }
 
     /// Makes and resumes a task, and waits for what its handler gets.
+    ///
+    /// - Parameter isolation: the caller's, to be left at the defaults. The closure captures it so
+    ///   that it stays there too: it would else hop to another thread and back for each request.
     private func awaited<Value: Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
         _ make: (@escaping @Sendable (Value?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
     ) async throws -> (Value, URLResponse) {
         let cancellation = TaskCancellation()
         return try await withTaskCancellationHandler {
+            _ = isolation
             // The handler is called once: the task completes exactly once. Where that is at once, as
             // with a stored response in memory, nothing is suspended.
-            try await withCheckedThrowingContinuation { continuation in
+            return try await withCheckedThrowingContinuation(isolation: isolation) { continuation in
                 let task = make { value, response, error in
                     if let value, let response {
                         continuation.resume(returning: (value, response))

@@ -6,9 +6,13 @@ final class LoadListener: LoadObserver {
     /// Which load of the task it is.
     private let number: Int
 
-    init(task: URLSessionTask, number: Int) {
+    /// There is somebody to be asked and told; settled when the task begins.
+    private let hasDelegate: Bool
+
+    init(task: URLSessionTask, number: Int, hasDelegate: Bool) {
         self.task = task
         self.number = number
+        self.hasDelegate = hasDelegate
     }
 
     func load(informational response: HTTPURLResponse) {
@@ -50,10 +54,7 @@ final class LoadListener: LoadObserver {
         self.task.waitsForConnectivity(load: self.number)
     }
 
-    var decidesAboutStoring: Bool { self.task.purpose.asksForStoring && self.answersChallenges }
-
-    var answersChallenges: Bool {
-        guard let session = self.task.session else { return false }
-        return !session.delegates(of: self.task).isEmpty
-    }
+    var decidesAboutStoring: Bool { self.hasDelegate && self.task.purpose.asksForStoring }
+    var answersChallenges: Bool { self.hasDelegate }
+    var readsMeasurement: Bool { self.hasDelegate }
 }

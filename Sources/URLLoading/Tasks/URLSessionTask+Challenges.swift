@@ -17,13 +17,26 @@ extension URLSessionTask {
         return result
     }
 
+    /// What is sent with a request before anyone asks; nil: nothing.
+    func preemption(for request: URLRequest) -> LoadAuthorization? {
+        let (hasMachine, session) = self.guarded.withLock { ($0.challenges != nil, $0.session) }
+        // As it nearly always is: nobody has asked this task, nor any before it.
+        if !hasMachine, !ChallengeMachine.mayPreempt(by: session?.settings.urlCredentialStorage) {
+            return nil
+        }
+        return self.withChallenges { $0.preemption(for: request) }
+    }
+
     /// Looks whether a response is a challenge, and answers it.
     ///
     /// - Returns: whether it has been taken care of; else it is an ordinary response.
     func meetChallenge(of answer: LoadAnswer, _ head: ResponseHead, to request: URLRequest) -> Bool
     {
         guard head.status.rawValue == 401 || head.status.rawValue == 407 else {
-            self.withChallenges { $0.accepted(head, to: request) }
+            // Where nothing was sent there is nothing to be accepted.
+            if self.guarded.withLock({ $0.challenges != nil }) {
+                self.withChallenges { $0.accepted(head, to: request) }
+            }
             return false
         }
         let content = self.guarded.withLock { $0.content.inMemory }

@@ -67,13 +67,7 @@ extension URLSessionTask {
                 }
             guard isFirst else { return nil }
             state.outcome = outcome
-            defer {
-                state.load = nil
-                state.pump = nil
-                state.answer = nil
-                state.held = nil
-            }
-            return Leftovers(state)
+            return Leftovers(of: &state)
         }
         guard let left else { return }
         if !outcome.isSuccess { left.clear() }
@@ -94,11 +88,12 @@ extension URLSessionTask {
         let answer: LoadAnswer?
         let held: TaskState.Held?
 
-        init(_ state: TaskState) {
-            self.load = state.load
-            self.pump = state.pump
-            self.answer = state.answer
-            self.held = state.held
+        /// Takes it out, so that nothing of it ends in the task's lock.
+        init(of state: inout TaskState) {
+            self.load = state.load.take()
+            self.pump = state.pump.take()
+            self.answer = state.answer.take()
+            self.held = state.held.take()
         }
 
         func clear() {

@@ -32,7 +32,7 @@ extension URLSessionTask {
 
     /// Begins the next load, or has it wait until the task is resumed.
     func launch(body: UploadSource?) {
-        let launch = self.guarded.withLock { state -> (Int, URLRequest)? in
+        let launch = self.guarded.withLock { state -> (Int, URLRequest, Bool)? in
             guard !state.machine.isSettled, let request = state.currentRequest else { return nil }
             guard let number = state.machine.launch() else {
                 state.held = .launch(body)
@@ -41,9 +41,9 @@ extension URLSessionTask {
             state.unmeasured = number
             state.source = body
             state.reported = 0
-            return (number, self.purpose.asking(state.completed(request)))
+            return (number, self.purpose.asking(state.completed(request)), state.hasDelegate)
         }
-        guard let (number, request) = launch else {
+        guard let (number, request, hasDelegate) = launch else {
             // Held for later, or the task is over.
             if self.isSettled { body?.source.cancel() }
             return
@@ -52,11 +52,12 @@ extension URLSessionTask {
             self.guarded.withLock { $0.unmeasured = nil }
             return self.fail(.unsupportedURL)
         }
-        let authorization = self.withChallenges { $0.preemption(for: request) }
+        let authorization = self.preemption(for: request)
         let order = LoadOrder(
             request: request, task: self, body: body, authorization: authorization,
             usesCache: self is URLSessionDataTask)
-        let load = loader.load(order, observer: LoadListener(task: self, number: number))
+        let load = loader.load(
+            order, observer: LoadListener(task: self, number: number, hasDelegate: hasDelegate))
         let isWanted = self.guarded.withLock { state in
             // It may have been answered, and more, before the method returned; also by somebody who
             // goes on with the answer.

@@ -16,13 +16,15 @@ final class RecordingObserver: TransferObserver {
     private let verdict: @Sendable (TLSPeer) -> TLSVerdict
     private let breaksOff: Bool
     let evaluatesServers: Bool
+    let readsMeasurement: Bool
     let isMeasured = Gate()
 
     init(
-        evaluates: Bool = true, breaksOff: Bool = false,
+        evaluates: Bool = true, breaksOff: Bool = false, measures: Bool = true,
         verdict: @escaping @Sendable (TLSPeer) -> TLSVerdict = { _ in .bySystem }
     ) {
         self.evaluatesServers = evaluates
+        self.readsMeasurement = measures
         self.breaksOff = breaksOff
         self.verdict = verdict
     }
