@@ -58,3 +58,21 @@ struct CompatibilitySubclassTests {
         #expect(reporting.progress === task.progress)
     }
 }
+
+@Suite("The delegate queue that a session makes (§1.1)")
+struct CompatibilityQueueTests {
+    @Test("is serial, the one that handlers run on, and on a dispatch queue of its own")
+    func own() async throws {
+        let session = URLSession(configuration: .ephemeral)
+        let other = URLSession(configuration: .ephemeral)
+        #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
+        let below = unsafe try #require(session.delegateQueue.underlyingQueue)
+        #expect(unsafe below !== other.delegateQueue.underlyingQueue)
+        let isCurrent = await withCheckedContinuation { continuation in
+            session.getAllTasks { [weak session] _ in
+                continuation.resume(returning: OperationQueue.current === session?.delegateQueue)
+            }
+        }
+        #expect(isCurrent)
+    }
+}

@@ -24,6 +24,21 @@ final class DelegateDispatcher: Sendable {
     }
 }
 
+/// The delegate queue of a session that was given none.
+///
+/// On a dispatch queue of its own: the threads that queues share by default are few, and programs
+/// block them, with a server's reads in a test, say. The session must not wait for those.
+final class SessionQueue: OperationQueue, @unchecked Sendable {
+    /// Held here, as an operation queue does not promise to.
+    private let dispatch = DispatchQueue(label: "URLLoading.session")
+
+    override init() {
+        super.init()
+        self.maxConcurrentOperationCount = 1
+        unsafe self.underlyingQueue = self.dispatch
+    }
+}
+
 /// Messages that wait for their turn on a queue, one after the other.
 ///
 /// One operation delivers many of them: that is cheaper by far than one each.

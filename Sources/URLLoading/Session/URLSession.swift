@@ -123,9 +123,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     private static func dispatcher(_ queue: OperationQueue?) -> DelegateDispatcher {
         guard let queue else {
-            let own = OperationQueue()
-            own.maxConcurrentOperationCount = 1
-            return DelegateDispatcher(queue: own)
+            return DelegateDispatcher(queue: SessionQueue())
         }
         return DelegateDispatcher(queue: queue)
     }
