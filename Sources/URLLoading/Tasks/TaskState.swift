@@ -87,7 +87,7 @@ struct TaskState {
     /// The delegate has been told that there is no way into the network.
     var hasWaited = false
     var created = Date()
-    /// The load whose measurement has not come; nil: it has, and of loads before nobody waits for it.
+    /// The load whose measurement has not come; nil: it has, and of earlier ones none is awaited.
     var unmeasured: Int?
     var transactions: [TransactionMeasurement] = []
     /// What the delegate has last been told about the bytes that were sent.
@@ -96,6 +96,8 @@ struct TaskState {
     var isReporting = false
     /// What it goes on as.
     var successor: URLSessionTask?
+    /// The delegate is about to hear that another task goes on as this one: its end waits for that.
+    var awaitsIntroduction = false
 
     init() {}
 

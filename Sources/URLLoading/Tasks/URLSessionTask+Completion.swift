@@ -113,7 +113,9 @@ extension URLSessionTask {
     /// Has the result told, when what belongs to it is there.
     func deliverIfComplete() {
         let isMine = self.guarded.withLock { state in
-            guard state.machine.isSettled, !state.awaitsMeasurements else { return false }
+            guard state.machine.isSettled, !state.awaitsMeasurements,
+                !state.awaitsIntroduction
+            else { return false }
             return state.machine.deliver()
         }
         guard isMine else { return }
