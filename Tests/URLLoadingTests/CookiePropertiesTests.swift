@@ -45,18 +45,18 @@ struct CookiePropertiesTests {
     @Test(
         "ends as Max-Age, then Expires, say",
         arguments: [
-            ([.maximumAge: "100"], 100), ([.maximumAge: 100], 100),
-            ([.maximumAge: "100", .version: "1"], 100),
-            ([.maximumAge: "100", .expires: Date(timeIntervalSinceNow: 7)], 100),
-            ([.maximumAge: "x", .expires: Date(timeIntervalSinceNow: 70)], 70),
+            ([.maximumAge: "100000"], 100_000), ([.maximumAge: 100_000], 100_000),
+            ([.maximumAge: "100000", .version: "1"], 100_000),
+            ([.maximumAge: "100000", .expires: Date(timeIntervalSinceNow: 7)], 100_000),
+            ([.maximumAge: "x", .expires: Date(timeIntervalSinceNow: 70_000)], 70_000),
             ([.maximumAge: "0"], 0), ([.maximumAge: "-50"], 0),
-            ([.expires: Date(timeIntervalSinceNow: 70)], 70),
+            ([.expires: Date(timeIntervalSinceNow: 70_000)], 70_000),
             ([.maximumAge: "99999999999999999999999"], Double(Int32.max)),
         ] as [([HTTPCookiePropertyKey: any Sendable], Double)])
     func ending(_ properties: [HTTPCookiePropertyKey: any Sendable], _ seconds: Double) throws {
         let cookie = try #require(made(properties))
         let rest = try #require(cookie.expiresDate).timeIntervalSinceNow
-        #expect(abs(rest - seconds) < 30)
+        #expect(abs(rest - seconds) < 1000)
         #expect(!cookie.isSessionOnly)
     }
 
