@@ -96,6 +96,8 @@ struct TaskState {
     var isReporting = false
     /// What it goes on as.
     var successor: URLSessionTask?
+    /// The delegate is about to hear that another task goes on as this one: its end waits for that.
+    var awaitsIntroduction = false
 
     init() {}
 

@@ -36,13 +36,20 @@ extension URLSessionTask {
         before.progress?.cancellationHandler = nil
         if !isWanted { download.cancel() }
         guard let lane = before.lane, let task = self as? URLSessionDataTask else {
-            return download.receive()
+            return download.goOnAsSuccessor()
         }
+        // The session may cancel it before the message is under way: its end comes behind that.
         lane.send {
             let delegate = session.delegates(of: download).data
             delegate?.urlSession(session, dataTask: task, didBecome: download)
-            download.receive()
+            download.goOnAsSuccessor()
         }
+    }
+
+    private func goOnAsSuccessor() {
+        self.guarded.withLock { $0.awaitsIntroduction = false }
+        self.receive()
+        self.deliverIfComplete()
     }
 }
 
@@ -72,6 +79,7 @@ extension TaskState {
         self.hasDelegate = before.hasDelegate
         self.begun = before.begun
         self.isKept = true
+        self.awaitsIntroduction = true
         self.created = before.created
         self.load = before.load
         self.answer = answer

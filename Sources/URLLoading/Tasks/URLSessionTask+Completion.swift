@@ -16,9 +16,13 @@ extension URLSessionTask {
     // MARK: Messages
 
     /// Where its messages go; nil where nobody minds on which thread they come.
-    func lane(in session: URLSession) -> DelegateLane? {
+    ///
+    /// What the session has not taken speaks where the session does, so that nothing is said beside
+    /// or behind its last message.
+    func lane(in session: URLSession, isKept: Bool) -> DelegateLane? {
         let isDirect = self.purpose.isDirect && session.delegates(of: self).isEmpty
-        return isDirect ? nil : session.dispatcher.lane()
+        if isDirect { return nil }
+        return isKept ? session.dispatcher.lane() : session.dispatcher.session
     }
 
     /// Has something done on the delegate queue, after what was sent before; straight away where the
@@ -109,7 +113,9 @@ extension URLSessionTask {
     /// Has the result told, when what belongs to it is there.
     func deliverIfComplete() {
         let isMine = self.guarded.withLock { state in
-            guard state.machine.isSettled, !state.awaitsMeasurements else { return false }
+            guard state.machine.isSettled, !state.awaitsMeasurements,
+                !state.awaitsIntroduction
+            else { return false }
             return state.machine.deliver()
         }
         guard isMine else { return }
@@ -117,7 +123,7 @@ extension URLSessionTask {
             ($0.outcome ?? .cancelled, $0.begun == nil ? $0.session : nil)
         }
         // A task that never began has no lane yet.
-        if let lane = session.flatMap({ self.lane(in: $0) }) {
+        if let lane = session.flatMap({ self.lane(in: $0, isKept: false) }) {
             self.guarded.withLock { if $0.lane == nil { $0.lane = lane } }
         }
         self.purpose.settle(self, outcome) { [self] outcome in

@@ -11,16 +11,17 @@ extension URLSessionTask {
     func begin() {
         guard let session = self.session else { return self.settle(.cancelled) }
         let hasDelegate = !session.delegates(of: self).isEmpty
-        let lane = self.lane(in: session)
+        let isKept = session.begin(self)
+        let lane = self.lane(in: session, isKept: isKept)
         let fault = self.guarded.withLock { state in
             // One that was cancelled meanwhile may have got its own.
             if state.lane == nil { state.lane = lane }
             state.hasDelegate = hasDelegate
             state.begun = Date()
+            state.isKept = isKept
             return state.fault
         }
-        guard session.begin(self) else { return self.settle(.cancelled) }
-        self.guarded.withLock { $0.isKept = true }
+        guard isKept else { return self.settle(.cancelled) }
         // It may have been cancelled, and all be over, before the session came to keep it.
         if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
