@@ -183,7 +183,8 @@ let package = Package(
         tests(
             "URLLoadingTests",
             [
-                "URLLoading", "LarderProcess", "SeededNumbers", "LarderEngine", "LarderSession",
+                "URLLoading", "url-loading-tour", "LarderProcess", "SeededNumbers", "LarderEngine",
+                "LarderSession",
                 "LarderState", "LarderDisk", "LarderStore", "LarderTransfer", "LarderPolicy",
                 "LarderCookies", "LarderCredentials", "LarderHTTP", nioCore, nioPosix,
             ]),

@@ -28,9 +28,15 @@ package enum LibraryState {
     /// It has `cookies` and `credentials` (the storages that jars and stores write to), `readCookies`
     /// and `readCredentials` (at once, for APIs that do not wait otherwise), and `isStale`.
     ///
-    /// - Parameter configuration: of the first caller for a place, the others' is not looked at.
-    package static func shared(_ configuration: StateConfiguration) -> SharedState {
-        let made = SharedState(configuration, now: SystemClock().now())
+    /// - Parameters:
+    ///   - configuration: of the first caller for a place, the others' is not looked at.
+    ///   - report: hears what a person should know, that of the first caller alone; any thread, must
+    ///     not block.
+    package static func shared(
+        _ configuration: StateConfiguration,
+        report: @escaping @Sendable (StateEvent) -> Void = { _ in }
+    ) -> SharedState {
+        let made = SharedState(configuration, now: SystemClock().now(), report: report)
         while true {
             let states = self.states.withLock { $0 }
             // Looked up anew each time: directories may have been made since. There are few.

@@ -14,6 +14,12 @@ struct Tour {
         if CommandLine.arguments.dropFirst().first == SecondRun.argument {
             exit(await SecondRun.main(CommandLine.arguments))
         }
+        // Tests look at what this does to the disk.
+        if let configuration = LastingRun.kind(CommandLine.arguments.dropFirst().first) {
+            exit(
+                await LastingRun.main(configuration, CommandLine.arguments.dropFirst(2).first ?? "")
+            )
+        }
         let chosen = CommandLine.arguments.dropFirst().map { Int($0) ?? 0 }
         guard chosen.allSatisfy({ (1...Chapter.all.count).contains($0) }) else {
             print("usage: url-loading-tour [NUMBER…], numbers from 1 to \(Chapter.all.count)")

@@ -16,9 +16,10 @@ struct CacheRunsTests {
         case invalidated
     }
 
-    /// A run of a program: one request, by way of an origin of the process's own that stands as the
-    /// proxy, so that the URL is the same in each. Ends with 10 where the cache answered, with 11 where
-    /// the network did.
+    /// A run of a program, of one request.
+    ///
+    /// It goes by way of an origin of the process's own that stands as the proxy, so that the URL is the
+    /// same in each. Ends with 10 where the cache answered, with 11 where the network did.
     private static func run(_ path: String, _ ending: Ending) async throws {
         let origin = try await ScriptedOrigin.answering { _ in response(body: "hello") }
         let diary = CacheDiary()

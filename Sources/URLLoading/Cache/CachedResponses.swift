@@ -20,9 +20,10 @@ final class CachedResponses: Sendable {
     /// - Parameter directory: nil: the program's own below the user's directory for caches.
     init(memory: Int, disk: Int, directory: String?) {
         let disk = Self.bytes(disk)
+        let directory = directory ?? (disk > .zero ? CachePlaces.usual : nil)
         self.shared = OpenStores.store(
-            memory: Self.bytes(memory), disk: disk,
-            directory: directory ?? (disk > .zero ? CachePlaces.usual : nil))
+            memory: Self.bytes(memory), disk: disk, directory: directory,
+            report: DiskNotices.cache(directory ?? ""))
     }
 
     /// A capacity that is no number of bytes is none.

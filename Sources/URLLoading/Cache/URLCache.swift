@@ -16,7 +16,7 @@ import Synchronization
 /// are those set last. **Several processes on one path** each have responses of their own, each within
 /// its capacity: a process takes the first of the numbered places below the path that no other has, so
 /// that one process after another finds what the one before stored. With a disk that fails or is full
-/// it goes on in memory.
+/// it goes on in memory, and a line on standard error says so, once for each directory.
 ///
 /// Subclasses: a session asks the methods that take a task.
 ///

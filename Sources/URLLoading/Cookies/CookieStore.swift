@@ -39,6 +39,7 @@ final class CookieStore: Sendable {
                 accept: .always, merging: .jarReplaces, showsSetCookie: true,
                 limits: Self.limits),
             storage: state?.cookies, suffixes: PublicSuffixList.system,
+            report: DiskNotices.cookies(state?.configuration.directory ?? ""),
             observer: { _ in relay.changed() })
         self.cookies = cookies
         self.kept = state.map { KeptCookies($0, of: cookies) }

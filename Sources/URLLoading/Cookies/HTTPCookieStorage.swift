@@ -14,6 +14,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///
     /// Several processes of one program share what is kept. What one of them changes the others see
     /// when they next look, or within moments where a task sends cookies.
+    ///
+    /// Where the disk cannot be used, everything goes on in memory, and a line on standard error says
+    /// so, once.
     open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(named: "shared") }
 
     /// The store of a group of programs: the same object for the same identifier.

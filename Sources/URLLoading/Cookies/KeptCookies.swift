@@ -40,7 +40,8 @@ final class KeptCookies: Sendable {
         do throws(StateError) {
             try self.state.readCookies { _ = self.cookies.reread($0, at: now) }
         } catch {
-            // The jar goes on in memory; `SessionCookies` says so when it cannot write either.
+            // The jar goes on in memory.
+            DiskNotices.unread(error, in: self.state.configuration.directory)
             self.times.withLock { $0.failed = now }
         }
     }

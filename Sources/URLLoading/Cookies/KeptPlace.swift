@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 import LarderHTTP
 import LarderState
 
@@ -32,6 +33,13 @@ enum KeptPlace {
         let path = "\(self.directory)/\(self.component(name))"
         return StateConfiguration(
             directory: path, key: .file("\(path).key"), capacity: .mebibytes(64))
+    }
+
+    /// What this process has open of that state.
+    static func shared(named name: String) -> SharedState {
+        let configuration = self.state(named: name)
+        return LibraryState.shared(
+            configuration, report: DiskNotices.state(configuration.directory))
     }
 
     /// The text as one name in a path, whatever it holds: other characters are percent-encoded, and

@@ -10,7 +10,7 @@ enum SharedCookieStorages {
         if let known = self.storages.withLock({ $0[name] }) { return known }
         // Not under the lock, as it looks at files; of two that are made at once one is dropped.
         let made = HTTPCookieStorage(
-            CookieStore(LibraryState.shared(KeptPlace.state(named: ".cookies.\(name)"))))
+            CookieStore(KeptPlace.shared(named: ".cookies.\(name)")))
         let storage = self.storages.withLock { storages in
             let storage = storages[name] ?? made
             storages[name] = storage

@@ -43,6 +43,7 @@ final class KeptCredentials: Sendable {
             }
         } catch {
             // The storage goes on in memory.
+            DiskNotices.unread(error, in: self.state.configuration.directory)
             self.failed.withLock { $0 = now }
         }
     }

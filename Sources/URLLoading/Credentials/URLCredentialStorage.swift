@@ -16,9 +16,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Invariant of `@unchecked`: what changes is behind locks.
 
     private static let common = URLCredentialStorage(
-        keeping: LibraryState.shared(KeptPlace.state(named: ".credentials.shared")))
+        keeping: KeptPlace.shared(named: ".credentials.shared"))
 
     /// The one that default sessions share; permanent credentials in it outlive the process.
+    ///
+    /// Where the disk cannot be used, everything goes on in memory, and a line on standard error says
+    /// so, once.
     open class var shared: URLCredentialStorage { self.common }
 
     /// Logins for spaces that the engine knows, and where they were accepted.
@@ -43,7 +46,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     init(keeping state: SharedState) {
         self.servers = SessionCredentials(
             CredentialStore(keepsPermanent: true), storage: state.credentials,
-            hasher: CryptoHasher())
+            hasher: CryptoHasher(),
+            report: DiskNotices.credentials(state.configuration.directory))
         self.kept = KeptCredentials(state, of: self.servers)
         super.init()
     }
