@@ -46,7 +46,8 @@ final class Event<Value: Sendable>: Sendable {
 
     /// Waits until the value is as asked.
     ///
-    /// - Throws: `TimedOut`, naming what was waited for, when it was not in a minute.
+    /// - Throws: `TimedOut`, naming what was waited for, when it was not in ten minutes: a guard against
+    ///   hanging, which measures nothing.
     func wait(
         for what: @autoclosure @escaping @Sendable () -> String,
         until isMet: @escaping @Sendable (Value) -> Bool
@@ -59,7 +60,7 @@ final class Event<Value: Sendable>: Sendable {
             return false
         }
         if isNow { promise.succeed() }
-        let limit = loop.scheduleTask(in: .seconds(60)) {
+        let limit = loop.scheduleTask(in: .minutes(10)) {
             promise.fail(TimedOut(description: "waited for \(what())"))
         }
         defer { limit.cancel() }

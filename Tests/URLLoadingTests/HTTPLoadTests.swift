@@ -105,9 +105,8 @@ struct HTTPLoadTests {
 
     @Test("fails with a code where nobody listens (§13)")
     func refused() async throws {
-        let origin = try await ScriptedOrigin.answering { _ in response() }
-        let url = origin.url("/")
-        await origin.stop()
+        // No port that the system gives to those who ask for any; nobody has served it for decades.
+        let url = "http://127.0.0.1:1/"
         let heard = try await SessionEngine(.ephemeral).heard(url)
         #expect(heard.error?.code == .cannotConnectToHost)
         #expect(heard.error?.failingURL?.absoluteString == url)

@@ -59,45 +59,62 @@ final class SecureOrigin: Sendable {
         _ certificate: MadeCertificate, in directory: URL, _ settings: String = "",
         port: Int? = nil
     ) async throws -> SecureOrigin {
-        let port = try await Self.free(port)
         let place = directory.appendingPathComponent("nginx-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
         let conf = place.appendingPathComponent("nginx.conf")
-        try """
-        daemon off; master_process off; pid nginx.pid; error_log stderr;
-        events { worker_connections 64; }
-        http {
-          access_log off;
-          client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f;
-          uwsgi_temp_path u; scgi_temp_path s;
-          server {
-            listen 127.0.0.1:\(port) ssl http2;
-            ssl_certificate \(certificate.certificate); ssl_certificate_key \(certificate.key);
-            \(settings)
-            location / { return 200 "$ssl_protocol $server_protocol $ssl_client_s_dn"; }
-          }
+        // nginx takes no port 0: one that was free is perhaps another's by then.
+        for isLast in [false, false, false, true] {
+            let chosen = if let port { port } else { try await Self.free() }
+            try """
+            daemon off; master_process off; pid nginx.pid; error_log stderr notice;
+            events { worker_connections 64; }
+            http {
+              access_log off;
+              client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f;
+              uwsgi_temp_path u; scgi_temp_path s;
+              server {
+                listen 127.0.0.1:\(chosen) ssl http2;
+                ssl_certificate \(certificate.certificate); ssl_certificate_key \(certificate.key);
+                \(settings)
+                location / { return 200 "$ssl_protocol $server_protocol $ssl_client_s_dn"; }
+              }
+            }
+            """.write(to: conf, atomically: true, encoding: .utf8)
+            let program = try Program(
+                "/usr/sbin/nginx", ["-p", place.path, "-e", "stderr", "-c", conf.path],
+                environment: ["HOME": "/"])
+            // It says by which method it waits once it listens.
+            try await program.output.wait(for: "nginx to listen") {
+                $0.status != nil || $0.errText.contains("event method")
+            }
+            let output = program.output.value
+            if output.status == nil { return SecureOrigin(program, chosen) }
+            try #require(!isLast && output.errText.contains("bind()"), "\(output.errText)")
         }
-        """.write(to: conf, atomically: true, encoding: .utf8)
-        return try await SecureOrigin(
-            "/usr/sbin/nginx", ["-p", place.path, "-e", "stderr", "-c", conf.path], port)
+        throw TimedOut(description: "no port for nginx")
     }
 
     /// One that speaks as `openssl s_server -www` does, and breaks handshakes off for itself.
     static func server(
         _ certificate: MadeCertificate, _ options: [String]
     ) async throws -> SecureOrigin {
-        let port = try await Self.free(nil)
-        return try await SecureOrigin(
+        let program = try Program(
             "/usr/bin/openssl",
             [
-                "s_server", "-accept", "127.0.0.1:\(port)", "-cert", certificate.certificate,
-                "-key", certificate.key, "-www", "-quiet",
-            ] + options, port)
+                "s_server", "-accept", "127.0.0.1:0", "-cert", certificate.certificate,
+                "-key", certificate.key, "-www",
+            ] + options, environment: ["HOME": "/"])
+        try await program.output.wait(for: "openssl to listen") {
+            $0.status != nil || $0.lines.contains { $0.hasPrefix("ACCEPT 127.0.0.1:") }
+        }
+        let output = program.output.value
+        let line = output.lines.first { $0.hasPrefix("ACCEPT 127.0.0.1:") }
+        let port = try #require(
+            line.flatMap { Int($0.dropFirst("ACCEPT 127.0.0.1:".count)) }, "\(output.errText)")
+        return SecureOrigin(program, port)
     }
 
-    /// Neither takes port 0.
-    private static func free(_ port: Int?) async throws -> Int {
-        if let port { return port }
+    private static func free() async throws -> Int {
         let origin = try await ScriptedOrigin.start { _ in }
         defer { withExtendedLifetime(origin) {} }
         let free = origin.port
@@ -105,19 +122,9 @@ final class SecureOrigin: Sendable {
         return free
     }
 
-    private init(_ path: String, _ arguments: [String], _ port: Int) async throws {
+    private init(_ program: Program, _ port: Int) {
+        self.program = program
         self.port = port
-        self.program = try Program(path, arguments, environment: ["HOME": "/"])
-        // That connecting is not refused any more is what is waited for.
-        while true {
-            if let wire = try? await Wire.connect(port: port) {
-                try await wire.close()
-                return
-            }
-            let output = self.program.output.value
-            try #require(output.status == nil, "\(output.errText)")
-            await Task.yield()
-        }
     }
 
     func stop() async throws {

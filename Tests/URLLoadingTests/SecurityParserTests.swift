@@ -159,6 +159,31 @@ struct SecurityParserTests {
         #expect(CacheNote(Data("<plist><dict></dict></plist>".utf8)) == nil)
     }
 
+    @Test(
+        "a note with a set, a reference, or a key that is no text is none (§8)",
+        arguments: [
+            // {"k": true}, and the same with another object in the place of the value or the key.
+            ([0x51, 0x6B], [0x09], true), ([0x51, 0x6B], [0xC1, 0x01], false),
+            ([0x51, 0x6B], [0x80, 0x01], false), ([0x51, 0x6B], [0x00], false),
+            ([0x10, 0x01], [0x09], false), ([0xA0], [0x09], false), ([0x80, 0x01], [0x09], false),
+        ] as [([UInt8], [UInt8], Bool)])
+    func plainNotes(_ key: [UInt8], _ value: [UInt8], _ isNote: Bool) {
+        let header = Array("bplist00".utf8)
+        let objects: [[UInt8]] = [[0xD1, 0x01, 0x02], key, value]
+        var (bytes, offsets) = (header, [UInt8]())
+        for object in objects {
+            offsets.append(UInt8(bytes.count))
+            bytes += object
+        }
+        let table = UInt8(bytes.count)
+        bytes += offsets + [0, 0, 0, 0, 0, 0, 1, 1]
+        for number in [UInt8(objects.count), 0, table] {
+            bytes += [0, 0, 0, 0, 0, 0, 0, number]
+        }
+        #expect((CacheNote(Data(bytes)) != nil) == isNote)
+        for length in bytes.indices { #expect(PlainPropertyList(Data(bytes[..<length])) == nil) }
+    }
+
     /// A binary property list of arrays in each other.
     private static func deepBinary(_ depth: Int) -> [UInt8] {
         var bytes = Array("bplist00".utf8)

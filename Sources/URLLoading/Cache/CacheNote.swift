@@ -42,7 +42,7 @@ struct CacheNote {
     /// What `encoded` has made; nil for anything else.
     init?(_ data: Data) {
         // The readers of other forms are for people's files, and go as deep as those are nested.
-        guard data.starts(with: "bplist00".utf8),
+        guard PlainPropertyList(data) != nil,
             let facts = try? unsafe PropertyListSerialization.propertyList(
                 from: data, options: [], format: nil) as? [String: Any]
         else { return nil }
