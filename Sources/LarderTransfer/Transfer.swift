@@ -54,11 +54,11 @@ final class Transfer {
     private(set) var isMultiplexed = false
     private(set) var hasHead = false
     /// It came to its end as it should.
-    private(set) var isWhole = false
+    var isWhole = false
     /// Codings of the content are being undone.
-    private var isDecoding = false
+    private(set) var isDecoding = false
     /// `Proxy-Authenticate` of the answer to CONNECT.
-    private var challenges = ProxyChallenges()
+    private(set) var challenges = ProxyChallenges()
     /// Who waits for a bare connection; nil for a fetch.
     let dial: SocketDial?
     let way: Way
@@ -66,7 +66,7 @@ final class Transfer {
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
     var outbox = Outbox()
-    private(set) var phase = Phase.queued
+    var phase = Phase.queued
     /// The receiver wants nothing further for now.
     var isPaused = false
     /// libcurl was told to hold the body back.
@@ -85,14 +85,14 @@ final class Transfer {
 
     /// The parent is given a login.
     var hasLogin = false
-    private var assembler: ResponseAssembler
-    private var announced = BodyLength.unknown
-    private var received: UInt64 = 0
+    var assembler: ResponseAssembler
+    private(set) var announced = BodyLength.unknown
+    private(set) var received: UInt64 = 0
     private var attempts = 0
     /// libcurl came as far as a request, whatever became of it.
     private(set) var hasBegunRequest = false
     private(set) var hasOpenedSocket = false
-    private var remoteAddress = ""
+    private(set) var remoteAddress = ""
 
     /// The place of what it waits for now.
     let waiting: WaitEntry
@@ -265,7 +265,7 @@ final class Transfer {
 
     // MARK: Heads
 
-    private func headEnded(_ head: ResponseHead, _ length: BodyLength) {
+    func headEnded(_ head: ResponseHead, _ length: BodyLength) {
         if self.way.isRelay, head.status.rawValue == 407,
             !self.request.transfer.receivesProxyChallenges, let parent = self.way.parent
         {
@@ -322,10 +322,15 @@ final class Transfer {
         self.mustReleaseContent = true
     }
 
+    /// Lets libcurl go on with content that an early answer made needless.
+    func contentReleased() {
+        self.mustReleaseContent = false
+    }
+
     /// Requests to the same origin need no connection of their own.
     func connectionIsShared() { self.isMultiplexed = true }
 
-    private func ftpHeadEnded() {
+    func ftpHeadEnded() {
         let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(
             UInt64.init(exactly:))
         let head = FTPResponse.head(
@@ -340,129 +345,5 @@ final class Transfer {
                 head, self.announced,
                 UpstreamConnectionFacts(
                     remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket)))
-    }
-
-    // MARK: Ends
-
-    /// Takes the end of the transfer into the outbox.
-    func end(_ end: CurlEnd) {
-        var end = end
-        end.hasIdentity = self.request.transfer.identity != nil
-        let outcome = self.outcome(end)
-        self.phase = .over
-        if case .failed(let failure) = outcome {
-            self.outbox.append(.failed(self.named(failure)))
-        } else {
-            self.isWhole = true
-            self.outbox.append(outcome)
-        }
-    }
-
-    /// Ends the transfer with a failure found out by the loop; what was received stays before it.
-    func end(_ failure: UpstreamFailure) {
-        self.phase = .over
-        self.outbox.append(.failed(self.named(failure)))
-    }
-
-    /// Ends a dial with what was dialled for.
-    func end(_ socket: DialledSocket) {
-        self.phase = .over
-        self.outbox.append(.connected(socket))
-    }
-
-    /// Names the parent that the failure was met on the way through.
-    private func named(_ failure: UpstreamFailure) -> UpstreamFailure {
-        guard let parent = self.way.parent, failure.party != .client else { return failure }
-        var failure = failure
-        failure.nextHop = parent.authority
-        failure.detail += " (through the parent \(parent.authority))"
-        return failure
-    }
-
-    /// Lets libcurl go on with content that an early answer made needless.
-    func contentReleased() {
-        self.mustReleaseContent = false
-    }
-
-    private func outcome(_ end: CurlEnd) -> Outbox.Event {
-        if let failure = self.failure { return .failed(failure) }
-        if self.isFTP { return self.ftpOutcome(end) }
-        guard self.isAnsweredEarly || end.code == CURLE_OK else {
-            var failure =
-                ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
-                ?? end.failure(
-                    isHeadComplete: self.assembler.isHeadComplete,
-                    isInsideHead: self.assembler.isInsideHead)
-            if self.isDecoding, end.code == CURLE_OUT_OF_MEMORY {
-                // What libcurl keeps for a receiver that paused has a bound.
-                failure = UpstreamFailure(
-                    .httpProtocolError, cause: .badContentCoding,
-                    detail: "the content grows beyond all bounds when its coding is undone")
-            }
-            if failure.cause == .proxyAuthenticationRequired {
-                failure.proxyChallenges = self.challenges.values
-            }
-            if failure.kind == .tlsProtocolError {
-                // Where it is for the versions, libcurl does not say which.
-                failure.detail += "; \(self.loop.configuration.tlsVersions.text) was offered"
-            }
-            return .failed(failure)
-        }
-        // Nothing came behind a challenge: libcurl has no answer to it.
-        if let (head, length) = self.assembler.takeHeld() { self.headEnded(head, length) }
-        if let failure = self.failure { return .failed(failure) }
-        return self.wholeOutcome
-    }
-
-    /// libcurl found no fault: look for ourselves.
-    ///
-    /// It reports a connection that ended inside a head as success.
-    private var wholeOutcome: Outbox.Event {
-        guard self.assembler.isHeadComplete else {
-            return .failed(
-                UpstreamFailure(
-                    self.assembler.isInsideHead ? .httpResponseIncomplete : .connectionTerminated,
-                    cause: .connectionLost,
-                    detail: "the connection ended before the response's head did"))
-        }
-        if case .known(let length) = self.announced, length != self.received {
-            return .failed(
-                UpstreamFailure(
-                    .httpResponseIncomplete, cause: .partialContent,
-                    detail: "\(self.received) of \(length) bytes came"))
-        }
-        do throws(UpstreamFailure) {
-            return .finished(trailers: try self.assembler.trailers())
-        } catch {
-            return .failed(error)
-        }
-    }
-
-    private func ftpOutcome(_ end: CurlEnd) -> Outbox.Event {
-        if !self.request.transfer.reportsFTPRefusals, self.outbox.isEmpty, self.received == 0,
-            let refusal = FTPResponse.refusal(end.code)
-        {
-            let facts = UpstreamConnectionFacts(remoteAddress: self.remoteAddress)
-            let body = FTPResponse.body(of: refusal)
-            let length = UInt64(body.utf8.count)
-            let isHead = self.request.method == .head
-            self.outbox.append(.head(refusal, isHead ? .none : .known(length), facts))
-            if !isHead {
-                var body = body
-                body.withUTF8 {
-                    unsafe self.outbox.append(UnsafeRawBufferPointer($0), expected: length)
-                }
-            }
-            return .finished(trailers: Fields())
-        }
-        guard end.code == CURLE_OK else {
-            let parental = ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
-            return .failed(
-                parental ?? end.failure(isHeadComplete: self.received > 0, isInsideHead: false))
-        }
-        // An empty file: no byte of it called for a head.
-        if self.received == 0 { self.ftpHeadEnded() }
-        self.phase = .over
-        return .finished(trailers: Fields())
     }
 }

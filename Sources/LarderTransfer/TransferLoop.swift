@@ -21,10 +21,10 @@ final class TransferLoop: Timed {
     private let multi: MultiHandle
     private let share: SharedState
 
-    private var transfers: [UInt64: Transfer] = [:]
-    private var touched: [Transfer] = []
-    private var deadlines: Deadlines
-    private var queue: ConnectionQueue
+    private(set) var transfers: [UInt64: Transfer] = [:]
+    var touched: [Transfer] = []
+    var deadlines: Deadlines
+    var queue: ConnectionQueue
     private var timer: MonotonicTime?
     private(set) var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
@@ -192,13 +192,13 @@ final class TransferLoop: Timed {
     }
 
     /// Gives up a transfer's place, and has those go that may go now.
-    private func yieldPlace(_ transfer: Transfer) {
+    func yieldPlace(_ transfer: Transfer) {
         guard let destination = transfer.destination else { return }
         transfer.destination = nil
         self.launch(self.queue.leave(transfer.fetch.id, for: destination))
     }
 
-    private func launch(_ admitted: [UInt64]) {
+    func launch(_ admitted: [UInt64]) {
         for id in admitted {
             guard !self.isOver, let transfer = self.transfers[id], transfer.phase != .over else {
                 continue
@@ -271,7 +271,7 @@ final class TransferLoop: Timed {
         return 0
     }
 
-    private func collectCompletions() {
+    func collectCompletions() {
         while let (context, result) = unsafe self.multi.nextCompletion() {
             let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
             guard let easy = transfer.easy else { continue }
@@ -302,98 +302,7 @@ final class TransferLoop: Timed {
         transfer.end(DialledSocket(own))
     }
 
-    // MARK: What follows
-
-    private func expire() {
-        while let (id, wait) = self.deadlines.takeExpired(self.now) {
-            // Of one that is over and undelivered the receiver will learn how it ended.
-            guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
-            if let failure = wait.failure {
-                self.detach(transfer)
-                transfer.end(failure)
-            } else {
-                transfer.releaseContent()
-            }
-            self.touch(transfer)
-        }
-    }
-
-    /// Sees to every transfer of which something was noted.
-    private func settle() {
-        self.collectCompletions()
-        while !self.touched.isEmpty {
-            let batch = self.touched
-            self.touched = []
-            for transfer in batch {
-                transfer.isTouched = false
-                // Ended while it lay here.
-                guard self.transfers[transfer.fetch.id] != nil else { continue }
-                self.settle(transfer)
-            }
-            self.collectCompletions()
-        }
-    }
-
-    private func settle(_ transfer: Transfer) {
-        transfer.tellSent()
-        if transfer.isMultiplexed, let destination = transfer.destination {
-            self.launch(self.queue.shares(destination))
-        }
-        if transfer.phase == .over { self.yieldPlace(transfer) }
-        if transfer.easy != nil, transfer.isAnsweredEarly {
-            transfer.end(CurlEnd())
-            self.detach(transfer)
-        }
-        guard self.deliver(transfer) else { return }
-        if transfer.easy != nil {
-            if transfer.mustReleaseContent {
-                transfer.contentReleased()
-                self.unpause(transfer, sendingGoesOn: true)
-            } else if transfer.isHeld, !transfer.isPaused {
-                self.unpause(transfer, sendingGoesOn: false)
-            }
-        }
-        if let wait = transfer.wantedWait {
-            if wait != transfer.waiting.wait || transfer.hasProgressed {
-                self.deadlines.enter(transfer.waiting, wait, self.now)
-            }
-        } else {
-            self.deadlines.leave(transfer.waiting)
-        }
-        transfer.hasProgressed = false
-    }
-
-    /// Tells the receiver what it is ready to hear; false when that was the last.
-    private func deliver(_ transfer: Transfer) -> Bool {
-        while !transfer.isPaused, let event = transfer.outbox.take() {
-            if transfer.fetch.isCancelled { return true }  // The command is on its way.
-            let receiver = transfer.receiver
-            switch event {
-            case .informational(let head):
-                receiver.upstream(informational: head)
-            case .head(let head, let length, let facts):
-                let demand = receiver.upstream(head: head, bodyLength: length, connection: facts)
-                transfer.isPaused = demand == .pause
-            case .piece(let piece):
-                transfer.isPaused = receiver.upstream(piece: piece) == .pause
-            case .finished(let trailers):
-                self.forget(transfer)  // Before, so that who is told counts one less.
-                receiver.upstream(finished: trailers)
-                transfer.tellMeasurement()
-                return false
-            case .failed(let failure):
-                self.forget(transfer)
-                receiver.upstream(failed: failure)
-                transfer.tellMeasurement()
-                return false
-            case .connected(let socket):
-                self.forget(transfer)
-                transfer.dial?.connected(socket)
-                return false
-            }
-        }
-        return true
-    }
+    // MARK: Letting go
 
     private func tellFailure(
         _ fetch: CurlFetch, _ receiver: any UpstreamReceiver, _ failure: UpstreamFailure
@@ -402,22 +311,8 @@ final class TransferLoop: Timed {
         receiver.upstream(failed: failure)
     }
 
-    /// Tells libcurl which directions stand still; it may call back before this returns.
-    private func unpause(_ transfer: Transfer, sendingGoesOn: Bool) {
-        guard let easy = transfer.easy else { return }
-        let receivingGoesOn = transfer.isHeld && !transfer.isPaused
-        if receivingGoesOn { transfer.isHeld = false }
-        let code = easy.pause(
-            receiving: transfer.isHeld,
-            sending: !sendingGoesOn && transfer.content?.isPending == true)
-        self.touch(transfer)
-        guard code != CURLE_OK, transfer.easy != nil else { return }
-        transfer.end(CurlEnd(code, of: easy))
-        self.detach(transfer)
-    }
-
     /// Takes the transfer's handle out of libcurl's hands, if it is there.
-    private func detach(_ transfer: Transfer) {
+    func detach(_ transfer: Transfer) {
         guard let easy = transfer.easy else { return }
         transfer.measure(easy)
         let code = self.multi.remove(easy)
@@ -433,7 +328,7 @@ final class TransferLoop: Timed {
     }
 
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
-    private func forget(_ transfer: Transfer) {
+    func forget(_ transfer: Transfer) {
         guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
         self.yieldPlace(transfer)
         self.deadlines.leave(transfer.waiting)

@@ -1,0 +1,110 @@
+import CCurl
+import LarderHTTP
+
+/// What follows from what was noted of transfers, once libcurl has returned.
+extension TransferLoop {
+    func expire() {
+        while let (id, wait) = self.deadlines.takeExpired(self.now) {
+            // Of one that is over and undelivered the receiver will learn how it ended.
+            guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
+            if let failure = wait.failure {
+                self.detach(transfer)
+                transfer.end(failure)
+            } else {
+                transfer.releaseContent()
+            }
+            self.touch(transfer)
+        }
+    }
+
+    /// Sees to every transfer of which something was noted.
+    func settle() {
+        self.collectCompletions()
+        while !self.touched.isEmpty {
+            let batch = self.touched
+            self.touched = []
+            for transfer in batch {
+                transfer.isTouched = false
+                // Ended while it lay here.
+                guard self.transfers[transfer.fetch.id] != nil else { continue }
+                self.settle(transfer)
+            }
+            self.collectCompletions()
+        }
+    }
+
+    private func settle(_ transfer: Transfer) {
+        transfer.tellSent()
+        if transfer.isMultiplexed, let destination = transfer.destination {
+            self.launch(self.queue.shares(destination))
+        }
+        if transfer.phase == .over { self.yieldPlace(transfer) }
+        if transfer.easy != nil, transfer.isAnsweredEarly {
+            transfer.end(CurlEnd())
+            self.detach(transfer)
+        }
+        guard self.deliver(transfer) else { return }
+        if transfer.easy != nil {
+            if transfer.mustReleaseContent {
+                transfer.contentReleased()
+                self.unpause(transfer, sendingGoesOn: true)
+            } else if transfer.isHeld, !transfer.isPaused {
+                self.unpause(transfer, sendingGoesOn: false)
+            }
+        }
+        if let wait = transfer.wantedWait {
+            if wait != transfer.waiting.wait || transfer.hasProgressed {
+                self.deadlines.enter(transfer.waiting, wait, self.now)
+            }
+        } else {
+            self.deadlines.leave(transfer.waiting)
+        }
+        transfer.hasProgressed = false
+    }
+
+    /// Tells the receiver what it is ready to hear; false when that was the last.
+    private func deliver(_ transfer: Transfer) -> Bool {
+        while !transfer.isPaused, let event = transfer.outbox.take() {
+            if transfer.fetch.isCancelled { return true }  // The command is on its way.
+            let receiver = transfer.receiver
+            switch event {
+            case .informational(let head):
+                receiver.upstream(informational: head)
+            case .head(let head, let length, let facts):
+                let demand = receiver.upstream(head: head, bodyLength: length, connection: facts)
+                transfer.isPaused = demand == .pause
+            case .piece(let piece):
+                transfer.isPaused = receiver.upstream(piece: piece) == .pause
+            case .finished(let trailers):
+                self.forget(transfer)  // Before, so that who is told counts one less.
+                receiver.upstream(finished: trailers)
+                transfer.tellMeasurement()
+                return false
+            case .failed(let failure):
+                self.forget(transfer)
+                receiver.upstream(failed: failure)
+                transfer.tellMeasurement()
+                return false
+            case .connected(let socket):
+                self.forget(transfer)
+                transfer.dial?.connected(socket)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Tells libcurl which directions stand still; it may call back before this returns.
+    func unpause(_ transfer: Transfer, sendingGoesOn: Bool) {
+        guard let easy = transfer.easy else { return }
+        let receivingGoesOn = transfer.isHeld && !transfer.isPaused
+        if receivingGoesOn { transfer.isHeld = false }
+        let code = easy.pause(
+            receiving: transfer.isHeld,
+            sending: !sendingGoesOn && transfer.content?.isPending == true)
+        self.touch(transfer)
+        guard code != CURLE_OK, transfer.easy != nil else { return }
+        transfer.end(CurlEnd(code, of: easy))
+        self.detach(transfer)
+    }
+}
