@@ -34,8 +34,6 @@ struct LoadOrder: Sendable {
     var body: UploadSource?
     /// The credential that answers a challenge, or is sent before one.
     var authorization: LoadAuthorization?
-    /// Bytes on from there, with a condition (resumed downloads); fields of `request` say so, too.
-    var offset: Int64 = 0
     /// Downloads neither read nor fill a cache.
     var usesCache = true
 }

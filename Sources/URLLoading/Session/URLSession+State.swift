@@ -1,0 +1,36 @@
+import Synchronization
+
+extension URLSession {
+    /// What of a session changes.
+    struct State {
+        var delegate: (any URLSessionDelegate)?
+        var label: String?
+        /// Of the last task that was made.
+        var identifier = 0
+        /// From their first `resume`, or their end if that comes first, until they have completed.
+        var tasks: [Int: URLSessionTask] = [:]
+        var isInvalidated = false
+        /// Its tasks were cancelled: so is what one of them goes on as.
+        var isCancelled = false
+        /// The last message is under way.
+        var isEnding = false
+    }
+
+    /// Ends a session that was invalidated and has no task left: tells the delegate, and lets it go.
+    func endIfIdle() {
+        let isMine = self.guarded.withLock { state in
+            guard state.isInvalidated, state.tasks.isEmpty, !state.isEnding else { return false }
+            state.isEnding = true
+            return true
+        }
+        guard isMine else { return }
+        self.loaders.invalidate()
+        guard self.delegate != nil else { return }
+        self.dispatcher.session.send { [self] in
+            self.delegate?.urlSession(self, didBecomeInvalidWithError: nil)
+            // Taken out of the lock before it is released: its end is the program's code.
+            let last = self.guarded.withLock { $0.delegate.take() }
+            withExtendedLifetime(last) {}
+        }
+    }
+}
