@@ -271,7 +271,7 @@ struct CredentialsDispositionTests {
     @Test("NTLM and Negotiate are handed to the upstream")
     func handshakes() throws {
         for (line, scheme) in [
-            ("NTLM", ConnectionAuthentication.Scheme.ntlm), ("Negotiate", .negotiate),
+            ("NTLM", ConnectionScheme.ntlm), ("Negotiate", .negotiate),
         ] {
             var script = try ScriptedChallenges()
             _ = script.challenged(line)
