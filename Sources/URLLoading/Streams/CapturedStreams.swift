@@ -6,7 +6,7 @@ import Synchronization
 /// `read` waits for bytes. It has no place in a run loop, and sends its delegate nothing.
 final class CapturedInputStream: InputStream {
     private let connection: CapturedConnection
-    private let status = Mutex(Stream.Status.notOpen)
+    private let status = CapturedStatus()
     private weak var listener: (any StreamDelegate)?
 
     init(_ connection: CapturedConnection) {
@@ -14,11 +14,8 @@ final class CapturedInputStream: InputStream {
         super.init(data: Data())
     }
 
-    override var streamStatus: Stream.Status { self.status.withLock { $0 } }
-
-    override var streamError: (any Error)? {
-        self.streamStatus == .error ? URLError(.networkConnectionLost) : nil
-    }
+    override var streamStatus: Stream.Status { self.status.now }
+    override var streamError: (any Error)? { self.status.error }
 
     override var delegate: (any StreamDelegate)? {
         get { self.listener }
@@ -29,16 +26,10 @@ final class CapturedInputStream: InputStream {
         self.streamStatus == .open && self.connection.isReadable
     }
 
-    override func open() {
-        self.status.withLock { if $0 == .notOpen { $0 = .open } }
-    }
+    override func open() { self.status.open() }
 
     override func close() {
-        let before = self.status.withLock { status in
-            defer { status = .closed }
-            return status
-        }
-        if before != .closed { self.connection.closeReading() }
+        if self.status.close() { self.connection.closeReading() }
     }
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
@@ -48,14 +39,15 @@ final class CapturedInputStream: InputStream {
         default: return -1
         }
         guard len > 0 else { return 0 }
-        guard let piece = self.connection.read(upTo: len) else { return self.ended(.error, -1) }
-        guard !piece.isEmpty else { return self.ended(.atEnd, 0) }
+        guard let piece = self.connection.read(upTo: len) else {
+            self.status.end(.error)
+            return -1
+        }
+        guard !piece.isEmpty else {
+            self.status.end(.atEnd)
+            return 0
+        }
         return unsafe piece.copyBytes(to: UnsafeMutableBufferPointer(start: buffer, count: len))
-    }
-
-    private func ended(_ status: Stream.Status, _ result: Int) -> Int {
-        self.status.withLock { if $0 == .open { $0 = status } }
-        return result
     }
 
     override func getBuffer(
@@ -79,7 +71,7 @@ final class CapturedInputStream: InputStream {
 /// nothing.
 final class CapturedOutputStream: OutputStream {
     private let connection: CapturedConnection?
-    private let status = Mutex(Stream.Status.notOpen)
+    private let status = CapturedStatus()
     private weak var listener: (any StreamDelegate)?
 
     init(_ connection: CapturedConnection) {
@@ -93,11 +85,8 @@ final class CapturedOutputStream: OutputStream {
         super.init(toMemory: ())
     }
 
-    override var streamStatus: Stream.Status { self.status.withLock { $0 } }
-
-    override var streamError: (any Error)? {
-        self.streamStatus == .error ? URLError(.networkConnectionLost) : nil
-    }
+    override var streamStatus: Stream.Status { self.status.now }
+    override var streamError: (any Error)? { self.status.error }
 
     override var delegate: (any StreamDelegate)? {
         get { self.listener }
@@ -108,16 +97,10 @@ final class CapturedOutputStream: OutputStream {
         self.streamStatus == .open && self.connection?.isWritable == true
     }
 
-    override func open() {
-        self.status.withLock { if $0 == .notOpen { $0 = .open } }
-    }
+    override func open() { self.status.open() }
 
     override func close() {
-        let before = self.status.withLock { status in
-            defer { status = .closed }
-            return status
-        }
-        if before != .closed { self.connection?.closeWriting() }
+        if self.status.close() { self.connection?.closeWriting() }
     }
 
     override func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
@@ -125,7 +108,7 @@ final class CapturedOutputStream: OutputStream {
         guard len > 0 else { return 0 }
         let bytes = unsafe Data(bytes: buffer, count: len)
         if let count = self.connection?.write(bytes) { return count }
-        self.status.withLock { if $0 == .open { $0 = .error } }
+        self.status.end(.error)
         return -1
     }
 
@@ -137,4 +120,29 @@ final class CapturedOutputStream: OutputStream {
 
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
+}
+
+/// Where a captured stream is in its life, on whatever thread its program asks.
+private final class CapturedStatus: Sendable {
+    private let status = Mutex(Stream.Status.notOpen)
+
+    var now: Stream.Status { self.status.withLock { $0 } }
+    var error: (any Error)? { self.now == .error ? URLError(.networkConnectionLost) : nil }
+
+    func open() {
+        self.status.withLock { if $0 == .notOpen { $0 = .open } }
+    }
+
+    /// An open stream can do no more.
+    func end(_ status: Stream.Status) {
+        self.status.withLock { if $0 == .open { $0 = status } }
+    }
+
+    /// - Returns: false where it was closed before.
+    func close() -> Bool {
+        self.status.withLock { status in
+            defer { status = .closed }
+            return status != .closed
+        }
+    }
 }
