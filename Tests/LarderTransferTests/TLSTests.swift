@@ -92,6 +92,8 @@ final class TLSOrigin {
         Issue.record("nginx does not listen")
     }
 
+    /// Whether somebody listens there: not where the connection's own end got that very port, as the
+    /// kernel may choose while it is free, and has met itself.
     static func accepts(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -99,12 +101,12 @@ final class TLSOrigin {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        return unsafe withUnsafePointer(to: &address) { pointer in
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe connect(descriptor, $0, size) == 0
+                unsafe connect(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
             }
-        }
+        } && address.sin_port != port.bigEndian
     }
 
     /// The certificate and its key, which are a client's as well as a server's.
