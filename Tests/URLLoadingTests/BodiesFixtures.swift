@@ -86,3 +86,26 @@ extension BodyConsumer {
 func pattern(_ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 }
+
+extension ScriptedOrigin {
+    /// An origin of one body that hardly ends, sent as fast as whoever reads it takes it.
+    ///
+    /// - Returns: `sent`, how many MiB have left so far; `over`, whether the connection has been let go.
+    static func pouring() async throws -> (ScriptedOrigin, sent: Event<Int>, over: Event<Bool>) {
+        let sent = Event(0)
+        let over = Event(false)
+        let origin = try await ScriptedOrigin.start { connection in
+            _ = try await connection.request()
+            try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+            let piece = [UInt8](repeating: 1, count: 1 << 20)
+            do {
+                while sent.value < 900 {
+                    try await connection.wire.send(piece)
+                    sent.change { $0 += 1 }
+                }
+            } catch {}
+            over.change { $0 = true }
+        }
+        return (origin, sent, over)
+    }
+}

@@ -212,20 +212,7 @@ struct BodiesAsyncTests {
 
     @Test("make the origin wait for whoever reads the bytes, and let go of it with them")
     func backPressure() async throws {
-        let sent = Event(0)
-        let over = Event(false)
-        let origin = try await ScriptedOrigin.start { connection in
-            _ = try await connection.request()
-            try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
-            let piece = [UInt8](repeating: 1, count: 1 << 20)
-            do {
-                while sent.value < 1000 {
-                    try await connection.wire.send(piece)
-                    sent.change { $0 += 1 }
-                }
-            } catch {}
-            over.change { $0 = true }
-        }
+        let (origin, sent, over) = try await ScriptedOrigin.pouring()
         do {
             let (bytes, _) = try await URLSession.plain().bytes(from: .of(origin.url("/")))
             var iterator = bytes.makeAsyncIterator()

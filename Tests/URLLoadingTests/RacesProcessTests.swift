@@ -143,20 +143,7 @@ struct RacesProcessTests {
 
     @Test("is the origin's business to keep, where a delegate does not take the body (§3.2)")
     func backPressure() async throws {
-        let sent = Event(0)
-        let over = Event(false)
-        let origin = try await ScriptedOrigin.start { connection in
-            _ = try await connection.request()
-            try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
-            let piece = [UInt8](repeating: 1, count: 1 << 20)
-            do {
-                while sent.value < 900 {
-                    try await connection.wire.send(piece)
-                    sent.change { $0 += 1 }
-                }
-            } catch {}
-            over.change { $0 = true }
-        }
+        let (origin, sent, over) = try await ScriptedOrigin.pouring()
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let delegate = RecordingDelegate()
