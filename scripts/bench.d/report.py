@@ -41,7 +41,8 @@ def table(row, found):
     columns, cost = COLUMNS[row.kind], cost_of(row)
     floor = found.get(FLOOR, {}).get(cost)
     best = best_peer(row, found)
-    titles = [columns[0][0], "±", "÷ floor", "÷ best peer"] + [title for title, _, _ in columns[1:]]
+    titles = [columns[0][0], "±", "÷ floor", "÷ best peer"]
+    titles += [title for title, _, _ in columns[1:]]
     lines = [f"**{row.title}**", "", f"| server | {' | '.join(titles)} |",
              "| --- |" + " ---: |" * len(titles)]
     for name, f in sorted(found.items(), key=lambda item: item[1][cost]):
