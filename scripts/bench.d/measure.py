@@ -49,12 +49,22 @@ def processes(server):
 
 def cpu_seconds(server):
     """User and system time of its trees, with all threads and children that were waited for."""
-    ticks = 0
-    for number in processes(server):
-        fields = stat_fields(number)
-        if fields:
-            ticks += sum(int(field) for field in fields[11:15])
-    return ticks / TICKS_PER_SECOND
+    return sum(seconds_of(number, children=True) for number in processes(server))
+
+
+def seconds_of(number, children=False):
+    """User and system time of a process, or of a thread ("PID/task/TID"); 0 when it is gone."""
+    fields = stat_fields(number)
+    if not fields:
+        return 0
+    return sum(int(field) for field in fields[11:15 if children else 13]) / TICKS_PER_SECOND
+
+
+def threads(number):
+    try:
+        return os.listdir(f"/proc/{number}/task")
+    except OSError:
+        return []
 
 
 def resident_mebibytes(server, kind="Pss"):
@@ -115,10 +125,14 @@ def load_line(command, seconds, row):
     """Runs what makes load, and takes the line with the figures from all that it says."""
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                             timeout=seconds + 60)
+    return judged(load_line_of(result), row)
+
+
+def load_line_of(result):
     lines = [line for line in result.stdout.splitlines() if line.startswith("LOAD ")]
     if result.returncode != 0 or not lines:
         raise Failed(f"no load: {result.stderr.strip() or result.stdout.strip()}")
-    return judged(json.loads(lines[0][5:]), row)
+    return json.loads(lines[0][5:])
 
 
 def judged(run, row):

@@ -82,9 +82,14 @@ class Server:
     package = None
     stores_on_disk = True
     answers_only_hits = False
+    makes_tunnels = False
+    only_tunnels = False
+    relays_blindly = False
+    has_loops = True
 
     def __init__(self, directory, origin, core, setting=settings.USUAL):
-        self.directory = directory / setting.name / self.name.lower().replace(" ", "-")
+        name = self.name.lower().replace(" ", "-").replace(",", "")
+        self.directory = directory / setting.name / name
         self.directory.parent.mkdir(mode=0o755, exist_ok=True)
         self.directory.mkdir(mode=0o755)
         self.origin = origin

@@ -11,6 +11,26 @@ REST = [("requests/s", "rate", "{:,.0f}"), ("p99 ms", "p99", "{:.1f}"),
         ("core busy", "core", "{:.0%}"), ("resident MiB", "resident", "{:.0f}"),
         ("requests to origin", "origin", "{:.0%}")]
 COLUMNS = {kind: [COST] + REST for kind in ("hit", "miss", "store")}
+COLUMNS["tunnel"] = [
+    ("CPU ms/GiB", "cpu", "{:.0f}"), ("GiB/s", "rate", "{:.2f}"), ("core busy", "core", "{:.0%}"),
+    ("resident MiB", "resident", "{:.0f}")]
+COLUMNS["latency"] = [
+    ("p99 µs", "p99", "{:.0f}"), ("p50 µs", "p50", "{:.0f}"), ("p99.9 µs", "p999", "{:.0f}"),
+    ("requests/s", "rate", "{:,.0f}"), ("at most", "most", "{:,.0f}"),
+    ("core busy", "core", "{:.0%}"), ("in real time", "alone", "{:.0%}")]
+COLUMNS["beside"] = [
+    COST, ("requests/s beside the load", "rate", "{:,.0f}"),
+    ("requests to origin", "origin", "{:.0%}")]
+COLUMNS["cores"] = [
+    ("times one core", "speedup", "{:.2f}"), ("CPU µs/request on one", "alone", "{:.1f}"),
+    ("on two", "cpu", "{:.1f}"), ("share of the busier thread", "share", "{:.0%}"),
+    ("requests/s beside the load", "rate", "{:,.0f}"), ("requests to origin", "origin", "{:.0%}")]
+COLUMNS["idle"] = [
+    ("KiB/connection", "each", "{:.1f}"), ("connections", "count", "{:,.0f}"),
+    ("resident MiB", "resident", "{:.0f}")]
+COLUMNS["empty"] = [("MiB", "resident", "{:.0f}"), ("shared pages by parts", "own", "{:.0f}")]
+# Kinds of which more is better.
+RISING = ("cores",)
 
 
 def cost_of(row):
@@ -22,14 +42,14 @@ def is_honest(row, figures):
     """Whether the origin saw what it must see: nothing for hits, everything for misses."""
     if "origin" not in figures:
         return True
-    return figures["origin"] < 0.01 if row.kind == "hit" else figures["origin"] > 0.99
+    return figures["origin"] > 0.99 if row.kind in ("miss", "store") else figures["origin"] < 0.01
 
 
 def best_peer(row, found):
     cost = cost_of(row)
     peers = [figures[cost] for name, figures in found.items()
              if name not in (FLOOR, LARDER) and is_honest(row, figures)]
-    return min(peers, default=None)
+    return (max if row.kind in RISING else min)(peers, default=None)
 
 
 def ratio(value, other):
@@ -41,10 +61,12 @@ def table(row, found):
     columns, cost = COLUMNS[row.kind], cost_of(row)
     floor = found.get(FLOOR, {}).get(cost)
     best = best_peer(row, found)
-    titles = [columns[0][0], "±", "÷ floor", "÷ best peer"] + [title for title, _, _ in columns[1:]]
+    titles = [columns[0][0], "±", "÷ floor", "÷ best peer"]
+    titles += [title for title, _, _ in columns[1:]]
     lines = [f"**{row.title}**", "", f"| server | {' | '.join(titles)} |",
              "| --- |" + " ---: |" * len(titles)]
-    for name, f in sorted(found.items(), key=lambda item: item[1][cost]):
+    for name, f in sorted(found.items(), key=lambda item: item[1][cost],
+                          reverse=row.kind in RISING):
         mark = "" if is_honest(row, f) else " (!)"
         label = f"**{name}**" if name == LARDER else name
         cells = [columns[0][2].format(f[cost]), f"{f['spread']:.0%}", ratio(f[cost], floor),
@@ -76,8 +98,9 @@ def goal_line(goal, row, results, rows):
         return f"| {row.name} | {wanted} | {form.format(figure)} | – | not measured |"
     allowed = goal.factor * measure
     reached = figure >= allowed if goal.at_least else figure <= allowed
-    return (f"| {row.name} | {wanted} = {form.format(allowed)} | {form.format(figure)} | "
-            f"{figure / measure:.2f} | {'yes' if reached else '**no**'} |")
+    meaning = f" = {form.format(allowed)}" if whom else ""
+    return (f"| {row.name} | {wanted}{meaning} | {form.format(figure)} | "
+            f"{ratio(figure, whom and measure)} | {'yes' if reached else '**no**'} |")
 
 
 def goals(results, rows):

@@ -12,6 +12,7 @@ class Floor(Server):
 
     name = "bare C loop"
     answers_only_hits = True
+    has_loops = False
     body_bytes = 1024
 
     def command(self):
@@ -26,8 +27,20 @@ class Floor(Server):
         self.start()
 
 
+class Relay(Server):
+    """The bare loop for tunnels."""
+
+    name = "bare C loop"
+    makes_tunnels = True
+    only_tunnels = True
+
+    def command(self):
+        return [process.compiled("relay.c", self.directory.parent), self.port]
+
+
 class Larder(Server):
     name = "Larder"
+    makes_tunnels = True
 
     def __init__(self, directory, origin, core, binary, setting=settings.USUAL):
         super().__init__(directory, origin, core, setting)
@@ -45,7 +58,8 @@ class Larder(Server):
         file = self.configure(
             "larder.yaml", "larder.yaml", memory="64 MiB" if memory is None else f"{memory} MiB",
             log=self.directory / "access.log" if self.setting.log else "none",
-            workers=self.setting.workers or "automatic", connections=self.setting.connections)
+            workers=self.setting.workers or "automatic", connections=self.setting.connections,
+            tunnel_port=self.origin if self.setting == settings.TUNNELS else 443)
         return [self.path, "serve", "--config", file]
 
 
@@ -63,25 +77,50 @@ class Nginx(Server):
 
 
 class HAProxy(Server):
-    """It writes its log to a descriptor at once; this one is the file of its output."""
+    """It writes its log to a descriptor at once; this one is the file of its output.
+
+    CONNECT it does not know: what tunnels are compared with is its relaying of a port.
+    """
 
     name = "HAProxy"
     package = "haproxy"
     stores_on_disk = False
+    makes_tunnels = True
+    splices = True
+
+    @property
+    def relays_blindly(self):
+        return self.setting == settings.TUNNELS
 
     def command(self):
+        if self.relays_blindly:
+            file = self.configure(
+                "haproxy-tcp.cfg", "haproxy.cfg", connections=self.setting.connections,
+                pipes="tune.pipesize 1048576" if self.splices else "",
+                splice="option splice-response" if self.splices else "")
+            return [self.binary("haproxy"), "-db", "-f", file]
         file = self.configure(
             "haproxy.cfg", "haproxy.cfg",
             log="log stdout format raw daemon" if self.setting.log else "",
             requests="log global\n    option httplog" if self.setting.log else "",
-            memory=512 if self.setting.memory is None else self.setting.memory,
+            memory=64 if self.setting.memory is None else self.setting.memory,
             workers=self.setting.workers or 1, connections=self.setting.connections)
         return [self.binary("haproxy"), "-db", "-f", file]
+
+
+class CopyingHAProxy(HAProxy):
+    """As it relays without being told to splice."""
+
+    name = "HAProxy, copying"
+    splices = False
+    only_tunnels = True
 
 
 class Squid(Server):
     name = "Squid"
     package = "squid"
+    has_loops = False
+    makes_tunnels = True
 
     def command(self):
         binary = self.binary("squid")
@@ -99,6 +138,7 @@ class Squid(Server):
 class TrafficServer(Server):
     name = "Traffic Server"
     package = "trafficserver"
+    makes_tunnels = True
 
     def command(self):
         binary = self.binary("traffic_server")
@@ -109,7 +149,7 @@ class TrafficServer(Server):
                 f"trafficserver/{name}", f"etc/{name}",
                 memory=-1 if memory is None else memory << 20, cutoff=(4 << 20) if memory else 0,
                 log=2 if self.setting.log else 0, workers=self.setting.workers or 1,
-                connections=self.setting.connections)
+                tunnel_port=self.origin if self.setting == settings.TUNNELS else 443)
         (self.directory / "runroot.yaml").write_text(
             "".join(f"{name}: {path}\n" for name, path in layout.items()))
         self.environment["TS_RUNROOT"] = str(self.directory)
@@ -152,4 +192,4 @@ class Varnish(Server):
                             "-w", self.directory / "access.log"])
 
 
-PEERS = [HAProxy, Nginx, TrafficServer, Squid, Varnish]
+PEERS = [HAProxy, CopyingHAProxy, Nginx, TrafficServer, Squid, Varnish]

@@ -16,8 +16,11 @@ USUAL = Setting("usual", memory=512, log=False, workers=None, connections=4096)
 LOGGED = USUAL._replace(name="logged", log=True)
 # Nothing is kept in memory but by the kernel, whose pages of the files stay warm.
 DISK = USUAL._replace(name="disk", memory=0)
-# As many loops as there are cores.
+# So many loops, on as many cores.
+CORE = USUAL._replace(name="core", workers=1)
 CORES = USUAL._replace(name="cores", workers=2)
 CROWDED = USUAL._replace(name="crowded", connections=12_000)
+# Tunnels to the one port that bulk comes from.
+TUNNELS = USUAL._replace(name="tunnels")
 # As a server comes: what it takes before the first request.
 EMPTY = USUAL._replace(name="empty", memory=None)
