@@ -253,7 +253,7 @@ package final class TieredStore: ObjectStore {
                 head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
             collecting: head.extent == nil && self.memory.mayTake(length)
                 ? CollectedBody(length: length, limit: self.memory.largestBody) : nil,
-            observer)
+            length: length, observer)
         let lower =
             head.staysInMemory
             ? nil
