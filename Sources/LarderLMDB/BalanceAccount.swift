@@ -33,6 +33,9 @@ struct BalanceAccount {
 
     var branchReach: Int { 1 + self.merges }
 
+    /// Another one whenever ``branchReach`` or ``mayBalanceBranch(nodes:)`` may say something else.
+    var branchState: Int { self.branchWasSplit ? -1 - self.merges : self.merges }
+
     /// Whether anything was deleted from the leaf, or it was split.
     func isTouched(_ leaf: UInt64) -> Bool { self.removed[leaf] != nil }
 

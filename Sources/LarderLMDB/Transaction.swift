@@ -84,9 +84,9 @@ import CLMDB
     /// What the file holds beyond them is free and will be used again.
     package func pagesInUse(_ databases: [Database]) throws(LMDBError) -> UInt64 {
         var pages: UInt64 = 2
-        for database in databases + [.freePages, .names] {
-            pages &+= try self.statistics(of: database).pages
-        }
+        for database in databases { pages &+= try self.statistics(of: database).pages }
+        pages &+= try self.statistics(of: .freePages).pages
+        pages &+= try self.statistics(of: .names).pages
         return pages
     }
 

@@ -30,11 +30,10 @@ extension WriteVetting {
                 return
             }
             let (removed, used) = try self.weight(of: leaf)
-            var account = known.account
-            let reach = account.willDelete(
+            let reach = known.account.willDelete(
                 from: leaf.page, bytes: removed, used: used, nodes: leaf.count)
-            self.trees[database.handle] = (record, account)
-            try self.vetNeighbours(of: cursor, reach, account)
+            guard let look = known.looksAround(cursor.way, reach: reach) else { return }
+            try self.vetNeighbours(of: cursor, look, known.account)
         }
     }
 
@@ -51,7 +50,8 @@ extension WriteVetting {
             }
             let staysInside = leaf.index + 1 < leaf.count
             if staysInside, !known.account.isTouched(leaf.page) { return }
-            try self.vetLeaves(beside: cursor, by: 1, known.account.reach)
+            guard let look = known.looksAhead(of: cursor.way) else { return }
+            try self.vetLeaves(beside: cursor, by: 1, look)
         }
     }
 
@@ -71,14 +71,12 @@ extension WriteVetting {
     func changed(_ database: Database, _ statistics: MDB_stat, key: Span<UInt8>) {
         self.isDirty = true
         guard let known = self.trees[database.handle] else { return }
-        var account = known.account
-        let isSplit = account.changed(
+        let isSplit = known.account.changed(
             leafPages: UInt64(statistics.ms_leaf_pages),
             branchPages: UInt64(statistics.ms_branch_pages))
         if isSplit, let leaf = try? self.pages().find(key, in: known.record)?.leaf {
-            account.wasSplit(leaf)
+            known.account.wasSplit(leaf)
         }
-        self.trees[database.handle] = (known.record, account)
     }
 
     /// The record of the database's committed tree, the way to it vetted.
@@ -97,7 +95,7 @@ extension WriteVetting {
                 default:
                     try self.pages().namedTree(database.name.span, in: meta.names) ?? .empty
                 }
-            self.trees[database.handle] = (record, BalanceAccount(record, self.map.pageSize))
+            self.trees[database.handle] = KnownTree(record, pageSize: self.map.pageSize)
             return record
         }
     }

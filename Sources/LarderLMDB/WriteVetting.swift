@@ -37,7 +37,7 @@ import Synchronization
     /// The transaction has changed something.
     var isDirty = false
     /// What is known of each database in this transaction, by its handle.
-    var trees: [UInt32: (record: TreeRecord, account: BalanceAccount)] = [:]
+    var trees: [UInt32: KnownTree] = [:]
 
     init(_ map: PageMap, _ soundness: Soundness) {
         self.map = map
@@ -115,6 +115,7 @@ import Synchronization
         guard stamp != self.known, let meta = self.meta else { return false }
         self.known = stamp
         self.vetted = PageBits(lastPage: meta.lastPage)
+        for tree in self.trees.values { tree.forgetLooks() }
         try self.vetFreeTree(meta, meta.transaction)
         self.freeTransaction = meta.transaction
         return true
