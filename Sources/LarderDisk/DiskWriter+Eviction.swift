@@ -58,7 +58,7 @@ extension DiskWriter {
         switch verdict {
         case .evict(let isRemembered):
             budget.pages -= record.segmentCount > Self.smallBody ? 0 : record.bodyPages
-            try self.remove(key, &attempt, transaction)
+            try self.remove(key, known: record, &attempt, transaction)
             attempt.meta.evictions &+= 1
             guard isRemembered else { return }
             let fingerprint = Checksum.fingerprint(of: key.hash, record.head.varyingFields)

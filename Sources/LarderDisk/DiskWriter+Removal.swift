@@ -4,24 +4,29 @@ import LarderStore
 /// The removal of entries, with their place in a queue and what the totals say of them.
 extension DiskWriter {
     /// Makes an entry invisible and its segments garbage; false where there is none.
+    ///
+    /// - Parameter known: its record, where that was read in this transaction.
     @discardableResult
     func remove(
-        _ key: ObjectKey, _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+        _ key: ObjectKey, known: ObjectRecord? = nil, _ attempt: inout Attempt,
+        _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> Bool {
         let schema = self.core.schema
-        let record = try self.record(key, transaction)
-        let place = try transaction.reading.get(schema.objects, key.bytes.span) {
-            ObjectRecord.supposedPlace($0)
-        }
-        attempt.removed.append(key.id)
-        guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
-        attempt.cost += 4096
+        let record = if let known { known } else { try self.record(key, transaction) }
         let garbageKey = NumberKey.bytes(key.id.rawValue)
+        attempt.removed.append(key.id)
         guard let record else {
+            let place = try transaction.reading.get(schema.objects, key.bytes.span) {
+                ObjectRecord.supposedPlace($0)
+            }
+            guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
+            attempt.cost += 4096
             try self.dequeueDamaged(key, at: place ?? nil, &attempt, transaction)
             try transaction.put(schema.garbage, garbageKey.span, Span())
             return true
         }
+        guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
+        attempt.cost += 4096
         attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
         try self.dequeue(
             key, at: record.sequence, in: record.standing.queue, charge: record.charge, &attempt,

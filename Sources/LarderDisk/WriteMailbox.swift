@@ -191,6 +191,7 @@ final class WriteMailbox: Sendable {
     }
 
     private func isUrgent(_ state: State) -> Bool {
-        state.isHurried || state.haste >= self.urgentHaste
+        // Before the bound of what may be outstanding turns somebody away.
+        state.isHurried || state.haste >= self.urgentHaste || state.outstanding > self.limit / 2
     }
 }
