@@ -19,6 +19,10 @@ extension TransferLoop {
 
     /// Sees to every transfer of which something was noted.
     func settle() {
+        self.round.perform { self.settleAll() }
+    }
+
+    private func settleAll() {
         self.collectCompletions()
         while !self.touched.isEmpty {
             swap(&self.touched, &self.settling)

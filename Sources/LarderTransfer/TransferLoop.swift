@@ -25,6 +25,8 @@ final class TransferLoop: Timed {
     var touched: [Transfer] = []
     /// Those that are being settled.
     var settling: [Transfer] = []
+    /// In which receivers are told.
+    let round = DeliveryRound()
     var deadlines: Deadlines
     var queue: ConnectionQueue
     private var timer: MonotonicTime?
