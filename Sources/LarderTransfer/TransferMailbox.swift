@@ -30,9 +30,9 @@ final class FetchOrder: Sendable {
     let receiver: any UpstreamReceiver
     /// The receiver, where not a response is wanted but a bare connection.
     let dial: SocketDial?
-    /// When it was given: the wall's clock.
-    let begun = Timestamp.read()
-    let started = MonotonicTime.read()
+    /// When it was given: the wall's clock; both are read only where somebody will be told.
+    let begun: Timestamp
+    let started: MonotonicTime
 
     init(
         fetch: CurlFetch, request: Request, content: (any BodySource)?,
@@ -43,6 +43,9 @@ final class FetchOrder: Sendable {
         self.content = content
         self.receiver = receiver
         self.dial = dial
+        let isTold = request.observer != nil
+        self.begun = isTold ? .read() : Timestamp(seconds: 0)
+        self.started = isTold ? .read() : MonotonicTime(nanoseconds: 0)
     }
 
     /// Ends a fetch that no loop has begun.
