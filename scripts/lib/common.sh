@@ -23,6 +23,7 @@ TEST_PACKAGES=(
     openssl:command=openssl
     curl:command=curl
     wget:command=wget
+    valgrind:command=valgrind
 )
 BENCH_PACKAGES=(
     wrk:command=wrk
