@@ -35,6 +35,7 @@ BENCH_PACKAGES=(
     squid:command=squid
     trafficserver:command=traffic_server
     varnish:command=varnishd
+    linux-perf:command=perf
 )
 CLIENT_PACKAGES=(
     "${TEST_PACKAGES[@]}"
