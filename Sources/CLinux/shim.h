@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // prctl(2): PR_SET_DUMPABLE, 0 or 1.
@@ -19,6 +20,12 @@ static inline int larder_set_dumpable(unsigned long dumpable) {
 
 // prctl(2): PR_GET_DUMPABLE.
 static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
+
+// sched_getaffinity(2) of the calling thread, which glibc declares to those alone who ask for GNU's
+// extensions: the bytes of the mask that were filled, or -1.
+static inline long larder_get_affinity(void *mask, unsigned long size) {
+    return syscall(SYS_sched_getaffinity, 0L, size, mask);
+}
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.
 static inline int larder_open_route_socket(void) {

@@ -110,7 +110,10 @@ extension SettingsTable {
             """),
         .optional(
             "workers", \.eventLoops, 1...256, absent: "automatic",
-            "How many event loops serve clients. automatic is one for each core."),
+            """
+            How many event loops serve clients. automatic is one for each core that the proxy may \
+            run on.
+            """),
         .one(
             "transfer-threads", \.transferThreads, 1...64,
             "How many threads of each session speak to origins."),

@@ -76,7 +76,7 @@ actor RunningProxy {
         reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) async throws(DaemonError) -> RunningProxy {
         let group = MultiThreadedEventLoopGroup(
-            numberOfThreads: loaded.settings.eventLoops ?? System.coreCount)
+            numberOfThreads: loaded.settings.eventLoops ?? UsableProcessors.count)
         for warning in loaded.warnings { Self.tell(warning, log: log) }
         var parts = ProxyParts(group: group)
         do throws(DaemonError) {

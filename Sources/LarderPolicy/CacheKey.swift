@@ -7,9 +7,23 @@ package import LarderHTTP
 package struct CacheKey: Hashable, Sendable {
     /// `partition SP method SP URI`, each as text; the partition is empty in a shared cache.
     package let bytes: [UInt8]
+    /// The hash of the bytes, seeded anew by each process: computed once, as a miss that is stored
+    /// asks a dozen tables for its key.
+    private let digest: Int
 
     package init(bytes: [UInt8]) {
         self.bytes = bytes
+        var hasher = Hasher()
+        unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        self.digest = hasher.finalize()
+    }
+
+    package static func == (a: CacheKey, b: CacheKey) -> Bool {
+        a.digest == b.digest && a.bytes == b.bytes
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.digest)
     }
 
     /// The key under which a response to `method` on `uri` is stored and looked up.
@@ -36,7 +50,7 @@ package struct CacheKey: Hashable, Sendable {
             bytes.append(contentsOf: String(uri.port).utf8)
         }
         Self.append(uri.pathAndQuery, to: &bytes)
-        self.bytes = bytes
+        self.init(bytes: bytes)
     }
 
     /// Path and query in the one spelling that RFC 3986 §6.2.2 and RFC 9110 §4.2.3 give all that are
