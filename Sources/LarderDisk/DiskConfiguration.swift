@@ -65,7 +65,7 @@ package struct DiskConfiguration: Sendable {
     /// Pages that a transaction frees can be used again by the next but one, so three of them must
     /// fit into what eviction keeps free: see ``DiskMarks``.
     var batchLimit: Int {
-        ByteCount(min(4 << 20, max(UInt64(Segment.valueSize), self.capacity.bytes / 32))).clamped
+        ByteCount(min(8 << 20, max(UInt64(Segment.valueSize), self.capacity.bytes / 32))).clamped
     }
 }
 

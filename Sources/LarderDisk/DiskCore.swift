@@ -92,7 +92,8 @@ final class DiskCore: Sendable {
             batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
         self.rules = EvictionRules(capacity: configuration.capacity)
         self.ghosts = Mutex(opened.ghosts)
-        self.mailbox = try WriteMailbox(limit: configuration.outstanding.clamped)
+        self.mailbox = try WriteMailbox(
+            limit: configuration.outstanding.clamped, urgentHaste: configuration.batchLimit)
         opened.environment.readsAtRandom()
         self.reads = try ReadPool(threads: configuration.readerThreads)
         self.writerLock = writerLock
@@ -211,11 +212,13 @@ final class DiskCore: Sendable {
     /// is, or where that would take too long.
     func waitsForLanding(of key: CacheKey, _ lookup: @escaping @Sendable () -> Void) -> Bool {
         if self.compactions.isRunning { return false }
-        return self.tables.withLock { tables in
+        let waits = self.tables.withLock { tables in
             guard tables.landings[key] != nil else { return false }
             tables.landings[key]?.lookups.append(lookup)
             return true
         }
+        if waits { self.mailbox.hurry() }
+        return waits
     }
 
     /// Takes out all lookups that wait for something to land: it will take long.
@@ -232,11 +235,12 @@ final class DiskCore: Sendable {
 
     /// Lets other sinks add the bytes that this one would have added, or has.
     func releaseClaim(of sink: SinkState) {
+        guard sink.isAddition else { return }
         self.tables.withLock { Self.release(sink, &$0) }
     }
 
     private static func release(_ sink: SinkState, _ tables: inout Tables) {
-        guard var claims = tables.claims[sink.id] else { return }
+        guard sink.isAddition, var claims = tables.claims[sink.id] else { return }
         claims.removeValue(forKey: ObjectIdentifier(sink))
         tables.claims[sink.id] = claims.isEmpty ? nil : claims
     }

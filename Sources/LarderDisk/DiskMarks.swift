@@ -47,8 +47,8 @@ struct DiskMarks: Sendable, Equatable {
 struct ReclaimBudget: Sendable {
     /// Entries that it may look at.
     var entries: Int
-    /// Segments that it may delete: at most 4096 pages, which LMDB notes in one value of 32 KiB.
-    var segments = 256
+    /// Pages of bodies that it may delete: so many LMDB notes in one value of 32 KiB.
+    var pages = 4096
     /// When it ends at the latest, but for what it is at.
     var deadline: ContinuousClock.Instant
 
@@ -58,11 +58,11 @@ struct ReclaimBudget: Sendable {
     ///   cannot be had from what this transaction frees, nor from what the last two did: so where
     ///   little is free, steps are small.
     init(free: UInt64, deadline: ContinuousClock.Instant) {
-        self.entries = Int(min(512, max(2, free / 16)))
+        self.entries = Int(min(2048, max(2, free / 16)))
         self.deadline = deadline
     }
 
     var isSpent: Bool {
-        self.entries <= 0 || self.segments <= 0 || ContinuousClock.now >= self.deadline
+        self.entries <= 0 || self.pages <= 0 || ContinuousClock.now >= self.deadline
     }
 }

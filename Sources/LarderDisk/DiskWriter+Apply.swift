@@ -9,7 +9,7 @@ extension DiskWriter {
         _ command: WriteCommand, _ attempt: inout Attempt,
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
-        attempt.cost += command.bytes + 512
+        attempt.cost += command.cost
         switch command {
         case .segment(let sink, let draft):
             guard try self.takes(sink, draft.length, &attempt, transaction) else { return }
@@ -124,7 +124,10 @@ extension DiskWriter {
             try self.core.schema.noteSearch(transaction)
         }
         if let last = draft.last { try self.put(last, of: sink.id, transaction) }
-        try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
+        // A body of one segment has never been without its record.
+        if draft.received > 0, draft.last?.index != sink.firstIndex {
+            try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
+        }
         let key = self.core.objectKey(sink.id, of: sink.key)
         let standing = try self.arrival(of: key, head, replacing, sink, &attempt, transaction)
         for id in replacing {

@@ -3,13 +3,14 @@ import LarderLMDB
 /// Batches: the commands that wait, in one transaction.
 extension DiskWriter {
     /// So long a batch takes commands: then readers see them, and room can be made.
-    private static let batchTime = Duration.milliseconds(5)
+    private static let batchTime = Duration.milliseconds(25)
     /// How often room is made for a batch that finds none.
     private static let roomRounds = 4
     /// Pages of the trees that a commit touches apart from those of its commands.
     private static let pathsOfCommit = 16
 
     mutating func runBatch() {
+        let began = ContinuousClock.now
         var batch: [WriteCommand] = []
         var result = self.attempt(&batch, takesMore: true)
         var rounds = 0
@@ -48,6 +49,7 @@ extension DiskWriter {
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = false
+        self.pacing.ended(commands: batch.count, began: began, at: .now)
     }
 
     private mutating func paySync() {

@@ -57,7 +57,7 @@ extension DiskWriter {
             : self.core.rules.judge(record.standing, size: record.charge, typical: typical)
         switch verdict {
         case .evict(let isRemembered):
-            budget.segments -= Int(min(record.segmentCount, Self.smallBody))
+            budget.pages -= record.segmentCount > Self.smallBody ? 0 : record.bodyPages
             try self.remove(key, &attempt, transaction)
             attempt.meta.evictions &+= 1
             guard isRemembered else { return }

@@ -43,15 +43,17 @@ extension DiskWriter {
     ) throws(LMDBError) -> (count: Int, isEnd: Bool) {
         try transaction.reading.withCursor(self.core.schema.segments) {
             (cursor) throws(LMDBError) in
-            let isOurs = { (key: Span<UInt8>, _: Span<UInt8>) -> Bool in
-                SegmentKey(key)?.id == id
+            var pages = 0
+            let isOurs = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
+                pages = Segment.pages(ofPayload: value.count - Segment.headerSize)
+                return SegmentKey(key)?.id == id
             }
             var count = 0
             let start = SegmentKey(id: id, index: 0).bytes
             var goesOn = try cursor.seek(atOrAfter: start.span, isOurs) ?? false
             while goesOn, !budget.isSpent {
                 try cursor.delete()
-                budget.segments -= 1
+                budget.pages -= max(1, pages)
                 count += 1
                 goesOn = try cursor.next(isOurs) ?? false
             }

@@ -138,8 +138,10 @@ extension DiskWriter {
         self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         let used = self.pages &+ attempt.writtenPages
         let capacity = self.core.marks.capacityPages
+        // What a large batch has taken must be given back with it.
         var budget = ReclaimBudget(
-            free: capacity - min(capacity, used), deadline: .now + ReclaimBudget.time)
+            free: capacity - min(capacity, used),
+            deadline: started + max(ReclaimBudget.time, started - attempt.began))
         var progress = try self.collectGarbage(transaction, &budget)
         if self.isEvicting || isMakingRoom {
             progress += try self.evict(

@@ -30,14 +30,15 @@ extension DiskWriter {
         // itself: so no transaction frees very many.
         var budget = ReclaimBudget(
             free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
-        if record.segmentCount > Self.smallBody || attempt.deletedSegments >= budget.segments
+        if record.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
             || self.core.isBeingRead(key.id)
         {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
         } else if record.segmentCount > 0 {
-            let (count, isEnd) = try self.deleteSegments(of: key.id, &budget, transaction)
-            attempt.deletedSegments += count
+            let before = budget.pages
+            let (_, isEnd) = try self.deleteSegments(of: key.id, &budget, transaction)
+            attempt.deletedPages += before - budget.pages
             // Additions that came to nothing may have left more than the record knows of.
             if !isEnd { try transaction.put(schema.garbage, garbageKey.span, Span()) }
         }

@@ -7,11 +7,12 @@ import Synchronization
 /// The one writer of a cache file; lives on its own thread.
 ///
 /// ```
-/// recover ─▶ (batch │ reclaim step │ flush of uses │ wait)* ─▶ end
+/// recover ─▶ (batch │ reclaim step │ flush of uses │ gather │ wait)* ─▶ end
 /// ```
 ///
 /// A batch is whatever commands wait, up to a bound in bytes and time: under load many share one
-/// commit, alone one goes at once.
+/// commit, alone one goes at once. Where they come one after the other, more of them gather before
+/// the next batch (``CommitPacing``), unless somebody waits for what one of them brings about.
 ///
 /// What survives. *The process dies (kill -9):* everything committed; a commit is in the kernel's
 /// page cache before it is reported. *Power fails:* the state of the last commit or of the one
@@ -28,8 +29,8 @@ import Synchronization
 /// followed by mdb_env_sync: its own meta page is on the disk before another transaction writes over
 /// pages that an older one needs.
 ///
-/// No commit is further from the last than `batchTime` and one command, while anything is written: a
-/// stream of small pieces does not keep a transaction open.
+/// No commit is further from the last than the longest pause, `batchTime` and one command, while
+/// anything is written: a stream of small pieces does not keep a transaction open.
 struct DiskWriter {
     /// What one transaction changed, to be taken over when it is committed.
     struct Attempt {
@@ -51,8 +52,10 @@ struct DiskWriter {
         var returned: [UInt64] = []
         /// Whether chunks of the ghosts were written.
         var hasGhosts = false
-        /// Segments that were deleted together with their records.
-        var deletedSegments = 0
+        /// Pages of bodies that were deleted together with their records.
+        var deletedPages = 0
+        /// When it began.
+        let began = ContinuousClock.now
         /// Pages of bodies that became garbage: still in use, but not for long.
         var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
@@ -97,6 +100,7 @@ struct DiskWriter {
     var hasToldNoShrinking = false
     /// A commit has failed: what of the last ones is on the disk is not certain.
     var owesSync = false
+    var pacing = CommitPacing()
     /// When the file is taken for one that does not end the process.
     private var steadyDue: ContinuousClock.Instant?
     /// When uses of responses whose uses were written are written again.
@@ -162,7 +166,11 @@ struct DiskWriter {
             return self.turnWithoutFile(look)
         }
         if !look.isClosed, self.compactIfWanted() { return true }
-        if look.hasCommands {
+        if look.hasCommands, !look.isUrgent, !look.isClosed, let moment = self.pacing.notBefore,
+            moment > .now
+        {
+            self.core.mailbox.gather(until: moment)
+        } else if look.hasCommands {
             // One batch comes after them in any case: what does not fit is refused there.
             var steps = 0
             while self.mayReclaim, !look.isClosed, steps < Self.criticalSteps,

@@ -39,6 +39,14 @@ struct ObjectRecord: Sendable, Equatable {
     var sequence: UInt64
     var standing: EvictionRules.Standing
 
+    /// Pages of their own that its segments take, about.
+    var bodyPages: Int {
+        Int(
+            clamping: min(
+                UInt64(self.segmentCount) &* Segment.pages,
+                self.storedBytes / 4096 &+ UInt64(self.segmentCount)))
+    }
+
     private static let mark = UInt8(ascii: "L")
     private static let version: UInt8 = 1
     static let fixedSize = 96
@@ -59,20 +67,26 @@ struct ObjectRecord: Sendable, Equatable {
     }
 
     func encoded() -> [UInt8] {
-        var sections: [UInt8] = []
-        FieldsCoding.append(self.head.fields, to: &sections)
-        let fieldsLength = sections.count
-        FieldsCoding.append(self.head.varyingFields, to: &sections)
-        let varyingLength = sections.count - fieldsLength
-        FieldsCoding.append(self.trailers, to: &sections)
-        let trailersLength = sections.count - fieldsLength - varyingLength
-        let tail = RecordTail(self.head).encoded()
-        let method = Array(self.head.method.rawValue.utf8.prefix(Int(UInt16.max)))
-        let reason = Array(self.head.reason.utf8.prefix(Int(UInt16.max)))
-
         var out: [UInt8] = []
         out.reserveCapacity(
-            Self.fixedSize + self.key.bytes.count + sections.count + tail.count + 64)
+            Self.fixedSize + self.key.bytes.count + self.head.fields.bytes.count
+                + self.head.fields.count * 8 + self.head.varyingFields.bytes.count + 192)
+        self.appendFixedPart(to: &out)
+        out.append(contentsOf: self.key.bytes)
+        // Lengths are written over what stands in their place until they are known.
+        Self.append(self.head.method.rawValue.utf8, lengthAt: 66, to: &out)
+        Self.append(self.head.reason.utf8, lengthAt: 68, to: &out)
+        Self.append(self.head.fields, lengthAt: 76, to: &out)
+        Self.append(self.head.varyingFields, lengthAt: 80, to: &out)
+        Self.append(self.trailers, lengthAt: 84, to: &out)
+        let tail = RecordTail(self.head).encoded()
+        out.append(contentsOf: tail)
+        out.replace(littleEndian: UInt32(clamping: tail.count), at: 92)
+        out.replace(littleEndian: Self.checksum(of: out.span, self.flags.rawValue), at: 4)
+        return out
+    }
+
+    private func appendFixedPart(to out: inout [UInt8]) {
         out.append(Self.mark)
         out.append(Self.version)
         out.append(littleEndian: self.flags.rawValue)
@@ -85,22 +99,27 @@ struct ObjectRecord: Sendable, Equatable {
         out.append(littleEndian: self.head.responseTime.microseconds)
         out.append(littleEndian: self.head.storedTime.microseconds)
         out.append(littleEndian: self.head.status.rawValue)
-        out.append(littleEndian: UInt16(method.count))
-        out.append(littleEndian: UInt16(reason.count))
-        out.append(littleEndian: UInt16(0))
+        // Lengths of method and reason, and what fills the eight bytes.
+        for _ in 0..<6 { out.append(0) }
         out.append(littleEndian: UInt32(clamping: self.key.bytes.count))
-        out.append(littleEndian: UInt32(clamping: fieldsLength))
-        out.append(littleEndian: UInt32(clamping: varyingLength))
-        out.append(littleEndian: UInt32(clamping: trailersLength))
+        // Lengths of the three sections.
+        for _ in 0..<12 { out.append(0) }
         out.append(littleEndian: self.segmentCount)
-        out.append(littleEndian: UInt32(clamping: tail.count))
-        out.append(contentsOf: self.key.bytes)
-        out.append(contentsOf: method)
-        out.append(contentsOf: reason)
-        out.append(contentsOf: sections)
-        out.append(contentsOf: tail)
-        out.replace(littleEndian: Self.checksum(of: out.span, self.flags.rawValue), at: 4)
-        return out
+        out.append(littleEndian: UInt32(0))
+    }
+
+    private static func append(
+        _ text: String.UTF8View, lengthAt place: Int, to out: inout [UInt8]
+    ) {
+        let start = out.count
+        out.append(contentsOf: text.prefix(Int(UInt16.max)))
+        out.replace(littleEndian: UInt16(clamping: out.count - start), at: place)
+    }
+
+    private static func append(_ fields: Fields, lengthAt place: Int, to out: inout [UInt8]) {
+        let start = out.count
+        FieldsCoding.append(fields, to: &out)
+        out.replace(littleEndian: UInt32(clamping: out.count - start), at: place)
     }
 
     private var flags: Flags {

@@ -22,6 +22,13 @@ enum Segment {
     /// Pages of a full segment.
     static let pages: UInt64 = 16
 
+    /// Pages of its own that a segment with so much payload takes: none where it lies in a page of
+    /// the tree.
+    static func pages(ofPayload length: Int) -> Int {
+        // LMDB keeps what is smaller than half a page, less its headers, in the tree.
+        length < 2000 ? 0 : (16 + Self.headerSize + length + 4095) / 4096
+    }
+
     /// How many segments a body of this length has; nil where the number has no place.
     static func count(of length: UInt64) -> UInt32? {
         let size = UInt64(Self.payloadSize)

@@ -54,4 +54,29 @@ enum WriteCommand: Sendable {
         case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 0
         }
     }
+
+    /// What applying it writes, about: whole pages, those of the trees that it changes among them.
+    var cost: Int {
+        switch self {
+        case .segment(_, let draft): Segment.pages(ofPayload: draft.length) * 4096 + 512
+        case .commit(_, let draft):
+            (Segment.pages(ofPayload: draft.last?.length ?? 0) + 1) * 4096
+        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 512
+        }
+    }
+
+    /// What it brings the next commit nearer by, where `limit` makes one due at once.
+    ///
+    /// A response that is whole can wait for others: until it is committed lookups get it from
+    /// memory, or hurry the writer. Parts of a body that is still coming wait only as long as the
+    /// window of their exchange has room for what follows. For all else somebody waits.
+    func haste(of limit: Int) -> Int {
+        switch self {
+        case .commit: self.cost
+        case .segment: min(limit, 16 * self.cost)
+        case .update(_, let head) where head.isInvalidated: limit
+        case .update, .abandon: self.cost
+        case .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: limit
+        }
+    }
 }

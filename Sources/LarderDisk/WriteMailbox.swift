@@ -8,6 +8,8 @@ final class WriteMailbox: Sendable {
     /// What the writer finds when it looks.
     struct Look: Sendable {
         var hasCommands: Bool
+        /// Somebody waits for what the commands bring about, or they are many.
+        var isUrgent: Bool
         var isClosed: Bool
         /// When noted uses are to be written, where there are any.
         var usesDue: ContinuousClock.Instant?
@@ -19,7 +21,13 @@ final class WriteMailbox: Sendable {
         var first = 0
         /// Bytes that were posted and not yet released.
         var outstanding = 0
+        /// What the commands that are not taken bring the next commit nearer by.
+        var haste = 0
+        /// Somebody waits for the commands that are not taken.
+        var isHurried = false
         var writerWaits = false
+        /// The writer lets commands gather, and is not to be woken by one that is not urgent.
+        var isGathering = false
         /// The writer is to look again, also if it was awake when it was told.
         var isNudged = false
         var isClosed = false
@@ -30,10 +38,15 @@ final class WriteMailbox: Sendable {
     private let state = Mutex(State())
     private let doorbell: Doorbell
     private let limit: Int
+    private let urgentHaste: Int
 
-    init(limit: Int) throws(LMDBError) {
+    /// - Parameters:
+    ///   - limit: the bytes that may be outstanding.
+    ///   - urgentHaste: the sum of the commands' haste at which they are urgent.
+    init(limit: Int, urgentHaste: Int) throws(LMDBError) {
         self.doorbell = try Doorbell()
         self.limit = limit
+        self.urgentHaste = urgentHaste
     }
 
     /// Hands a command to the writer; what has no bytes is never refused as too much.
@@ -44,11 +57,23 @@ final class WriteMailbox: Sendable {
             if state.isClosed { return (.closed, false) }
             if bytes > 0, state.outstanding > self.limit - bytes { return (.full, false) }
             state.outstanding += bytes
+            state.haste += command.haste(of: self.urgentHaste)
             state.commands.append(command)
+            if state.isGathering, !self.isUrgent(state) { return (.accepted, false) }
             return (.accepted, Self.wakes(&state))
         }
         if rings { self.doorbell.ring() }
         return posting
+    }
+
+    /// Has what was posted done without waiting for more.
+    func hurry() {
+        let rings = self.state.withLock { state in
+            guard state.first < state.commands.count else { return false }
+            state.isHurried = true
+            return Self.wakes(&state)
+        }
+        if rings { self.doorbell.ring() }
     }
 
     /// Lets the writer look again, for a reason that it finds elsewhere.
@@ -66,7 +91,7 @@ final class WriteMailbox: Sendable {
             if state.isClosed { return false }
             if let due = state.usesDue, due <= moment { return false }
             state.usesDue = moment
-            return Self.wakes(&state)
+            return state.isGathering ? false : Self.wakes(&state)
         }
         if rings { self.doorbell.ring() }
     }
@@ -96,13 +121,13 @@ final class WriteMailbox: Sendable {
     }
 
     func look() -> Look {
-        self.state.withLock { Self.look($0) }
+        self.state.withLock { self.look($0) }
     }
 
     /// Waits until there is something to do, or the time for uses or of the alarm has come.
     func wait() {
         let (end, waits) = self.state.withLock { state in
-            let look = Self.look(state)
+            let look = self.look(state)
             state.writerWaits = !look.hasCommands && !look.isClosed && !state.isNudged
             state.isNudged = false
             return ([look.usesDue, state.alarm].compactMap { $0 }.min(), state.writerWaits)
@@ -117,13 +142,32 @@ final class WriteMailbox: Sendable {
         self.state.withLock { $0.writerWaits = false }
     }
 
+    /// Waits until what is there is urgent, or until `moment`, so that more commands share a commit.
+    func gather(until moment: ContinuousClock.Instant) {
+        let waits = self.state.withLock { state in
+            state.writerWaits = !self.isUrgent(state) && !state.isClosed && !state.isNudged
+            state.isGathering = state.writerWaits
+            state.isNudged = false
+            return state.writerWaits
+        }
+        guard waits else { return }
+        let limit = moment - ContinuousClock.now
+        if limit > .zero { self.doorbell.wait(limit: limit) }
+        self.state.withLock { state in
+            state.writerWaits = false
+            state.isGathering = false
+        }
+    }
+
     func take() -> WriteCommand? {
         self.state.withLock { state in
             guard state.first < state.commands.count else { return nil }
             let command = state.commands[state.first]
             state.commands[state.first] = nil
             state.first += 1
+            if let command { state.haste -= command.haste(of: self.urgentHaste) }
             if state.first == state.commands.count {
+                state.isHurried = false
                 state.commands.removeAll(keepingCapacity: state.commands.count < 4096)
                 state.first = 0
             }
@@ -140,9 +184,13 @@ final class WriteMailbox: Sendable {
         self.state.withLock { $0.usesDue = nil }
     }
 
-    private static func look(_ state: State) -> Look {
+    private func look(_ state: State) -> Look {
         Look(
-            hasCommands: state.first < state.commands.count, isClosed: state.isClosed,
-            usesDue: state.usesDue)
+            hasCommands: state.first < state.commands.count, isUrgent: self.isUrgent(state),
+            isClosed: state.isClosed, usesDue: state.usesDue)
+    }
+
+    private func isUrgent(_ state: State) -> Bool {
+        state.isHurried || state.haste >= self.urgentHaste
     }
 }

@@ -30,7 +30,14 @@ final class StoringTable: Sendable {
             if self.ended.count == StoringTable.remembered, self.ended[self.next].number >= mark {
                 return true
             }
-            return self.ended.contains { $0.number >= mark && $0.hash == hash }
+            // The newest first: few have ended since, whatever the ring remembers.
+            let count = self.ended.count
+            for place in stride(from: count, to: 0, by: -1) {
+                let (ended, number) = self.ended[(self.next + place - 1) % count]
+                if number < mark { return false }
+                if ended == hash { return true }
+            }
+            return false
         }
     }
 
@@ -39,7 +46,8 @@ final class StoringTable: Sendable {
         let shard = Mutex(Shard())
     }
 
-    private static let remembered = 32
+    /// A store ends a thousand at once where it is busy.
+    private static let remembered = 128
     private let slots: [Slot]
     private let count = Atomic<UInt64>(0)
     /// How many storings have begun and not ended, over all keys.

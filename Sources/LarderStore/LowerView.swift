@@ -10,7 +10,7 @@ struct LowerView: Sendable {
     /// Lookups of the lower tier under way, by key.
     var asks: [Int: Ask] = [:]
     /// Responses committed to the lower tier that it has neither shown nor given up yet.
-    var landings: [Landing] = []
+    var landings = Landings()
     /// Ids that are being removed from the lower tier: no lookup may show them any more.
     var hidden: [ObjectID: Int] = [:]
     /// Keys that are being removed from the lower tier as a whole, and how often at once.
@@ -28,24 +28,6 @@ struct LowerView: Sendable {
         var isTainted = false
     }
 
-    /// A response on its way from `commit` to the lower tier's `.visible`.
-    struct Landing: Sendable {
-        /// The id it has in memory; also names it where memory did not take it.
-        let ticket: ObjectID
-        let key: HashedKey
-        let isInMemory: Bool
-        /// As it was committed, to know the lower tier's copy by.
-        let object: StoredObject
-        /// Lower ids that it replaces: hidden from lookups, for memory has shown it already.
-        let replaced: [ObjectID]
-        /// It was removed on its way: to be removed again as soon as it has landed.
-        var isDoomed = false
-        /// It was freshened on its way: the head to write once it has landed.
-        var newHead: StoredHead?
-        /// Removals that have not ended before it is gone.
-        var waiters: [PendingRemoval] = []
-    }
-
     mutating func beganAsking(_ hash: Int) {
         self.asks[hash, default: Ask()].count += 1
     }
@@ -60,32 +42,6 @@ struct LowerView: Sendable {
 
     mutating func taint(_ hash: Int) {
         self.asks[hash]?.isTainted = true
-    }
-
-    /// Dooms the landings that `matches` says; they are settled with `removal` when they are gone.
-    mutating func doom(for removal: PendingRemoval?, where matches: (Landing) -> Bool) {
-        for i in self.landings.indices where matches(self.landings[i]) {
-            self.landings[i].isDoomed = true
-            if let removal {
-                removal.expectOneMore()
-                self.landings[i].waiters.append(removal)
-            }
-        }
-    }
-
-    /// Notes the head to write once the response has landed; false where it is not landing.
-    mutating func setNewHead(_ head: StoredHead, ticket: ObjectID) -> Bool {
-        guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else {
-            return false
-        }
-        self.landings[i].newHead = head
-        return true
-    }
-
-    /// Takes out a landing that has come to its end.
-    mutating func endLanding(_ ticket: ObjectID) -> Landing? {
-        guard let i = self.landings.firstIndex(where: { $0.ticket == ticket }) else { return nil }
-        return self.landings.remove(at: i)
     }
 
     mutating func hide(_ ids: [ObjectID]) {
@@ -111,7 +67,7 @@ struct LowerView: Sendable {
     /// Whether a lookup may show `found`, which the lower tier has answered with.
     func mayShow(_ found: StoredObject, of key: HashedKey) -> Bool {
         if self.hidden[found.id] != nil { return false }
-        for landing in self.landings where landing.key == key {
+        for landing in self.landings.landings(of: key) {
             if landing.isInMemory, landing.replaced.contains(found.id) { return false }
             if landing.isDoomed, landing.object.isCopy(of: found) { return false }
         }

@@ -146,10 +146,8 @@ package final class MemoryStore: ObjectStore {
                 shard.sweptMark = max(shard.sweptMark, mark)
                 return shard.lower.landings
             }
-            let doomed = landings.filter { matches($0.key.key) }.map(\.ticket)
-            part.shard.withLock { shard in
-                shard.lower.doom(for: removal) { doomed.contains($0.ticket) }
-            }
+            let doomed = landings.all.filter { matches($0.key.key) }.map(\.ticket)
+            part.shard.withLock { $0.lower.landings.doom(doomed, for: removal) }
             var start = 0
             while let next = self.sweepStep(part, from: start, mark, matches, removal) {
                 start = next

@@ -27,23 +27,33 @@ final class TieredSinkCore: ObjectSinkObserver {
         var observer: (any ObjectSinkObserver)?
         /// The landing, from commit until the lower tier has ended.
         var ticket: ObjectID?
+        /// The lower tier gets the body when it is whole, from memory's copy.
+        var isWithheld: Bool
     }
+
+    /// A lower tier writes nothing of a body up to this before it is whole.
+    private static let smallBody: UInt64 = 65_536
 
     private let store: TieredStore
     private let response: Response
     private let body: CollectedBody?
     private let guarded: Mutex<Guarded>
 
-    /// - Parameter body: where memory's copy is collected; nil where it may not have one.
+    /// - Parameters:
+    ///   - body: where memory's copy is collected; nil where it may not have one.
+    ///   - length: of the body, where it is known. A small one goes below as memory's copy: the pieces
+    ///     of a thousand responses that wait for one commit would be as much again.
     init(
         _ store: TieredStore, _ response: Response, collecting body: CollectedBody?,
-        _ observer: any ObjectSinkObserver
+        length: UInt64?, _ observer: any ObjectSinkObserver
     ) {
         self.store = store
         self.response = response
         self.body = body
         self.guarded = Mutex(
-            Guarded(state: TieredSinkState(collecting: body != nil), observer: observer))
+            Guarded(
+                state: TieredSinkState(collecting: body != nil), observer: observer,
+                isWithheld: body != nil && (length ?? .max) <= Self.smallBody))
     }
 
     /// The lower tier has answered: its sink, or nil.
@@ -61,18 +71,23 @@ final class TieredSinkCore: ObjectSinkObserver {
     // MARK: The writer
 
     func write(_ piece: ByteBuffer) {
-        let lower: (any ObjectSink)? = self.guarded.withLock { guarded in
-            guard guarded.state.isOpen else { return nil }
+        let (lower, withheld) = self.guarded.withLock {
+            guarded -> ((any ObjectSink)?, ByteBuffer?) in
+            guard guarded.state.isOpen else { return (nil, nil) }
             // The body's own lock is a leaf: it calls nothing.
             let fits = guarded.state.isCollecting && self.body?.append(piece) == true
+            var withheld: ByteBuffer?
             if guarded.state.isCollecting, !fits {
                 guarded.state.outgrown()
+                if guarded.isWithheld { withheld = self.body?.finish() }
+                guarded.isWithheld = false
                 // Readers have been promised no more than the lower tier has, if it still writes.
                 if guarded.state.isLowerOpen { self.body?.giveUp() }
             }
             guarded.state.wrote(piece.readableBytes)
-            return guarded.lower
+            return (guarded.isWithheld ? nil : guarded.lower, withheld)
         }
+        if let withheld { lower?.write(withheld) }
         lower?.write(piece)
         self.tell()
     }
@@ -85,7 +100,11 @@ final class TieredSinkCore: ObjectSinkObserver {
         }
         guard isFirst else { return }
         let body = collects ? self.body?.finish() : nil
-        self.place(body, trailers: trailers, landing: hasLower) { $0.commit(trailers: trailers) }
+        let withheld = self.takeWithheld()
+        self.place(body, trailers: trailers, landing: hasLower) { lower in
+            if let withheld { lower.write(withheld) }
+            lower.commit(trailers: trailers)
+        }
     }
 
     /// The body broke off: the lower tier alone keeps partial content.
@@ -97,9 +116,20 @@ final class TieredSinkCore: ObjectSinkObserver {
         }
         guard isFirst else { return }
         guard hasLower else { return self.abandon(because: .byWriter) }
-        self.place(nil, trailers: Fields(), landing: true) {
-            $0.keep(completeLength: completeLength)
+        let withheld = self.takeWithheld()
+        self.place(nil, trailers: Fields(), landing: true) { lower in
+            if let withheld { lower.write(withheld) }
+            lower.keep(completeLength: completeLength)
         }
+    }
+
+    /// The body as far as it came, where the lower tier has nothing of it yet.
+    private func takeWithheld() -> ByteBuffer? {
+        let isWithheld = self.guarded.withLock { guarded in
+            defer { guarded.isWithheld = false }
+            return guarded.isWithheld
+        }
+        return isWithheld ? self.body?.finish() : nil
     }
 
     /// Makes the response visible in memory where it has a body there, and hands it to the lower

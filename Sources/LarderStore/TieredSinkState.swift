@@ -8,8 +8,11 @@ import LarderHTTP
 ///            ┌─▶ memory: collecting ─▶ taken | given up
 /// open ──────┤
 ///            └─▶ lower:  open ─▶ ended(outcome)
-/// ended as soon as both have: visible if either is
+/// ended as soon as memory has taken it, else as soon as both have ended: visible if either is
 /// ```
+///
+/// What memory has taken is visible whatever becomes of it below, so nobody waits for a lower tier
+/// that takes its time to commit many at once.
 struct TieredSinkState: Sendable {
     /// What the observer is told, in order.
     enum Event: Sendable, Equatable {
@@ -124,17 +127,18 @@ struct TieredSinkState: Sendable {
         guard !self.hasEnded else { return }
         // The lower tier sets the pace while it takes part: what it has written may leave memory.
         let offset: UInt64
-        switch self.lower {
-        case .open: offset = min(self.lowerWritten, self.total)
-        case .absent, .ended: offset = self.isCollecting ? self.total : self.told
+        switch (self.upper, self.lower) {
+        case (.taken, _): offset = self.total
+        case (_, .open): offset = min(self.lowerWritten, self.total)
+        case (_, .absent), (_, .ended): offset = self.isCollecting ? self.total : self.told
         }
         if offset > self.told {
             self.told = offset
             self.outbox.append(.written(offset))
         }
         switch (self.upper, self.lower) {
+        case (.taken(let id), _): self.end(.visible(id))
         case (_, .open), (.collecting, _): break
-        case (.taken(let id), .ended), (.taken(let id), .absent): self.end(.visible(id))
         case (.givenUp, .ended(let outcome)): self.end(outcome)
         case (.givenUp(let reason), .absent): self.end(.abandoned(reason))
         }

@@ -23,7 +23,7 @@ extension TieredStore {
                 shard.lower.heads.note(lowerID, head)
                 return .update(lowerID)
             }
-            if shard.lower.setNewHead(head, ticket: ticket) || old != nil { return .none }
+            if shard.lower.landings.setNewHead(head, ticket: ticket) || old != nil { return .none }
             return shard.lower.aliases.meaning(of: id) == .forgotten ? .removeKey : .none
         }
         switch work {
@@ -59,7 +59,7 @@ extension TieredStore {
                 let lowerID = Self.lowerID(id, key, shard)
                 let entry = shard.remove(id, of: key)
                 let ticket = entry?.object.id ?? id
-                shard.lower.doom(for: removal) { $0.ticket == ticket }
+                shard.lower.landings.doom([ticket], for: removal)
                 if let lowerID {
                     lowerIDs.append(lowerID)
                 } else if entry != nil {
@@ -107,7 +107,7 @@ extension TieredStore {
             shard.removals.note(key.hashed, at: mark)
             shard.changes.note(key.hashed, at: mark)
             shard.lower.beganPurging(key.hashed)
-            shard.lower.doom(for: removal) { $0.key == key }
+            shard.lower.landings.doom(key, for: removal)
             for object in shard.objects(of: key) {
                 let entry = shard.remove(object.id, of: key)
                 // What is landing is counted when it has landed.

@@ -37,14 +37,14 @@ extension TieredStore {
             if landing {
                 shard.lower.taint(key.hashed)
                 if !isInMemory { shard.setComplete(false, key) }
-                shard.lower.landings.append(
-                    LowerView.Landing(
+                shard.lower.landings.insert(
+                    Landing(
                         ticket: object.id, key: key, isInMemory: isInMemory, object: object,
                         replaced: lowerIDs))
             }
             guard isInMemory else { return (false, [ObjectID]()) }
             // What it replaces may be landing itself.
-            shard.lower.doom(for: nil) { tickets.contains($0.ticket) }
+            shard.lower.landings.doom(tickets, for: nil)
             if !landing { shard.lower.hide(lowerIDs) }
             return (true, landing ? [] : lowerIDs)
         }
@@ -107,7 +107,7 @@ extension TieredStore {
         _ shard: inout MemoryShard
     ) -> Aftermath {
         let key = response.key
-        guard let landing = shard.lower.endLanding(ticket) else { return Aftermath() }
+        guard let landing = shard.lower.landings.end(ticket) else { return Aftermath() }
         var after = Aftermath(
             isKept: !landing.isDoomed, waiters: landing.waiters, wasShown: landing.isInMemory)
         shard.lower.taint(key.hashed)
@@ -122,7 +122,7 @@ extension TieredStore {
             after.remove = landing.replaced.filter { !response.passedOn.contains($0) }
         } else if !landing.isDoomed {
             // Visible only now: so is the replacement.
-            shard.lower.doom(for: nil) { response.replacing.contains($0.ticket) }
+            shard.lower.landings.doom(response.replacing, for: nil)
             for id in response.replacing {
                 guard let below = Self.lowerID(id, key, shard) else {
                     _ = shard.remove(id, of: key)

@@ -97,7 +97,7 @@ package final class TieredStore: ObjectStore {
                 return shard.objects(of: key)
             }
             let below = Self.below(found, key, shard)
-            let tellsAll = isUntainted && !shard.lower.landings.contains { $0.key == key }
+            let tellsAll = isUntainted && !shard.lower.landings.contains(key)
             let lookup = LowerLookup(mark: mark, found: tellsAll ? found.map(\.id) : nil)
             // A removal by predicate that has been here since may have been for this key.
             let isSwept = shard.sweptMark > mark.rawValue
@@ -253,7 +253,7 @@ package final class TieredStore: ObjectStore {
                 head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
             collecting: head.extent == nil && self.memory.mayTake(length)
                 ? CollectedBody(length: length, limit: self.memory.largestBody) : nil,
-            observer)
+            length: length, observer)
         let lower =
             head.staysInMemory
             ? nil

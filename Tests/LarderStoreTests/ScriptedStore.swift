@@ -83,6 +83,10 @@ final class ScriptedStore: ObjectStore {
         self.state.withLock { $0.objects[Sample.key(name)]?.map(\.id) ?? [] }
     }
 
+    func lengths(_ name: String) -> [UInt64] {
+        self.state.withLock { $0.objects[Sample.key(name)]?.map(\.bodyLength) ?? [] }
+    }
+
     func head(_ name: String) -> StoredHead? {
         self.state.withLock { $0.objects[Sample.key(name)]?.first?.head }
     }

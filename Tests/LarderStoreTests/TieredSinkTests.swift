@@ -16,22 +16,45 @@ struct TieredSinkTests {
         return (sink, observer)
     }
 
-    @Test("is visible in memory at commit, and has ended when the lower tier has")
+    @Test("is visible in memory at commit, and has ended then, however slow the lower tier is")
     func slowDisk() throws {
         let tiers = Tiers()
         #expect(tiers.store.found("a").isEmpty)
         tiers.disk.hold()
         let (sink, observer) = self.begin(tiers)
         sink?.write(Sample.body(10))
-        sink?.commit(trailers: ["X-End": "1"])
         #expect(observer.heard == RecordingObserver.Heard(), "the lower tier has not moved")
+        sink?.commit(trailers: ["X-End": "1"])
         let id = try #require(tiers.store.resident("a")?.first?.id)
-        #expect(tiers.disk.step())
         #expect(observer.heard.written == [10])
-        #expect(tiers.disk.step())
         #expect(observer.heard.outcomes == [.visible(id)])
+        tiers.disk.letGo()
+        #expect(observer.heard.outcomes.count == 1)
         #expect(tiers.store.foundIDs("a") == [id])
         #expect(tiers.disk.ids("a").count == 1)
+    }
+
+    @Test("ends with the lower tier where memory does not take it")
+    func slowDiskAlone() throws {
+        let tiers = Tiers()
+        tiers.disk.hold()
+        let observer = tiers.store.put("a", body: Tiers.large)
+        #expect(observer.heard.outcomes.isEmpty)
+        tiers.disk.letGo()
+        #expect(observer.heard.outcomes.count == 1)
+        #expect(tiers.store.foundIDs("a") == [observer.id].compactMap { $0 })
+    }
+
+    @Test(
+        "gives the lower tier all of a small body when it is whole, or has become too large",
+        arguments: [[10], [10, 20, 30], [3000, 3000, 3000], []])
+    func withheld(pieces: [Int]) throws {
+        let tiers = Tiers()
+        let (sink, observer) = self.begin(tiers, length: UInt64(pieces.reduce(0, +) % 5000))
+        for size in pieces { sink?.write(Sample.body(size)) }
+        sink?.commit(trailers: Fields())
+        #expect(observer.heard.outcomes.count == 1)
+        #expect(tiers.disk.lengths("a") == [UInt64(pieces.reduce(0, +))])
     }
 
     @Test(

@@ -5,7 +5,7 @@
  * connection alive. It looks for the empty line that ends a head and at nothing else; there is no
  * parser, no cache, no log and no timeout. Anything that does HTTP properly costs more.
  *
- *     floor PORT BODY-BYTES
+ *     floor PORT BODY-BYTES        (0: it answers 304)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,8 +41,9 @@ static void prepare_answer(size_t body_bytes)
     char head[256];
     int head_bytes = snprintf(
         head, sizeof head,
-        "HTTP/1.1 200 OK\r\nServer: floor\r\nContent-Type: application/octet-stream\r\n"
-        "Cache-Control: max-age=3600\r\nContent-Length: %zu\r\n\r\n", body_bytes);
+        "HTTP/1.1 %s\r\nServer: floor\r\nContent-Type: application/octet-stream\r\n"
+        "Cache-Control: max-age=3600\r\nContent-Length: %zu\r\n\r\n",
+        body_bytes > 0 ? "200 OK" : "304 Not Modified", body_bytes);
     answer_bytes = (size_t)head_bytes + body_bytes;
     answer = malloc(answer_bytes);
     if (answer == NULL) die("malloc");

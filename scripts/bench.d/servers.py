@@ -1,114 +1,10 @@
 """The servers that scripts/bench measures: how each is found, configured and started."""
 
-import os
-import pathlib
-import pwd
-import shutil
-import socket
 import subprocess
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-
-
-class Unavailable(Exception):
-    """A server that cannot take part; the message says why."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def find(command):
-    """The path of a command, also where only root has it on PATH."""
-    folders = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
-    return shutil.which(command, path=folders)
-
-
-def fill_in(template, target, **values):
-    text = (HERE / template).read_text()
-    for name, value in values.items():
-        text = text.replace(f"@{name.upper()}@", str(value))
-    target.write_text(text)
-    return target
-
-
-def wait_for_port(port, process, seconds=30):
-    """Waits until something listens: connecting is the event, the clock only its limit."""
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if process.poll() is not None:
-            raise Unavailable(f"it ended at once with status {process.returncode}")
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise Unavailable(f"nothing listens on port {port} after {seconds} s")
-
-
-def owned_by(user, *paths):
-    """Gives directories to the account to which a server steps down when root starts it."""
-    if os.geteuid() != 0:
-        return
-    try:
-        account = pwd.getpwnam(user)
-    except KeyError:
-        return
-    for path in paths:
-        os.chown(path, account.pw_uid, account.pw_gid)
-
-
-class Server:
-    """A running server: its process tree and its port."""
-
-    name = ""
-    package = None
-    stores_on_disk = True
-    answers_only_hits = False
-
-    def __init__(self, directory, origin, core):
-        self.directory = directory / self.name.lower().replace(" ", "-")
-        self.directory.mkdir(mode=0o755)
-        self.origin = origin
-        self.core = core
-        self.port = free_port()
-        self.process = None
-        self.environment = dict(os.environ)
-
-    def command(self):
-        raise NotImplementedError
-
-    def binary(self, command):
-        path = find(command)
-        if path is None:
-            hint = f" (Debian: {self.package})" if self.package else ""
-            raise Unavailable(f"{command} is not installed{hint}")
-        return path
-
-    def start(self):
-        command = ["taskset", "-c", str(self.core)] + [str(word) for word in self.command()]
-        with open(self.directory / "output.log", "ab") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory,
-                env=self.environment, start_new_session=True)
-        try:
-            wait_for_port(self.port, self.process)
-        except Unavailable as problem:
-            self.stop()
-            raise Unavailable(f"{problem}; see {self.directory}/output.log") from None
-
-    def stop(self):
-        if self.process is None or self.process.poll() is not None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, 9)
-            self.process.wait()
+import process
+import settings
+from process import Origin, Server, Unavailable, find, owned_by  # noqa: F401
 
 
 class Floor(Server):
@@ -116,29 +12,38 @@ class Floor(Server):
 
     name = "bare C loop"
     answers_only_hits = True
+    has_loops = False
     body_bytes = 1024
 
     def command(self):
-        binary = self.directory.parent / "floor"
-        if not binary.exists():
-            compiler = self.binary("cc")
-            subprocess.run([compiler, "-O2", "-o", binary, HERE / "floor.c"], check=True)
-        return [binary, self.port, self.body_bytes]
+        return [process.compiled("floor.c", self.directory.parent), self.port, self.body_bytes]
 
     def restart_with(self, body_bytes):
         if self.body_bytes == body_bytes and self.process is not None:
             return
         self.stop()
         self.body_bytes = body_bytes
-        self.port = free_port()
+        self.port = process.free_port()
         self.start()
+
+
+class Relay(Server):
+    """The bare loop for tunnels."""
+
+    name = "bare C loop"
+    makes_tunnels = True
+    only_tunnels = True
+
+    def command(self):
+        return [process.compiled("relay.c", self.directory.parent), self.port]
 
 
 class Larder(Server):
     name = "Larder"
+    makes_tunnels = True
 
-    def __init__(self, directory, origin, core, binary):
-        super().__init__(directory, origin, core)
+    def __init__(self, directory, origin, core, binary, setting=settings.USUAL):
+        super().__init__(directory, origin, core, setting)
         self.path = binary
         for kind in ("cache", "state", "runtime", "config"):
             (self.directory / kind).mkdir(mode=0o700)
@@ -149,8 +54,12 @@ class Larder(Server):
             XDG_CONFIG_HOME=str(self.directory / "config"))
 
     def command(self):
-        file = fill_in("larder.yaml", self.directory / "larder.yaml", port=self.port,
-                       dir=self.directory)
+        memory = self.setting.memory
+        file = self.configure(
+            "larder.yaml", "larder.yaml", memory="64 MiB" if memory is None else f"{memory} MiB",
+            log=self.directory / "access.log" if self.setting.log else "none",
+            workers=self.setting.workers or "automatic", connections=self.setting.connections,
+            tunnel_port=self.origin if self.setting == settings.TUNNELS else 443)
         return [self.path, "serve", "--config", file]
 
 
@@ -159,31 +68,66 @@ class Nginx(Server):
     package = "nginx-light"
 
     def command(self):
-        file = fill_in("nginx.conf", self.directory / "nginx.conf", dir=self.directory,
-                       port=self.port, origin=self.origin)
+        log = f"{self.directory}/access.log combined buffer=64k flush=1s"
+        file = self.configure(
+            "nginx.conf", "nginx.conf", log=log if self.setting.log else "off",
+            workers=self.setting.workers or 1, connections=self.setting.connections)
         owned_by("www-data", self.directory)
         return [self.binary("nginx"), "-e", self.directory / "error.log", "-c", file]
 
 
 class HAProxy(Server):
+    """It writes its log to a descriptor at once; this one is the file of its output.
+
+    CONNECT it does not know: what tunnels are compared with is its relaying of a port.
+    """
+
     name = "HAProxy"
     package = "haproxy"
     stores_on_disk = False
+    makes_tunnels = True
+    splices = True
+
+    @property
+    def relays_blindly(self):
+        return self.setting == settings.TUNNELS
 
     def command(self):
-        file = fill_in("haproxy.cfg", self.directory / "haproxy.cfg", port=self.port,
-                       origin=self.origin)
+        if self.relays_blindly:
+            file = self.configure(
+                "haproxy-tcp.cfg", "haproxy.cfg", connections=self.setting.connections,
+                pipes="tune.pipesize 1048576" if self.splices else "",
+                splice="option splice-response" if self.splices else "")
+            return [self.binary("haproxy"), "-db", "-f", file]
+        file = self.configure(
+            "haproxy.cfg", "haproxy.cfg",
+            log="log stdout format raw daemon" if self.setting.log else "",
+            requests="log global\n    option httplog" if self.setting.log else "",
+            memory=64 if self.setting.memory is None else self.setting.memory,
+            workers=self.setting.workers or 1, connections=self.setting.connections)
         return [self.binary("haproxy"), "-db", "-f", file]
+
+
+class CopyingHAProxy(HAProxy):
+    """As it relays without being told to splice."""
+
+    name = "HAProxy, copying"
+    splices = False
+    only_tunnels = True
 
 
 class Squid(Server):
     name = "Squid"
     package = "squid"
+    has_loops = False
+    makes_tunnels = True
 
     def command(self):
         binary = self.binary("squid")
-        file = fill_in("squid.conf", self.directory / "squid.conf", dir=self.directory,
-                       port=self.port)
+        memory = self.setting.memory
+        file = self.configure(
+            "squid.conf", "squid.conf", memory=256 if memory is None else memory,
+            log=f"stdio:{self.directory}/access.log" if self.setting.log else "none")
         (self.directory / "cache").mkdir(exist_ok=True)
         owned_by("proxy", self.directory, self.directory / "cache")
         with open(self.directory / "prepare.log", "wb") as log:
@@ -194,13 +138,18 @@ class Squid(Server):
 class TrafficServer(Server):
     name = "Traffic Server"
     package = "trafficserver"
+    makes_tunnels = True
 
     def command(self):
         binary = self.binary("traffic_server")
         layout = self.layout()
-        for name in ("records.config", "storage.config", "ip_allow.yaml"):
-            fill_in(f"trafficserver/{name}", self.directory / "etc" / name, dir=self.directory,
-                    port=self.port)
+        memory = self.setting.memory
+        for name in ("records.config", "storage.config", "ip_allow.yaml", "logging.yaml"):
+            self.configure(
+                f"trafficserver/{name}", f"etc/{name}",
+                memory=-1 if memory is None else memory << 20, cutoff=(4 << 20) if memory else 0,
+                log=2 if self.setting.log else 0, workers=self.setting.workers or 1,
+                tunnel_port=self.origin if self.setting == settings.TUNNELS else 443)
         (self.directory / "runroot.yaml").write_text(
             "".join(f"{name}: {path}\n" for name, path in layout.items()))
         self.environment["TS_RUNROOT"] = str(self.directory)
@@ -223,6 +172,8 @@ class TrafficServer(Server):
 
 
 class Varnish(Server):
+    """Its log is memory that others read; varnishncsa, who writes the file, is counted in."""
+
     name = "Varnish"
     package = "varnish"
     stores_on_disk = False
@@ -230,26 +181,15 @@ class Varnish(Server):
     def command(self):
         binary = self.binary("varnishd")
         self.binary("cc")  # It compiles its configuration.
-        file = fill_in("varnish.vcl", self.directory / "varnish.vcl", origin=self.origin)
+        file = self.configure("varnish.vcl", "varnish.vcl")
         return [binary, "-F", "-a", f"127.0.0.1:{self.port}", "-f", file, "-s", "malloc,512m",
                 "-n", self.directory / "work", "-j", "none", "-p", "timeout_idle=600"]
 
+    def start(self):
+        super().start()
+        if self.setting.log:
+            self.accompany([self.binary("varnishncsa"), "-n", self.directory / "work",
+                            "-w", self.directory / "access.log"])
 
-PEERS = [HAProxy, Nginx, TrafficServer, Squid, Varnish]
 
-
-class Origin(Server):
-    """nginx with real files; it shares the load generator's core, never the measured one."""
-
-    name = "origin"
-    package = "nginx-light"
-    sizes = {"1k": 1 << 10, "4k": 4 << 10, "100k": 100 << 10, "1m": 1 << 20}
-
-    def command(self):
-        tree = self.directory / "tree"
-        tree.mkdir(exist_ok=True)
-        for name, size in self.sizes.items():
-            (tree / name).write_bytes(os.urandom(size))
-        file = fill_in("nginx-origin.conf", self.directory / "origin.conf", dir=self.directory,
-                       port=self.port, tree=tree)
-        return [self.binary("nginx"), "-e", self.directory / "origin-error.log", "-c", file]
+PEERS = [HAProxy, CopyingHAProxy, Nginx, TrafficServer, Squid, Varnish]

@@ -1,0 +1,96 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Testing
+
+@testable import LarderDisk
+
+@Suite("When the writer commits")
+struct CommitPacingTests {
+    private static let limit = 4096
+
+    private static let head = StoredHead(
+        status: .ok, fields: [:], requestTime: Timestamp(seconds: 0),
+        responseTime: Timestamp(seconds: 0))
+    private static let key = ObjectKey(hash: KeyHash(high: 1, low: 2), id: ObjectID(rawValue: 3))
+
+    private static func update(isInvalidated: Bool) -> WriteCommand {
+        var head = Self.head
+        head.isInvalidated = isInvalidated
+        return .update(Self.key, head)
+    }
+
+    @Test(
+        "waits where responses come several at a time, for longer the longer a commit takes",
+        arguments: [
+            (1, 5, nil), (2, 1, 9), (2, 5, 45), (900, 11, 99), (2, 12, 100), (900, 300, 100),
+        ] as [(Int, Int, Int?)])
+    func pause(commands: Int, took: Int, pause: Int?) {
+        let began = ContinuousClock.now
+        let ended = began + .milliseconds(took)
+        var pacing = CommitPacing()
+        pacing.ended(commands: commands, began: began, at: ended)
+        #expect(pacing.notBefore == pause.map { ended + .milliseconds($0) })
+        pacing.ended(commands: 1, began: began, at: ended)
+        #expect(pacing.notBefore == nil, "one that comes alone waits for nothing")
+    }
+
+    @Test("is urgent where somebody waits for it, or where there is much of it")
+    func urgency() throws {
+        let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
+        for _ in 0..<7 {
+            mailbox.post(Self.update(isInvalidated: false))
+            #expect(!mailbox.look().isUrgent)
+        }
+        mailbox.post(Self.update(isInvalidated: false))
+        #expect(mailbox.look().isUrgent, "eight of 512")
+        _ = mailbox.take()
+        #expect(!mailbox.look().isUrgent)
+        for command in [
+            Self.update(isInvalidated: true), .remove(CacheKey(bytes: [1]), ids: nil, nil),
+            .removeExactly([Self.key], nil), .groups, .barrier {},
+        ] {
+            mailbox.post(command)
+            #expect(mailbox.look().isUrgent)
+            while mailbox.take() != nil {}
+            #expect(!mailbox.look().isUrgent)
+        }
+    }
+
+    @Test("is hurried until all that was there is taken")
+    func hurry() throws {
+        let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
+        mailbox.hurry()
+        #expect(!mailbox.look().isUrgent, "there is nothing to hurry with")
+        for _ in 0..<2 { mailbox.post(Self.update(isInvalidated: false)) }
+        mailbox.hurry()
+        _ = mailbox.take()
+        #expect(mailbox.look().isUrgent)
+        _ = mailbox.take()
+        mailbox.post(Self.update(isInvalidated: false))
+        #expect(!mailbox.look().isUrgent)
+    }
+
+    @Test("gathers no longer than until something urgent comes, or the store closes")
+    func gathering() async throws {
+        for ends in [
+            { $0.hurry() }, { $0.post(.groups) }, { $0.nudge() }, { _ = $0.close() },
+        ] as [@Sendable (WriteMailbox) -> Void] {
+            let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
+            mailbox.post(Self.update(isInvalidated: false))
+            await withCheckedContinuation { continuation in
+                do {
+                    try NamedThread.start("gathering") {
+                        mailbox.gather(until: .now + .seconds(3600))
+                        continuation.resume()
+                    }
+                } catch {
+                    Issue.record(error)
+                    continuation.resume()
+                }
+                mailbox.post(Self.update(isInvalidated: false))
+                ends(mailbox)
+            }
+        }
+    }
+}
