@@ -25,10 +25,12 @@ struct WholeResponseTests {
         #expect(bench.session.openFetches().isEmpty)
     }
 
-    @Test("piece by piece and at once it is the same answer", arguments: [
-        ("no-store", UInt16(200)), ("max-age=60", 200), ("max-age=60", 404), ("private", 200),
-        ("no-cache", 500),
-    ])
+    @Test(
+        "piece by piece and at once it is the same answer",
+        arguments: [
+            ("no-store", UInt16(200)), ("max-age=60", 200), ("max-age=60", 404), ("private", 200),
+            ("no-cache", 500),
+        ])
     func same(control: String, status: UInt16) {
         let heads = [true, false].map { isWhole in
             let bench = Bench()
@@ -93,9 +95,11 @@ struct WholeResponseTests {
         #expect(bench.perform().client.wholeBody == "hello")
     }
 
-    @Test("one without content has none", arguments: [
-        (Method.head, UInt16(200)), (.get, 204), (.get, 200),
-    ])
+    @Test(
+        "one without content has none",
+        arguments: [
+            (Method.head, UInt16(200)), (.get, 204), (.get, 200),
+        ])
     func empty(method: Method, status: UInt16) {
         let bench = Bench()
         let client = bench.perform(method: method).client

@@ -13,26 +13,29 @@ struct WholeResponseTests {
         var isWhole: Bool
     }
 
-    @Test("where its length was announced and nothing follows it", arguments: [
-        Case(
-            testDescription: "a short body", text: "200 OK\r\nContent-Length: 5\r\n\r\nhello",
-            isWhole: true),
-        Case(
-            testDescription: "an empty body", text: "200 OK\r\nContent-Length: 0\r\n\r\n",
-            isWhole: true),
-        Case(testDescription: "no body", text: "204 No Content\r\n\r\n", isWhole: true),
-        Case(
-            testDescription: "a HEAD", method: .head, text: "200 OK\r\nContent-Length: 5\r\n\r\n",
-            isWhole: true),
-        Case(
-            testDescription: "chunked",
-            text: "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-            isWhole: false),
-        Case(
-            testDescription: "chunked, with a trailer",
-            text: "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\n",
-            isWhole: false),
-    ])
+    @Test(
+        "where its length was announced and nothing follows it",
+        arguments: [
+            Case(
+                testDescription: "a short body", text: "200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                isWhole: true),
+            Case(
+                testDescription: "an empty body", text: "200 OK\r\nContent-Length: 0\r\n\r\n",
+                isWhole: true),
+            Case(testDescription: "no body", text: "204 No Content\r\n\r\n", isWhole: true),
+            Case(
+                testDescription: "a HEAD", method: .head,
+                text: "200 OK\r\nContent-Length: 5\r\n\r\n",
+                isWhole: true),
+            Case(
+                testDescription: "chunked",
+                text: "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                isWhole: false),
+            Case(
+                testDescription: "chunked, with a trailer",
+                text: "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\n",
+                isWhole: false),
+        ])
     func small(_ c: Case) async throws {
         let origin = try ScriptedOrigin { connection in
             while connection.readHead() != nil { connection.write("HTTP/1.1 \(c.text)") }
