@@ -1,7 +1,7 @@
-import LarderHTTP
+package import LarderHTTP
 
 /// The head of an origin's response as it is sent on.
-enum ForwardedHead {
+package enum ForwardedHead {
     /// Removes what is between Larder and the origin only, and adds `Date` where the origin sent
     /// none (RFC 9110 §6.6.1, §7.6.1).
     ///
@@ -25,7 +25,9 @@ enum ForwardedHead {
     private static let spareLines = 3
 
     /// The length to announce: where no content follows (HEAD, 304), the origin's own words.
-    static func announcedLength(_ head: ResponseHead, _ bodyLength: BodyLength) -> BodyLength {
+    package static func announcedLength(
+        _ head: ResponseHead, _ bodyLength: BodyLength
+    ) -> BodyLength {
         guard bodyLength == .none, head.status != .noContent,
             let length = try? MessageFraming.contentLength(of: head.fields)
         else { return bodyLength }

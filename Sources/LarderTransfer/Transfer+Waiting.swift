@@ -35,6 +35,16 @@ extension Transfer {
         self.loop.poller.mark(socket, trafficClass)
     }
 
+    /// Whether nobody is to hear anything of it now, and it only waits.
+    var isQuiet: Bool {
+        switch self.phase {
+        case .queued, .resolving, .connecting, .awaitingHead:
+            self.outbox.isEmpty && self.content == nil && !self.isMultiplexed
+                && !self.isAnsweredEarly && !self.mustReleaseContent && !self.isHeld
+        case .receiving, .over: false
+        }
+    }
+
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {

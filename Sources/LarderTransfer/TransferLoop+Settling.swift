@@ -56,6 +56,10 @@ extension TransferLoop {
                 self.unpause(transfer, sendingGoesOn: false)
             }
         }
+        self.awaitNext(of: transfer)
+    }
+
+    private func awaitNext(of transfer: Transfer) {
         if let wait = transfer.wantedWait {
             if wait != transfer.waiting.wait || transfer.hasProgressed {
                 self.deadlines.enter(transfer.waiting, wait, self.now)
@@ -64,6 +68,21 @@ extension TransferLoop {
             self.deadlines.leave(transfer.waiting)
         }
         transfer.hasProgressed = false
+    }
+
+    /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done
+    /// but to wait; the others stay touched.
+    func awaitQuietly() {
+        var others: [Transfer] = []
+        for transfer in self.touched {
+            if transfer.isQuiet {
+                transfer.isTouched = false
+                self.awaitNext(of: transfer)
+            } else {
+                others.append(transfer)
+            }
+        }
+        self.touched = others
     }
 
     /// Tells the receiver what it is ready to hear; false when that was the last.

@@ -67,16 +67,38 @@ final class TransferLoop: Timed {
     func turn(_ now: MonotonicTime) {
         self.now = now
         self.performCommands()
-        if let timer = self.timer, timer <= MonotonicTime.read() {
-            self.timer = nil
-            self.check(self.multi.timedOut())
-        }
+        self.runTimer()
         self.expire()
         self.settle()
         if self.isIdle, self.configuration.sharesThreads, now > self.idleSince + self.idleLifetime {
             self.isOver = true
         }
     }
+
+    private func runTimer() {
+        guard let timer = self.timer, timer <= MonotonicTime.read() else { return }
+        self.timer = nil
+        self.check(self.multi.timedOut())
+    }
+
+    /// Begins a fetch in the place of a turn, on the thread of a guest.
+    ///
+    /// Nobody is told anything there: what there is to tell stays for the loop's own thread.
+    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) {
+        self.now = now
+        self.counters.guestBegan()
+        self.begin(order)
+        self.runTimer()
+        self.collectCompletions()
+        self.awaitQuietly()
+    }
+
+    /// Whether something is left to be settled.
+    var isTouched: Bool { !self.touched.isEmpty }
+
+    /// Whether a guest may begin a fetch: it probably finds a connection, so that nothing is to be
+    /// done for it but to send.
+    var mayHaveGuest: Bool { !self.isOver && self.poller.hasIdleSockets }
 
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
@@ -161,7 +183,7 @@ final class TransferLoop: Timed {
         }
     }
 
-    private func begin(_ order: FetchOrder) {
+    func begin(_ order: FetchOrder) {
         guard !order.fetch.isCancelled else { return order.cancelled() }
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
