@@ -77,13 +77,20 @@ package struct CacheControl: Sendable, Equatable {
         case staleWhileRevalidate = "stale-while-revalidate"
         case staleIfError = "stale-if-error"
 
-        private static let all = Self.allCases
+        /// By their length: few names have one in common, so few are compared.
+        private static let byLength: [[Name]] = {
+            let longest = Self.allCases.map(\.rawValue.utf8.count).max() ?? 0
+            return (0...longest).map { length in
+                Self.allCases.filter { $0.rawValue.utf8.count == length }
+            }
+        }()
 
         /// The directive that these bytes name in any case.
         package init?(matching bytes: FieldValue) {
-            guard let name = Self.all.first(where: { bytes.spells($0.rawValue) }) else {
-                return nil
-            }
+            let names = Self.byLength
+            guard bytes.count < names.count,
+                let name = names[bytes.count].first(where: { bytes.spells($0.rawValue) })
+            else { return nil }
             self = name
         }
     }

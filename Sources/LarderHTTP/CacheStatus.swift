@@ -56,14 +56,31 @@ package struct CacheStatus: Sendable, Equatable {
     /// - Parameter name: the cache's name; what is no token is written as a string.
     package func member(named name: String) -> String {
         var text = StructuredField.tokenOrString(name)
+        // Once, and added to without strings between: it is written with every answer.
+        text.reserveCapacity(128)
         if self.hit { text += "; hit" }
-        if let forward = self.forward { text += "; fwd=\(forward.rawValue)" }
-        if let status = self.forwardStatus { text += "; fwd-status=\(status)" }
-        if let ttl = self.ttl { text += "; ttl=\(ttl)" }
+        if let forward = self.forward {
+            text += "; fwd="
+            text += forward.rawValue
+        }
+        if let status = self.forwardStatus {
+            text += "; fwd-status="
+            text += status.description
+        }
+        if let ttl = self.ttl {
+            text += "; ttl="
+            text += String(ttl)
+        }
         if self.stored { text += "; stored" }
         if self.collapsed { text += "; collapsed" }
-        if let key = self.key { text += "; key=\(StructuredField.string(key))" }
-        if let detail = self.detail { text += "; detail=\(StructuredField.tokenOrString(detail))" }
+        if let key = self.key {
+            text += "; key="
+            text += StructuredField.string(key)
+        }
+        if let detail = self.detail {
+            text += "; detail="
+            text += StructuredField.tokenOrString(detail)
+        }
         return text
     }
 }

@@ -177,7 +177,12 @@ package struct Fields: Sendable {
     }
 
     package mutating func append(_ name: String, _ value: String) {
-        self.append(name, value.utf8)
+        // Text lies in one block, nearly always: looked through and copied as such.
+        let isDone =
+            unsafe value.utf8.withContiguousStorageIfAvailable { bytes in
+                unsafe self.append(name, bytes)
+            } != nil
+        if !isDone { self.append(name, value.utf8) }
     }
 
     /// Adds another section's line at the end, name in its own case.

@@ -6,11 +6,37 @@ package enum HopByHop {
     /// `Via` stays though `Connection` may name it: a request could else hide that it runs in a
     /// circle.
     package static func strip(_ fields: inout Fields) {
-        let named = self.connectionOptions(fields).map { FieldName($0) }
-        fields.keep { fields, line in
-            if self.isConnectionField(line.known) { return false }
-            return line.known == .via || !named.contains { fields.matches(line, $0) }
+        let named = self.namedFields(fields)
+        fields.keep { fields, line in self.travels(line, of: fields, named) }
+    }
+
+    /// The same as a copy without further fields, with room for others to be added.
+    package static func stripped(
+        _ fields: Fields, spareBytes: Int, spareLines: Int, without others: [KnownField]
+    ) -> Fields {
+        let named = self.namedFields(fields)
+        return Fields(fields, spareBytes: spareBytes, spareLines: spareLines) { fields, line in
+            !others.contains(line.known) && self.travels(line, of: fields, named)
         }
+    }
+
+    private static func travels(
+        _ line: Fields.Line, of fields: Fields, _ named: [FieldName]
+    ) -> Bool {
+        if self.isConnectionField(line.known) { return false }
+        return line.known == .via || !named.contains { fields.matches(line, $0) }
+    }
+
+    /// What `Connection` names beside the connection fields, which need no naming.
+    private static func namedFields(_ fields: Fields) -> [FieldName] {
+        guard fields.contains(FieldName(.connection)) else { return [] }
+        var named: [FieldName] = []
+        for element in fields.elements(FieldName(.connection))
+        // What nearly every origin says.
+        where !element.span.equalsIgnoringCase("keep-alive") && element.allSatisfy(ASCII.isToken) {
+            named.append(FieldName(String(decoding: element, as: UTF8.self)))
+        }
+        return named
     }
 
     /// Whether a field is always for one connection only.

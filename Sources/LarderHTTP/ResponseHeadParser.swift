@@ -91,6 +91,7 @@ package struct ResponseHeadParser: Sendable {
                 guard self.lines.count < self.limits.fieldCount else {
                     throw HeadError(.tooManyFields, "too many field lines")
                 }
+                if self.lines.isEmpty { self.lines.reserveCapacity(16) }
                 self.lines.append(line)
             }
         }

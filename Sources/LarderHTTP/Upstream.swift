@@ -67,10 +67,30 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     }
 }
 
+/// A response of which all had come before its receiver heard anything of it.
+package struct WholeResponse: Sendable {
+    package var head: ResponseHead
+    package var bodyLength: BodyLength
+    package var connection: UpstreamConnectionFacts
+    /// The body exactly as the origin coded it, transfer coding removed; empty where there is none.
+    package var body: ByteBuffer
+
+    package init(
+        head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts,
+        body: ByteBuffer
+    ) {
+        self.head = head
+        self.bodyLength = bodyLength
+        self.connection = connection
+        self.body = body
+    }
+}
+
 /// Hears what comes of one fetch.
 ///
 /// `informational* · head · piece* · (finished | failed)`, or `failed` at any point before.
 /// `finished` and `failed` are the last call, and exactly one of them comes unless cancelled.
+/// Who takes whole responses may hear one of these in the place of `head · piece* · finished`.
 package protocol UpstreamReceiver: AnyObject, Sendable {
     /// A 1xx response other than 100 and 101.
     func upstream(informational head: ResponseHead)
@@ -86,6 +106,16 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
     /// The body is whole, by its own framing.
     func upstream(finished trailers: Fields)
     func upstream(failed failure: UpstreamFailure)
+    /// Whether a response that is whole may come in one call.
+    var takesWholeResponses: Bool { get }
+    /// A response without trailers, all of it in memory; the last call.
+    func upstream(whole response: WholeResponse)
+}
+
+extension UpstreamReceiver {
+    package var takesWholeResponses: Bool { false }
+
+    package func upstream(whole response: WholeResponse) {}
 }
 
 /// Why a fetch failed, in the words of RFC 9209 §2.3 where they exist.

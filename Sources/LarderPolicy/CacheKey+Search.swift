@@ -10,8 +10,12 @@ extension CacheKey {
     /// Itself where it is such a key already.
     package var withoutSearch: CacheKey {
         if self.leavesOutSearch { return self }
-        let path = self.bytes.prefix { $0 != UInt8(ascii: "?") }
-        return CacheKey(bytes: Array(path) + [Self.searchMark])
+        let end = self.bytes.firstIndex(of: UInt8(ascii: "?")) ?? self.bytes.count
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(end + 1)
+        bytes.append(contentsOf: self.bytes[..<end])
+        bytes.append(Self.searchMark)
+        return CacheKey(bytes: bytes)
     }
 
     /// Whether responses to several queries may be stored under it.

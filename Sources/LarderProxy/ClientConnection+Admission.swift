@@ -57,7 +57,8 @@ extension ClientConnection {
         }
         guard let bound = self.bound else { return .refused(.verificationBusy) }
         self.exchange?.credentials = value.map { Secret(Array($0)) }
-        let client = ClientExchange(connection: bound, number: number)
+        let client = ClientExchange(
+            connection: bound, number: number, mail: self.loop.mail(to: bound.eventLoop))
         let verdict = authenticator.check(value, client: self.client) { verdict in
             client.judged(verdict, generation: generation)
         }

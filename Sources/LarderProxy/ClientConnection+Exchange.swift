@@ -38,7 +38,8 @@ extension ClientConnection {
     private func perform(_ request: Request, hasContent: Bool, options: ExchangeOptions) {
         guard let bound = self.bound, let session = self.exchange?.session else { return }
         let number = self.state.exchangeNumber
-        let client = ClientExchange(connection: bound, number: number)
+        let client = ClientExchange(
+            connection: bound, number: number, mail: self.loop.mail(to: bound.eventLoop))
         self.exchange?.client = client
         var body: BodyFeed?
         if request.bodyLength != .none {

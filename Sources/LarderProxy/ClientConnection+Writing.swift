@@ -110,7 +110,9 @@ extension ClientConnection {
 
     private func newClient() -> ClientExchange? {
         guard let bound = self.bound, let exchange = self.exchange else { return nil }
-        let client = ClientExchange(connection: bound, number: exchange.number)
+        let client = ClientExchange(
+            connection: bound, number: exchange.number,
+            mail: self.loop.mail(to: bound.eventLoop))
         self.exchange?.client = client
         return client
     }

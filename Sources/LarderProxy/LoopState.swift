@@ -10,6 +10,9 @@ final class LoopState {
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
 
+    /// Made with the first connection, which knows the loop.
+    private var mail: LoopMail?
+
     private var nextExchange: UInt64
     private let stride: UInt64
     private var dateSecond: Int64 = .min
@@ -22,6 +25,13 @@ final class LoopState {
         self.counters = counters
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))
+    }
+
+    func mail(to eventLoop: any EventLoop) -> LoopMail {
+        if let mail = self.mail { return mail }
+        let mail = LoopMail(eventLoop)
+        self.mail = mail
+        return mail
     }
 
     func newExchange() -> UInt64 {

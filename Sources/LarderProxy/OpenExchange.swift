@@ -104,10 +104,12 @@ struct Upload {
 final class ClientExchange: ExchangeClient {
     private let connection: NIOLoopBound<ClientConnection>
     private let number: UInt64
+    private let mail: LoopMail
 
-    init(connection: NIOLoopBound<ClientConnection>, number: UInt64) {
+    init(connection: NIOLoopBound<ClientConnection>, number: UInt64, mail: LoopMail) {
         self.connection = connection
         self.number = number
+        self.mail = mail
     }
 
     func exchange(informational head: ResponseHead) {
@@ -152,8 +154,6 @@ final class ClientExchange: ExchangeClient {
     }
 
     private func later(_ event: @escaping @Sendable (ClientConnection, UInt64) -> Void) {
-        self.connection.eventLoop.execute { [connection, number] in
-            event(connection.value, number)
-        }
+        self.mail.post { [connection, number] in event(connection.value, number) }
     }
 }

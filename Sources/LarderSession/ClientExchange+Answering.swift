@@ -196,7 +196,13 @@ extension ClientExchange: FillingWaiter {
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent
             || response.bodyLength == .known(0) || response.bodyLength == .none
-        if !isBodyless, let reader { body = .source(reader) } else { reader?.cancel() }
+        if !isBodyless, let content = response.content {
+            body = .resident(content)
+        } else if !isBodyless, let reader {
+            body = .source(reader)
+        } else {
+            reader?.cancel()
+        }
         if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
         let answer = Answer(
             head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,

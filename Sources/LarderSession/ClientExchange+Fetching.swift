@@ -55,7 +55,9 @@ extension ClientExchange {
         case .storedMeanwhile: self.lookAgain()
         // What was found may be what was removed: nobody else may have it, or wait for it.
         case .removedMeanwhile where mayLookAgain: self.lookAgain()
-        case .notWorthWhile, .removedMeanwhile: self.lead(objects, validating, isEntered: false)
+        case .notWorthWhile, .removedMeanwhile:
+            self.lead(
+                objects, validating, filling: mine.gap == nil ? mine : nil, isEntered: false)
         case .entered: self.lead(objects, validating, filling: mine, isEntered: true)
         case .existing(let filling): self.join(filling, or: objects, validating)
         }

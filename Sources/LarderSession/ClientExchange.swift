@@ -190,8 +190,9 @@ final class ClientExchange: Exchange {
         case .fetch(let why, _): forward = why
         case .refuse: return false
         }
-        return self.isCollapsible(forward) && self.splicing(objects, index) == nil
-            && self.session.fillings.has(self.key)
+        // What nearly never is comes first: it costs the least to ask.
+        return self.session.fillings.has(self.key) && self.isCollapsible(forward)
+            && self.splicing(objects, index) == nil
     }
 
     private func refuse(because reason: PolicyReason, now: Timestamp) {

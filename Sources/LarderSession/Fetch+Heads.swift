@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import NIOCore
 import Synchronization
 
 /// What a head leads to: a stored response that holds or stands in, or the origin's own.
@@ -104,8 +105,11 @@ extension Fetch {
     }
 
     /// Passes the origin's own answer on, and into the store where it may go.
+    ///
+    /// - Parameter body: all of it, where it is there already.
     func relay(
-        _ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp
+        _ head: ResponseHead, bodyLength: BodyLength, body: ByteBuffer? = nil, origin: String,
+        now: Timestamp
     ) {
         let requestTime = self.state.withLock { $0.requestTime }
         let request = self.answered(self.order.request)
@@ -118,7 +122,7 @@ extension Fetch {
         var reason: PolicyReason?
         var sink: (any ObjectSink)?
         self.expect(bodyLength, of: head.status)
-        self.noteResumption(head, bodyLength)
+        if body == nil { self.noteResumption(head, bodyLength) }
         switch verdict {
         case .storable where self.isTurnedAway(head, bodyLength):
             reason = .gateRefuses
@@ -149,15 +153,43 @@ extension Fetch {
         if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
             reason = turnedAway
         }
-        self.settle(
-            .response(
-                Filling.Response(
-                    head: self.shown(head, now), bodyLength: bodyLength,
-                    announcedLength: ForwardedHead.announcedLength(head, bodyLength),
-                    shared: shared, isStored: sink != nil, reason: reason, origin: origin)),
-            sink: sink)
+        let response = Filling.Response(
+            head: self.shown(head, now), bodyLength: bodyLength,
+            announcedLength: ForwardedHead.announcedLength(head, bodyLength),
+            shared: shared, isStored: sink != nil, reason: reason, origin: origin)
+        // Of a part only its length tells whether it is what its head says.
+        if let body, head.status != .partialContent {
+            return self.settle(response, body, sink: sink, now: now)
+        }
+        self.settle(.response(response), sink: sink)
         self.noteSharing(shared != nil, now: now)
         self.afterSettling()
+    }
+
+    /// Passes on a response that is whole: who waits for it hears of head and body at once, when the
+    /// store has both and the fetch is over.
+    private func settle(
+        _ response: Filling.Response, _ body: ByteBuffer, sink: (any ObjectSink)?, now: Timestamp
+    ) {
+        let storing = self.state.withLock { state in
+            _ = state.machine.finished()
+            return state.storing
+        }
+        var response = response
+        response.content = body
+        self.session.live.bytesFromOrigins.add(UInt64(clamping: body.readableBytes))
+        if self.order.isBackground { self.noteInBackground(.response(response)) }
+        let waiters = self.filling.settle(whole: response, sink: sink)
+        self.noteSharing(response.shared != nil, now: now)
+        if sink != nil {
+            // It may have ended before the filling had it.
+            if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
+            storing?.handedOver()
+            if body.readableBytes > 0 { self.filling.writingSink?.write(body) }
+            self.filling.writingSink?.commit(trailers: Fields())
+        }
+        self.upstreamEnded()
+        self.filling.tell(waiters, of: .response(response))
     }
 
     private func shown(_ head: ResponseHead, _ now: Timestamp) -> ResponseHead {

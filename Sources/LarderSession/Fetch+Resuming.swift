@@ -40,12 +40,13 @@ extension Fetch {
 
     /// Whether the head that came is that of the missing rest.
     func continues(_ head: ResponseHead, _ bodyLength: BodyLength) -> Bool {
-        let received = self.filling.bytesReceived
-        return self.state.withLock { state in
-            guard let resumption = state.resumption, let asked = state.asked else { return false }
-            return resumption.isContinued(
-                by: head, bodyLength: bodyLength, to: asked, after: received)
+        let begun = self.state.withLock { state -> (Resumption, Request)? in
+            guard let resumption = state.resumption, let asked = state.asked else { return nil }
+            return (resumption, asked)
         }
+        guard let (resumption, asked) = begun else { return false }
+        return resumption.isContinued(
+            by: head, bodyLength: bodyLength, to: asked, after: self.filling.bytesReceived)
     }
 
     /// The rest is not to be had: the representation has changed, or the origin knows no ranges.

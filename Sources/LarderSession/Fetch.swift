@@ -121,10 +121,12 @@ final class Fetch: Sendable {
 
     /// A request as it was answered in the end: with what the session added on the way.
     func answered(_ request: Request) -> Request {
-        let connection = self.state.withLock { $0.connection }
+        let (isAuthorized, answered) = self.state.withLock {
+            ($0.connection.isAuthorized, $0.connection.answered)
+        }
         var request = request
-        if connection.isAuthorized { request.isAuthorized = true }
-        guard let lines = connection.answered else { return request }
+        if isAuthorized { request.isAuthorized = true }
+        guard let lines = answered else { return request }
         for name in [KnownField.cookie, .authorization] { request.fields.remove(FieldName(name)) }
         for pair in lines.pairs { request.fields.remove(FieldName(pair.name)) }
         request.fields.append(contentsOf: lines)
@@ -218,6 +220,26 @@ extension Fetch: UpstreamReceiver {
     func upstream(
         head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
     ) -> UpstreamDemand {
+        self.answered(with: head, bodyLength, connection, body: nil)
+        return .more
+    }
+
+    var takesWholeResponses: Bool { true }
+
+    func upstream(whole response: WholeResponse) {
+        self.answered(
+            with: response.head, response.bodyLength, response.connection, body: response.body)
+        // Where that did not take the body with the head, or does not want it at all.
+        guard self.state.withLock({ $0.machine.isRelaying }) else { return }
+        if response.body.readableBytes > 0 { _ = self.upstream(piece: response.body) }
+        self.upstream(finished: Fields())
+    }
+
+    /// - Parameter body: all of it, where it is there already.
+    private func answered(
+        with head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts,
+        body: ByteBuffer?
+    ) {
         let now = self.session.clock.now()
         self.state.withLock { $0.connection = connection }
         let isAnswer = head.status == .notModified && self.conditional != nil
@@ -258,10 +280,10 @@ extension Fetch: UpstreamReceiver {
         case .breakOff: self.abandonRest()
         case .relay:
             self.relay(
-                head, bodyLength: bodyLength, origin: connection.remoteAddress, now: now)
+                head, bodyLength: bodyLength, body: body, origin: connection.remoteAddress,
+                now: now)
         case .discard: break
         }
-        return .more
     }
 
     func upstream(piece: ByteBuffer) -> UpstreamDemand {

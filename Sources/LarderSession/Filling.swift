@@ -27,6 +27,8 @@ final class Filling: Sendable {
         var isStored: Bool
         var reason: PolicyReason?
         var origin: String
+        /// All of the content, where it came with the head: then nobody gets a reader.
+        var content: ByteBuffer?
     }
 
     /// An answer from a stored response and from bytes that are on their way in.
@@ -81,7 +83,7 @@ final class Filling: Sendable {
         }
     }
 
-    private struct Waiting {
+    fileprivate struct Waiting {
         let waiter: any FillingWaiter
         /// This client's request is the one that was sent to the origin.
         let leads: Bool
@@ -158,6 +160,7 @@ final class Filling: Sendable {
             case .response(let response)?:
                 guard response.shared != nil, state.body.isJoinable else { return .tooLate }
                 state.desertedAt = nil
+                if response.content != nil { return .known(.response(response), nil) }
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
             case .spliced(let spliced)?:
@@ -215,7 +218,7 @@ final class Filling: Sendable {
     /// - Parameter sink: takes the body, where the response is stored.
     func settle(_ outcome: Outcome, sink: (any ObjectSink)?) {
         let readsBack = sink?.reader(from: 0) != nil
-        let told = self.state.withLock { state -> [(Waiting, FillingReader?)] in
+        let told = self.state.withLock { state -> [Told] in
             state.outcome = outcome
             if let sink { state.body.begin(sink: sink, readsBack: readsBack) }
             let waiters = state.waiters
@@ -226,18 +229,50 @@ final class Filling: Sendable {
             case .spliced:
                 isShared = self.gap != nil && readsBack
                 state.isGapShared = isShared
-            case .stored, .failed: return waiters.map { ($0, nil) }
+            case .stored, .failed: return waiters.map { Told(waiting: $0) }
             }
             if !isShared { state.body.becomesUnshared() }
             return waiters.map { waiter in
-                guard isShared || waiter.leads else { return (waiter, nil) }
-                return (waiter, FillingReader(filling: self, id: state.body.addReader()))
+                guard isShared || waiter.leads else { return Told(waiting: waiter) }
+                return Told(
+                    waiting: waiter,
+                    reader: FillingReader(filling: self, id: state.body.addReader()))
             }
         }
-        for (waiting, reader) in told {
-            waiting.waiter.filling(settled: outcome, reader: reader, leads: waiting.leads)
-        }
+        self.tell(told, of: outcome)
         self.act { $0.desertion() }
+    }
+
+    /// Settles a response that has come as a whole, and ends its body in the same step.
+    ///
+    /// Nobody reads it from here: whoever gets the response has its content with it.
+    ///
+    /// - Parameter sink: takes the content, from the caller.
+    /// - Returns: who waited, still to be told.
+    func settle(whole response: Response, sink: (any ObjectSink)?) -> [Told] {
+        self.state.withLock { state in
+            state.outcome = .response(response)
+            if let sink { state.body.begin(sink: sink, readsBack: false) }
+            if response.shared == nil { state.body.becomesUnshared() }
+            state.control = nil
+            // Nobody has a reader that would have to be woken.
+            _ = state.body.finish(.complete(Fields()))
+            defer { state.waiters = [] }
+            return state.waiters.map { Told(waiting: $0) }
+        }
+    }
+
+    func tell(_ told: [Told], of outcome: Outcome) {
+        for one in told {
+            one.waiting.waiter.filling(
+                settled: outcome, reader: one.reader, leads: one.waiting.leads)
+        }
+    }
+
+    /// Who hears of an outcome, and how he reads its body.
+    struct Told {
+        fileprivate let waiting: Waiting
+        fileprivate var reader: FillingReader?
     }
 
     /// Takes the next piece of the body and passes it to the sink.

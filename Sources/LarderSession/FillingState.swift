@@ -53,7 +53,8 @@ struct FillingState {
     private var isShared = true
     /// The last piece was gathered from small ones, and may take more.
     private var lastIsGathered = false
-    private var pieces = CircularBuffer<ByteBuffer>()
+    /// nil before the first piece: a body that comes with its head needs no room here.
+    private var pieces: CircularBuffer<ByteBuffer>?
     private var nextReader: UInt64 = 0
     private var window: UInt64
 
@@ -93,7 +94,7 @@ struct FillingState {
         if piece.readableBytes < Self.smallPiece {
             self.gather(piece)
         } else {
-            self.pieces.append(piece)
+            self.hold(piece)
             self.lastIsGathered = false
         }
         return self.takeWakes()
@@ -216,7 +217,8 @@ struct FillingState {
     /// The bytes in memory from `offset` to the end of the piece that holds it.
     private func piece(at offset: UInt64) -> ByteBuffer {
         var start = self.base
-        for piece in self.pieces {
+        guard let pieces = self.pieces else { return ByteBuffer() }
+        for piece in pieces {
             let next = start &+ UInt64(piece.readableBytes)
             if offset < next {
                 var rest = piece
@@ -228,15 +230,20 @@ struct FillingState {
         return ByteBuffer()
     }
 
+    private mutating func hold(_ piece: ByteBuffer) {
+        if self.pieces == nil { self.pieces = CircularBuffer(initialCapacity: 4) }
+        self.pieces?.append(piece)
+    }
+
     private mutating func gather(_ piece: ByteBuffer) {
         // Taken out, so that it is changed in place where no reader shares it.
-        if self.lastIsGathered, var last = self.pieces.popLast() {
+        if self.lastIsGathered, var last = self.pieces?.popLast() {
             let fits = last.readableBytes <= Self.gatheredLimit - piece.readableBytes
             if fits { last.writeImmutableBuffer(piece) }
-            self.pieces.append(last)
+            self.hold(last)
             if fits { return }
         }
-        self.pieces.append(ByteBuffer(bytes: piece.readableBytesView))
+        self.hold(ByteBuffer(bytes: piece.readableBytesView))
         self.lastIsGathered = true
     }
 
@@ -278,11 +285,11 @@ struct FillingState {
         // From exactly a window on the origin pauses: unless something goes, it never resumes.
         guard self.end >= self.window || !self.isShared else { return }
         let needed = self.needed
-        while let first = self.pieces.first,
+        while let first = self.pieces?.first,
             self.base &+ UInt64(first.readableBytes) <= needed
         {
             self.base &+= UInt64(first.readableBytes)
-            self.pieces.removeFirst()
+            self.pieces?.removeFirst()
         }
     }
 }

@@ -26,7 +26,7 @@ struct ConnectionQueue {
         }
     }
 
-    private struct Waiter {
+    fileprivate struct Waiter {
         let id: UInt64
         let priority: Float
         let number: UInt64
@@ -37,7 +37,7 @@ struct ConnectionQueue {
         }
     }
 
-    private struct Line {
+    fileprivate struct Line {
         var running: Set<UInt64> = []
         var isMultiplexed = false
         /// The next one last.
@@ -57,50 +57,63 @@ struct ConnectionQueue {
     mutating func enter(_ id: UInt64, for destination: Destination, priority: Float) -> Bool {
         guard self.limit > 0 else { return true }
         self.count &+= 1
-        var line = self.lines[destination] ?? Line()
-        defer { self.lines[destination] = line }
-        if line.isMultiplexed || line.running.count < self.limit {
-            line.running.insert(id)
-            return true
-        }
-        let priority = priority.isNaN ? 0.5 : priority
-        let waiter = Waiter(id: id, priority: priority, number: self.count)
-        var (low, high) = (0, line.waiting.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if line.waiting[middle].isBehind(waiter) { low = middle + 1 } else { high = middle }
-        }
-        line.waiting.insert(waiter, at: low)
-        return false
+        let waiter = Waiter(
+            id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count)
+        // In place: a line that is taken out and put back is copied, with all that run.
+        return self.lines[destination, default: Line()].enter(waiter, limit: self.limit)
     }
 
     /// Lets go of a transfer, whether it ran or waited; who may go in its place.
     mutating func leave(_ id: UInt64, for destination: Destination) -> [UInt64] {
-        guard var line = self.lines[destination] else { return [] }
-        if line.running.remove(id) == nil { line.waiting.removeAll { $0.id == id } }
-        let next = self.admit(&line)
-        // What is known of an origin is not worth keeping without a connection to it.
-        self.lines[destination] = line.running.isEmpty && !line.isMultiplexed ? nil : line
+        guard let place = self.lines.index(forKey: destination) else { return [] }
+        let next = self.lines.values[place].leave(id, limit: self.limit)
+        let line = self.lines.values[place]
+        // What is known of an origin is not worth keeping without a connection to it; but where it
+        // is the only one, it is likely to be asked again.
+        if line.running.isEmpty, !line.isMultiplexed, self.lines.count > 1 {
+            self.lines.remove(at: place)
+        }
         return next
     }
 
     /// The destination's requests share connections; who may go now.
     mutating func shares(_ destination: Destination) -> [UInt64] {
-        guard self.limit > 0, var line = self.lines[destination], !line.isMultiplexed else {
-            return []
+        guard self.limit > 0, let place = self.lines.index(forKey: destination),
+            !self.lines.values[place].isMultiplexed
+        else { return [] }
+        return self.lines.values[place].share(limit: self.limit)
+    }
+}
+
+extension ConnectionQueue.Line {
+    fileprivate mutating func enter(_ waiter: ConnectionQueue.Waiter, limit: Int) -> Bool {
+        if self.isMultiplexed || self.running.count < limit {
+            self.running.insert(waiter.id)
+            return true
         }
-        line.isMultiplexed = true
-        let next = self.admit(&line)
-        self.lines[destination] = line
-        return next
+        var (low, high) = (0, self.waiting.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.waiting[middle].isBehind(waiter) { low = middle + 1 } else { high = middle }
+        }
+        self.waiting.insert(waiter, at: low)
+        return false
     }
 
-    private func admit(_ line: inout Line) -> [UInt64] {
+    fileprivate mutating func leave(_ id: UInt64, limit: Int) -> [UInt64] {
+        if self.running.remove(id) == nil { self.waiting.removeAll { $0.id == id } }
+        return self.admit(limit)
+    }
+
+    fileprivate mutating func share(limit: Int) -> [UInt64] {
+        self.isMultiplexed = true
+        return self.admit(limit)
+    }
+
+    private mutating func admit(_ limit: Int) -> [UInt64] {
         var admitted: [UInt64] = []
-        while line.isMultiplexed || line.running.count < self.limit,
-            let next = line.waiting.popLast()
-        {
-            line.running.insert(next.id)
+        while self.isMultiplexed || self.running.count < limit, let next = self.waiting.popLast() {
+            self.running.insert(next.id)
             admitted.append(next.id)
         }
         return admitted

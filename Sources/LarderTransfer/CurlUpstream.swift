@@ -72,7 +72,7 @@ package final class CurlUpstream: Upstream {
             let fetch = CurlFetch(id: id, port: port)
             let order = FetchOrder(
                 fetch: fetch, request: request, content: body, receiver: receiver, dial: dial)
-            if !port.post(.start(order)) {
+            if !port.begin(order) {
                 // There is no thread left to say it on.
                 order.fail(
                     UpstreamFailure(
@@ -111,8 +111,9 @@ package final class CurlUpstream: Upstream {
         try self.ports.withLock { ports throws(TransferError) in
             if ports.count == 1 { return ports[0] }
             if ports.isEmpty {
+                let entrance = try TransferThread.sharedEntrance()
                 let port = LoopPort(
-                    self.configuration, mailbox: try TransferThread.sharedMailbox())
+                    self.configuration, mailbox: entrance.mailbox, entrance: entrance)
                 // What is shut down before it began has no loop to end.
                 if self.isShutDown.load(ordering: .sequentiallyConsistent) {
                     _ = port.shutDown {}

@@ -4,12 +4,12 @@ import LarderHTTP
 
 /// The functions that libcurl calls during a transfer.
 ///
-/// Their context is the transfer, not retained: its loop holds it until the handle has been taken
-/// out of the multi handle and reset. They neither throw nor call libcurl (but for facts of the
+/// Their context is the handle, which owns libcurl's and knows its transfer until that is taken out of
+/// the multi handle. They neither throw nor call libcurl (but for facts of the
 /// transfer that is being told of); they note and return.
 extension EasyHandle {
     func setCallbacks(_ transfer: Transfer) {
-        let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe self.set(CURLOPT_PRIVATE, pointer: context)
         unsafe self.set(CURLOPT_HEADERDATA, pointer: context)
         unsafe self.set(CURLOPT_WRITEDATA, pointer: context)
@@ -41,8 +41,8 @@ extension EasyHandle {
         }
     }
 
-    func setContentCallbacks(_ transfer: Transfer, hasTrailers: Bool) {
-        let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
+    func setContentCallbacks(hasTrailers: Bool) {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe self.set(CURLOPT_READDATA, pointer: context)
         self.note(
             unsafe ccurl_set_transfer_callback(
@@ -60,7 +60,9 @@ extension EasyHandle {
 
     static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
         guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
+            $0.transfer
+        }
     }
 
     /// `size * count`, the way the stdio functions have it; 0 ends the transfer.

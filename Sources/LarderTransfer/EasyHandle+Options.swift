@@ -16,19 +16,15 @@ extension EasyHandle {
             self.set(CURLOPT_CONNECTTIMEOUT_MS, (idle + idle + .seconds(1)).inMilliseconds)
         }
         if let identity = options.identity, !transfer.isPlain { self.setIdentity(identity) }
-        if transfer.isJudged { self.setJudgement(transfer) }
+        if transfer.isJudged { self.setJudgement() }
     }
 
-    /// Has the codings of the content undone that libcurl knows, and no field added for it.
-    ///
-    /// CURLOPT_ACCEPT_ENCODING(3) adds the field `Accept-Encoding`, unless there is one already.
+    /// Has the codings of the content undone that libcurl knows; that no field is added for it is seen
+    /// to with the fields.
     func setDecoding(_ request: Request) {
         guard request.transfer.decodesContent else { return }
         self.set(CURLOPT_HTTP_CONTENT_DECODING, true)
         self.set(CURLOPT_ACCEPT_ENCODING, "")
-        if !request.fields.contains(FieldName(.acceptEncoding)) {
-            self.fields.suppress("Accept-Encoding")
-        }
     }
 
     /// The weight of a stream (RFC 7540 §5.3.2): 16, the default, for the middle of priorities, and
@@ -58,10 +54,10 @@ extension EasyHandle {
     ///
     /// So libcurl's own check of the name is off, by which it also tells these connections from those
     /// that nobody judged. And no session is resumed: a resumed one shows no certificate.
-    private func setJudgement(_ transfer: Transfer) {
+    private func setJudgement() {
         self.set(CURLOPT_SSL_VERIFYHOST, 0)
         self.set(CURLOPT_SSL_SESSIONID_CACHE, false)
-        let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe self.set(CURLOPT_SSL_CTX_DATA, pointer: context)
         self.note(
             unsafe ccurl_set_ssl_ctx_callback(

@@ -5,7 +5,7 @@ import LarderHTTP
 /// remembers, decodes nor adds a field that the request does not have, and authenticates only
 /// where it was given a login to do so.
 extension EasyHandle {
-    /// Sets every option for a transfer anew.
+    /// Sets every option for a transfer anew, or those alone that differ from the one before.
     ///
     /// Throws where the request cannot be sent as it stands: an authority or a target that would
     /// not reach the origin byte for byte, a method that no fetch can have.
@@ -14,6 +14,25 @@ extension EasyHandle {
     ) throws(UpstreamFailure) {
         let request = transfer.request
         try RequestChecks.check(request, isDial: transfer.dial != nil)
+        let profile = OptionProfile(transfer)
+        self.transfer = transfer
+        if let profile, let set = self.profile, set == profile {
+            self.setTarget(request, transfer.way)
+            try self.setFields(request, nil, isRelayed: false)
+        } else {
+            try self.setAll(for: transfer, configuration)
+        }
+        guard self.firstError == CURLE_OK else {
+            let error = TransferError.library("curl_easy_setopt", self.firstError)
+            throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
+        }
+        self.isSet(for: profile)
+    }
+
+    private func setAll(
+        for transfer: Transfer, _ configuration: TransferConfiguration
+    ) throws(UpstreamFailure) {
+        let request = transfer.request
         self.resetIfUsed()
         self.setBounds(configuration)
         self.setCallbacks(transfer)
@@ -27,10 +46,6 @@ extension EasyHandle {
             try self.setExchange(transfer, configuration)
         }
         self.setOptions(transfer)
-        guard self.firstError == CURLE_OK else {
-            let error = TransferError.library("curl_easy_setopt", self.firstError)
-            throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
-        }
     }
 
     private func setExchange(
@@ -77,13 +92,8 @@ extension EasyHandle {
         _ request: Request, _ way: Way, _ configuration: TransferConfiguration
     ) {
         let uri = request.uri
-        // The URL only names the origin; the target goes out byte for byte. (A login by Digest is
-        // computed over path and query of the URL, by libcurl's habit.)
-        let scheme = way.isRelay ? "http" : uri.scheme.rawValue
-        self.set(CURLOPT_PROTOCOLS_STR, scheme)
-        let path = way.isRelay && uri.pathAndQuery != "*" ? uri.pathAndQuery : "/"
-        self.set(CURLOPT_URL, "\(scheme)://\(uri.host):\(uri.port)\(path)")
-        self.set(CURLOPT_REQUEST_TARGET, way.isRelay ? uri.absoluteForm : uri.pathAndQuery)
+        self.set(CURLOPT_PROTOCOLS_STR, way.isRelay ? "http" : uri.scheme.rawValue)
+        self.setTarget(request, way)
         self.set(CURLOPT_PATH_AS_IS, true)
         self.set(CURLOPT_HTTP09_ALLOWED, false)
         self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
@@ -92,6 +102,16 @@ extension EasyHandle {
         let version = mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         self.set(CURLOPT_HTTP_VERSION, Int(version))
         self.set(CURLOPT_PIPEWAIT, mayBeHTTP2 && configuration.waitsToMultiplex)
+    }
+
+    /// The URL only names the origin; the target goes out byte for byte. (A login by Digest is computed
+    /// over path and query of the URL, by libcurl's habit.)
+    private func setTarget(_ request: Request, _ way: Way) {
+        let uri = request.uri
+        let scheme = way.isRelay ? "http" : uri.scheme.rawValue
+        let path = way.isRelay && uri.pathAndQuery != "*" ? uri.pathAndQuery : "/"
+        self.set(CURLOPT_URL, "\(scheme)://\(uri.host):\(uri.port)\(path)")
+        self.set(CURLOPT_REQUEST_TARGET, way.isRelay ? uri.absoluteForm : uri.pathAndQuery)
     }
 
     private func setMethod(_ request: Request, hasContent: Bool) {
@@ -115,6 +135,7 @@ extension EasyHandle {
         var safe = self.fields.append(
             "Host".utf8, request.uri.authority.utf8, expectingContinue: expects)
         var hasAccept = false
+        var hasAcceptEncoding = false
         let section = request.fields
         for line in section.lines {
             switch line.known {
@@ -127,6 +148,8 @@ extension EasyHandle {
                 continue  // The handshake's place.
             case .accept:
                 hasAccept = true
+            case .acceptEncoding:
+                hasAcceptEncoding = true
             default:
                 break
             }
@@ -134,6 +157,10 @@ extension EasyHandle {
             safe = safe && fine
         }
         if !hasAccept { self.fields.suppress("Accept") }
+        // CURLOPT_ACCEPT_ENCODING(3) adds the field, unless there is one already.
+        if request.transfer.decodesContent, !hasAcceptEncoding {
+            self.fields.suppress("Accept-Encoding")
+        }
         if isRelayed { self.fields.suppress("Proxy-Connection") }
         if content == nil {
             if RequestChecks.announcesEmptyContent(request) {
@@ -154,7 +181,7 @@ extension EasyHandle {
         // -1 is "not known": chunked over HTTP/1.1, just data frames over HTTP/2.
         let length = content.length.map { Int64(clamping: $0) } ?? -1
         self.set(CURLOPT_INFILESIZE_LARGE, offset: length)
-        self.setContentCallbacks(transfer, hasTrailers: transfer.mayHaveTrailers)
+        self.setContentCallbacks(hasTrailers: transfer.mayHaveTrailers)
     }
 
     private func setFTP(_ request: Request) throws(UpstreamFailure) {

@@ -5,7 +5,8 @@ import Glibc
 ///
 /// Not `Sendable`: belongs to the loop whose multi handle it is added to, and is used anew for one
 /// transfer after the other. Options that fail are remembered and reported once by `firstError`,
-/// so that setting thirty of them reads as thirty lines.
+/// so that setting thirty of them reads as thirty lines. What `OptionProfile` describes may stay set
+/// from one transfer to the next; everything else is forgotten with the transfer.
 @safe final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     let fields = RequestFieldList()
@@ -16,6 +17,11 @@ import Glibc
     private(set) var firstError = CURLE_OK
     /// Nothing was set since `reset`.
     private var isReset = false
+    /// What the options are set for; nil after any that this does not describe.
+    private(set) var profile: OptionProfile?
+    /// Whose callbacks libcurl calls, with this handle as their context: never a pointer to a transfer
+    /// that may have gone.
+    var transfer: Transfer?
 
     init(share: SharedState) throws(TransferError) {
         guard let pointer = unsafe curl_easy_init() else {
@@ -43,14 +49,33 @@ import Glibc
         self.isReset = false
     }
 
-    /// Forgets everything of the transfer before, pointers to it first of all.
-    func reset() {
+    /// Says what the options are set for, when all of them are.
+    func isSet(for profile: OptionProfile?) {
+        self.profile = self.firstError == CURLE_OK ? profile : nil
+    }
+
+    /// Forgets the transfer before: all of it, or all but options that the next one will want, too.
+    ///
+    /// - Parameter mayKeep: nothing happened in the transfer that libcurl counts in the handle.
+    func retire(mayKeep: Bool) {
+        self.transfer = nil
+        guard mayKeep, let profile = self.profile else { return self.reset() }
+        self.fields.removeAll()
+        self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, nil))
+        self.note(unsafe ccurl_set_string(self.pointer, CURLOPT_REQUEST_TARGET, nil))
+        unsafe self.errorText[0] = 0
+        self.isSet(for: profile)
+    }
+
+    /// Forgets everything of the transfer before.
+    private func reset() {
         unsafe curl_easy_reset(self.pointer)
         self.firstError = CURLE_OK
         self.fields.removeAll()
         self.parentFields.removeAll()
         unsafe self.errorText[0] = 0
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
+        self.profile = nil
         self.isReset = true
     }
 
@@ -61,7 +86,9 @@ import Glibc
             text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
     }
 
+    /// Every option ends here.
     func note(_ code: CURLcode) {
+        self.profile = nil
         if self.firstError == CURLE_OK { self.firstError = code }
     }
 

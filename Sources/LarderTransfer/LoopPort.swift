@@ -11,20 +11,37 @@ final class LoopPort: Sendable {
     let configuration: TransferConfiguration
     let counters = TransferCounters()
     private let mailbox: TransferMailbox
+    /// Where fetches are begun on their callers' threads; nil: all go through the mailbox.
+    private let entrance: GuestEntrance?
     private let closed = Atomic(false)
 
     private static let numbers = Atomic<UInt32>(1)
 
-    init(_ configuration: TransferConfiguration, mailbox: TransferMailbox) {
+    init(
+        _ configuration: TransferConfiguration, mailbox: TransferMailbox,
+        entrance: GuestEntrance? = nil
+    ) {
         var number = Self.numbers.wrappingAdd(1, ordering: .relaxed).oldValue
         if number == 0 { number = Self.numbers.wrappingAdd(1, ordering: .relaxed).oldValue }
         self.number = number
         self.configuration = configuration
         self.mailbox = mailbox
+        self.entrance = entrance
     }
 
     /// Shut down: what is begun from now on fails.
     var isClosed: Bool { self.closed.load(ordering: .acquiring) }
+
+    /// Begins a fetch: here and now where the loop sleeps and nothing stands against it, else by a
+    /// command; false when nobody will see to it.
+    func begin(_ order: FetchOrder) -> Bool {
+        if let entrance = self.entrance, order.suitsGuests, !self.isClosed,
+            entrance.begin(order, at: self)
+        {
+            return true
+        }
+        return self.post(.start(order))
+    }
 
     /// Leaves a command; false when nobody will see to it.
     func post(_ command: TransferCommand) -> Bool {

@@ -28,6 +28,8 @@ struct Outbox {
     /// Adds an event behind the bytes that came before it.
     mutating func append(_ event: Event) {
         self.seal()
+        // Head, body and end of a small response.
+        if self.events.isEmpty { self.events.reserveCapacity(3) }
         self.events.append(event)
     }
 
@@ -61,6 +63,28 @@ struct Outbox {
         }
         if case .piece(let piece) = event { self.byteCount -= piece.readableBytes }
         return event
+    }
+
+    /// The response, where it lies here from its head to its good end and in one piece, without
+    /// trailers.
+    ///
+    /// Only where its length was announced, so that it does not depend on the chance of having come
+    /// in one read how it is framed for whoever gets it next.
+    var whole: WholeResponse? {
+        guard self.open == nil, self.next < self.events.count,
+            case .head(let head, let length, let facts) = self.events[self.next],
+            length != .unknown, case .finished(let trailers)? = self.events.last, trailers.isEmpty
+        else { return nil }
+        switch self.events.count - self.next {
+        case 2:
+            return WholeResponse(
+                head: head, bodyLength: length, connection: facts, body: ByteBuffer())
+        case 3:
+            guard case .piece(let piece) = self.events[self.next + 1] else { return nil }
+            return WholeResponse(head: head, bodyLength: length, connection: facts, body: piece)
+        default:
+            return nil
+        }
     }
 
     /// Forgets everything: nobody listens any more, or a failure overtakes it.

@@ -22,6 +22,8 @@ final class SocketPoller {
     private let owner: UInt32
     private let counters: TransferCounters
     private var watches: [Int32: Watch] = [:]
+    /// How many of them lie idle.
+    private var idle = 0
     /// Sockets of our own making on which only answers may come.
     private var plainSockets: Set<Int32> = []
     /// The traffic classes that sockets were given.
@@ -41,7 +43,7 @@ final class SocketPoller {
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
-        self.watches[socket] = nil
+        self.setWatch(socket, nil)
         if isPlain { self.plainSockets.insert(socket) } else { self.plainSockets.remove(socket) }
         self.classes[socket] = nil
         if trafficClass != nil { self.mark(socket, trafficClass) }
@@ -67,7 +69,7 @@ final class SocketPoller {
     /// Closes a socket for libcurl (CURLOPT_CLOSESOCKETFUNCTION(3)).
     func close(_ socket: Int32) -> Int32 {
         self.counters.socketClosed()
-        self.watches[socket] = nil  // epoll forgets it by itself.
+        self.setWatch(socket, nil)  // epoll forgets it by itself.
         self.plainSockets.remove(socket)
         self.classes[socket] = nil
         return Glibc.close(socket)
@@ -114,6 +116,9 @@ final class SocketPoller {
     /// have been on its way when it was closed.
     func isWatched(_ socket: Int32) -> Bool { self.watches[socket] != nil }
 
+    /// Whether there is a plain connection between two exchanges.
+    var hasIdleSockets: Bool { self.idle > 0 }
+
     /// Sees to a socket that libcurl wants nothing of; false when it is not one.
     ///
     /// Asked for each event at its turn: what an earlier one led to may have put the socket to use.
@@ -143,7 +148,7 @@ final class SocketPoller {
     }
 
     private func register(_ socket: Int32, _ watch: Watch) -> Bool {
-        let known = self.watches.updateValue(watch, forKey: socket)
+        let known = self.setWatch(socket, watch)
         if known?.events == watch.events { return true }
         let operation = known == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
         if self.control(operation, socket, watch.events) == 0 { return true }
@@ -154,13 +159,24 @@ final class SocketPoller {
         case (EPOLL_CTL_MOD, ENOENT):
             return self.control(EPOLL_CTL_ADD, socket, watch.events) == 0
         default:
-            self.watches[socket] = nil
+            self.setWatch(socket, nil)
             return false
         }
     }
 
+    /// - Returns: what was known of the socket before.
+    @discardableResult
+    private func setWatch(_ socket: Int32, _ watch: Watch?) -> Watch? {
+        let known =
+            if let watch { self.watches.updateValue(watch, forKey: socket) } else {
+                self.watches.removeValue(forKey: socket)
+            }
+        self.idle += (watch?.isIdle == true ? 1 : 0) - (known?.isIdle == true ? 1 : 0)
+        return known
+    }
+
     private func unwatch(_ socket: Int32) {
-        guard self.watches.removeValue(forKey: socket) != nil else { return }
+        guard self.setWatch(socket, nil) != nil else { return }
         // Fails where the socket has been closed already, and then epoll has forgotten it.
         _ = self.control(EPOLL_CTL_DEL, socket, 0)
     }

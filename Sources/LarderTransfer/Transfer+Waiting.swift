@@ -10,9 +10,6 @@ extension Transfer {
             ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
     }
 
-    /// Whether libcurl speaks FTP for it.
-    var isFTP: Bool { self.request.uri.scheme == .ftp && !self.way.isRelay }
-
     /// Whether the request may go out a second time, over a new connection, when a reused one died
     /// without a byte of answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     var mayBeResent: Bool {
@@ -36,6 +33,16 @@ extension Transfer {
             let socket = self.easy?.activeSocket
         else { return }
         self.loop.poller.mark(socket, trafficClass)
+    }
+
+    /// Whether nobody is to hear anything of it now, and it only waits.
+    var isQuiet: Bool {
+        switch self.phase {
+        case .queued, .resolving, .connecting, .awaitingHead:
+            self.outbox.isEmpty && self.content == nil && !self.isMultiplexed
+                && !self.isAnsweredEarly && !self.mustReleaseContent && !self.isHeld
+        case .receiving, .over: false
+        }
     }
 
     /// What the transfer waits for now, if for anything that has a limit.

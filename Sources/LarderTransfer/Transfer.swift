@@ -62,6 +62,9 @@ final class Transfer {
     /// Who waits for a bare connection; nil for a fetch.
     let dial: SocketDial?
     let way: Way
+    /// Whether libcurl speaks FTP for it.
+    let isFTP: Bool
+    private let isTunnelled: Bool
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
@@ -88,7 +91,7 @@ final class Transfer {
     var assembler: ResponseAssembler
     private(set) var announced = BodyLength.unknown
     private(set) var received: UInt64 = 0
-    private var attempts = 0
+    private(set) var attempts = 0
     /// libcurl came as far as a request, whatever became of it.
     private(set) var hasBegunRequest = false
     private(set) var hasOpenedSocket = false
@@ -96,8 +99,8 @@ final class Transfer {
 
     /// The place of what it waits for now.
     let waiting: WaitEntry
-    /// The place of the wait for its end.
-    let lifetime: WaitEntry
+    /// The place of the wait for its end; nil where that has no limit.
+    let lifetime: WaitEntry?
 
     init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
         self.fetch = order.fetch
@@ -112,10 +115,16 @@ final class Transfer {
         self.dial = order.dial
         let request = order.request
         self.waiting = WaitEntry(id: order.fetch.id, idle: request.transfer.idleTimeout)
-        self.lifetime = WaitEntry(id: order.fetch.id, resource: request.transfer.resourceTimeout)
+        let isLimited =
+            request.transfer.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
+        self.lifetime =
+            isLimited
+            ? WaitEntry(id: order.fetch.id, resource: request.transfer.resourceTimeout) : nil
         self.way = Way(
             to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
+        self.isFTP = request.uri.scheme == .ftp && !self.way.isRelay
+        self.isTunnelled = self.way.isTunnel
         var challenges: Set<UInt16> = isHandshake ? [401] : []
         let loggedIn = self.way.parent?.authentication != Parent.Authentication.none
         if self.way.isRelay, loggedIn || request.transfer.proxyAuthorization != nil {
@@ -311,7 +320,7 @@ final class Transfer {
     /// What is heard now is the parent's answer to CONNECT.
     private var isBeforeRequest: Bool {
         switch self.phase {
-        case .queued, .resolving, .connecting: self.way.isTunnel
+        case .queued, .resolving, .connecting: self.isTunnelled
         case .awaitingHead, .receiving, .over: false
         }
     }

@@ -19,16 +19,20 @@ extension TransferLoop {
 
     /// Sees to every transfer of which something was noted.
     func settle() {
+        self.round.perform { self.settleAll() }
+    }
+
+    private func settleAll() {
         self.collectCompletions()
         while !self.touched.isEmpty {
-            let batch = self.touched
-            self.touched = []
-            for transfer in batch {
+            swap(&self.touched, &self.settling)
+            for transfer in self.settling {
                 transfer.isTouched = false
                 // Ended while it lay here.
                 guard self.transfers[transfer.fetch.id] != nil else { continue }
                 self.settle(transfer)
             }
+            self.settling.removeAll(keepingCapacity: true)
             self.collectCompletions()
         }
     }
@@ -52,6 +56,10 @@ extension TransferLoop {
                 self.unpause(transfer, sendingGoesOn: false)
             }
         }
+        self.awaitNext(of: transfer)
+    }
+
+    private func awaitNext(of transfer: Transfer) {
         if let wait = transfer.wantedWait {
             if wait != transfer.waiting.wait || transfer.hasProgressed {
                 self.deadlines.enter(transfer.waiting, wait, self.now)
@@ -62,8 +70,24 @@ extension TransferLoop {
         transfer.hasProgressed = false
     }
 
+    /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done
+    /// but to wait; the others stay touched.
+    func awaitQuietly() {
+        var others: [Transfer] = []
+        for transfer in self.touched {
+            if transfer.isQuiet {
+                transfer.isTouched = false
+                self.awaitNext(of: transfer)
+            } else {
+                others.append(transfer)
+            }
+        }
+        self.touched = others
+    }
+
     /// Tells the receiver what it is ready to hear; false when that was the last.
     private func deliver(_ transfer: Transfer) -> Bool {
+        if self.deliverWhole(transfer) { return false }
         while !transfer.isPaused, let event = transfer.outbox.take() {
             if transfer.fetch.isCancelled { return true }  // The command is on its way.
             let receiver = transfer.receiver
@@ -91,6 +115,21 @@ extension TransferLoop {
                 return false
             }
         }
+        return true
+    }
+
+    /// Tells the receiver of a response that is whole already, if it takes those.
+    ///
+    /// As nearly every small one is: libcurl reads its head, its body and its end at once. One call
+    /// spares the receiver to wake its client for the head and again for the body.
+    private func deliverWhole(_ transfer: Transfer) -> Bool {
+        guard transfer.phase == .over, !transfer.isPaused, !transfer.fetch.isCancelled,
+            transfer.receiver.takesWholeResponses, let response = transfer.outbox.whole
+        else { return false }
+        transfer.outbox.removeAll()
+        self.forget(transfer)
+        transfer.receiver.upstream(whole: response)
+        transfer.tellMeasurement()
         return true
     }
 

@@ -23,6 +23,10 @@ final class TransferLoop: Timed {
 
     private(set) var transfers: [UInt64: Transfer] = [:]
     var touched: [Transfer] = []
+    /// Those that are being settled.
+    var settling: [Transfer] = []
+    /// In which receivers are told.
+    let round = DeliveryRound()
     var deadlines: Deadlines
     var queue: ConnectionQueue
     private var timer: MonotonicTime?
@@ -63,16 +67,38 @@ final class TransferLoop: Timed {
     func turn(_ now: MonotonicTime) {
         self.now = now
         self.performCommands()
-        if let timer = self.timer, timer <= MonotonicTime.read() {
-            self.timer = nil
-            self.check(self.multi.timedOut())
-        }
+        self.runTimer()
         self.expire()
         self.settle()
         if self.isIdle, self.configuration.sharesThreads, now > self.idleSince + self.idleLifetime {
             self.isOver = true
         }
     }
+
+    private func runTimer() {
+        guard let timer = self.timer, timer <= MonotonicTime.read() else { return }
+        self.timer = nil
+        self.check(self.multi.timedOut())
+    }
+
+    /// Begins a fetch in the place of a turn, on the thread of a guest.
+    ///
+    /// Nobody is told anything there: what there is to tell stays for the loop's own thread.
+    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) {
+        self.now = now
+        self.counters.guestBegan()
+        self.begin(order)
+        self.runTimer()
+        self.collectCompletions()
+        self.awaitQuietly()
+    }
+
+    /// Whether something is left to be settled.
+    var isTouched: Bool { !self.touched.isEmpty }
+
+    /// Whether a guest may begin a fetch: it probably finds a connection, so that nothing is to be
+    /// done for it but to send.
+    var mayHaveGuest: Bool { !self.isOver && self.poller.hasIdleSockets }
 
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
@@ -157,12 +183,14 @@ final class TransferLoop: Timed {
         }
     }
 
-    private func begin(_ order: FetchOrder) {
+    func begin(_ order: FetchOrder) {
         guard !order.fetch.isCancelled else { return order.cancelled() }
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
         self.transfers[order.fetch.id] = transfer
-        self.deadlines.enter(transfer.lifetime, .resource, self.now - order.request.elapsed)
+        if let lifetime = transfer.lifetime {
+            self.deadlines.enter(lifetime, .resource, self.now - order.request.elapsed)
+        }
         do throws(UpstreamFailure) {
             if transfer.content == nil, order.request.bodyLength == .unknown {
                 throw UpstreamFailure(
@@ -181,7 +209,7 @@ final class TransferLoop: Timed {
 
     /// Gives a transfer to libcurl.
     private func launch(_ transfer: Transfer) throws(UpstreamFailure) {
-        transfer.launched = .read()
+        if transfer.observer != nil { transfer.launched = .read() }
         let easy = try self.handle()
         try easy.prepare(for: transfer, self.configuration)
         let code = self.multi.add(easy)
@@ -256,7 +284,7 @@ final class TransferLoop: Timed {
             unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
             let owner = unsafe owner
         {
-            isHeld = unsafe Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue().isHeld
+            isHeld = unsafe EasyHandle.transfer(owner)?.isHeld == true
         }
         // Never -1: libcurl 7.88 then ends every transfer, and reads through a null pointer where one
         // has no connection yet. What cannot be watched runs into its deadline.
@@ -267,14 +295,19 @@ final class TransferLoop: Timed {
     private static let timerCallback: ccurl_timer_callback = { _, milliseconds, context in
         guard let context = unsafe context else { return 0 }
         let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
-        loop.timer = milliseconds < 0 ? nil : .read() + .milliseconds(milliseconds)
+        switch milliseconds {
+        case ..<0: loop.timer = nil
+        // At once, as for each transfer that begins: the clock need not be asked.
+        case 0: loop.timer = MonotonicTime(nanoseconds: 0)
+        default: loop.timer = .read() + .milliseconds(milliseconds)
+        }
         return 0
     }
 
     func collectCompletions() {
         while let (context, result) = unsafe self.multi.nextCompletion() {
-            let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-            guard let easy = transfer.easy else { continue }
+            guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
+            else { continue }
             let end = CurlEnd(result, of: easy)
             if transfer.dial != nil, result == CURLE_OK {
                 self.handOver(easy, transfer)
@@ -322,8 +355,11 @@ final class TransferLoop: Timed {
         // the next chunked content is written in front of its buffer.
         // Nor one that never got as far as a request: where the name was not resolved it keeps its
         // buffer over curl_easy_reset(3), and refuses every later CURLOPT_BUFFERSIZE.
-        guard code == CURLM_OK, !transfer.mayHaveTrailers, transfer.hasBegunRequest else { return }
-        easy.reset()
+        guard code == CURLM_OK, !transfer.mayHaveTrailers, transfer.hasBegunRequest else {
+            easy.transfer = nil
+            return
+        }
+        easy.retire(mayKeep: transfer.isWhole && transfer.attempts == 1)
         if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
     }
 
@@ -332,7 +368,7 @@ final class TransferLoop: Timed {
         guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
         self.yieldPlace(transfer)
         self.deadlines.leave(transfer.waiting)
-        self.deadlines.leave(transfer.lifetime)
+        if let lifetime = transfer.lifetime { self.deadlines.leave(lifetime) }
         transfer.content?.cancel()
         self.counters.transferEnded()
         if self.transfers.isEmpty { self.idleSince = self.now }

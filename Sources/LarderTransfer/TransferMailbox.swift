@@ -30,9 +30,9 @@ final class FetchOrder: Sendable {
     let receiver: any UpstreamReceiver
     /// The receiver, where not a response is wanted but a bare connection.
     let dial: SocketDial?
-    /// When it was given: the wall's clock.
-    let begun = Timestamp.read()
-    let started = MonotonicTime.read()
+    /// When it was given: the wall's clock; both are read only where somebody will be told.
+    let begun: Timestamp
+    let started: MonotonicTime
 
     init(
         fetch: CurlFetch, request: Request, content: (any BodySource)?,
@@ -43,6 +43,15 @@ final class FetchOrder: Sendable {
         self.content = content
         self.receiver = receiver
         self.dial = dial
+        let isTold = request.observer != nil
+        self.begun = isTold ? .read() : Timestamp(seconds: 0)
+        self.started = isTold ? .read() : MonotonicTime(nanoseconds: 0)
+    }
+
+    /// Whether a thread that is not the loop's may begin it: nobody's code is called for it, and no
+    /// handshake is made.
+    var suitsGuests: Bool {
+        self.content == nil && self.dial == nil && self.request.uri.scheme == .http
     }
 
     /// Ends a fetch that no loop has begun.
@@ -61,11 +70,12 @@ final class FetchOrder: Sendable {
 /// Where other threads leave commands for the loops of a thread.
 ///
 /// One array, swapped out at once. The thread is woken through its eventfd(2) only when it sleeps,
-/// and once: under load a command costs a lock and an append.
+/// and once: under load a command costs a lock and an append. It also says who has the loops in hand
+/// (`LoopOwnership`).
 final class TransferMailbox: Sendable {
     private struct State {
         var messages: [TransferMessage] = []
-        var isAsleep = false
+        var ownership = LoopOwnership()
         var isClosed = false
     }
 
@@ -74,15 +84,25 @@ final class TransferMailbox: Sendable {
     ///
     /// Closed with the mailbox.
     let descriptor: Int32
+    /// Where the thread waits for a guest to leave; read by it alone.
+    private let door: Int32
 
     init() throws(TransferError) {
         let descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard descriptor >= 0 else { throw .system(.descriptor, "eventfd", errno) }
+        let door = eventfd(0, Int32(EFD_CLOEXEC))
+        guard door >= 0 else {
+            let code = errno
+            _ = Glibc.close(descriptor)
+            throw .system(.descriptor, "eventfd", code)
+        }
         self.descriptor = descriptor
+        self.door = door
     }
 
     deinit {
         _ = Glibc.close(self.descriptor)
+        _ = Glibc.close(self.door)
     }
 
     /// Leaves a command; false when the thread has ended and nobody will read it.
@@ -90,27 +110,64 @@ final class TransferMailbox: Sendable {
         let (accepted, mustWake) = self.state.withLock { state in
             guard !state.isClosed else { return (false, false) }
             state.messages.append(message)
-            defer { state.isAsleep = false }
-            return (true, state.isAsleep)
+            return (true, state.ownership.posted())
         }
-        if mustWake { self.wake() }
+        if mustWake { Self.write(to: self.descriptor) }
         return accepted
     }
 
     /// Takes all commands, in exchange for an empty array whose room is used again.
     func take(into messages: inout [TransferMessage]) {
         messages.removeAll(keepingCapacity: true)
-        self.state.withLock { state in
-            state.isAsleep = false
-            swap(&state.messages, &messages)
-        }
+        self.state.withLock { state in swap(&state.messages, &messages) }
     }
 
     /// Says that the thread is about to sleep; false when there are commands to see to first.
-    func fallAsleep() -> Bool {
+    ///
+    /// - Parameter alarm: until when it sleeps at most.
+    func fallAsleep(until alarm: MonotonicTime?) -> Bool {
         self.state.withLock { state in
-            state.isAsleep = state.messages.isEmpty
-            return state.isAsleep
+            guard state.messages.isEmpty else { return false }
+            state.ownership.park(until: alarm)
+            return true
+        }
+    }
+
+    /// Says that the thread has woken up, and waits until no guest is there.
+    ///
+    /// - Returns: whether it had to wait: what it woke up for may have changed.
+    func wakeUp() -> Bool {
+        if self.state.withLock({ $0.ownership.wake() }) { return false }
+        var count: UInt64 = 0
+        while unsafe read(self.door, &count, MemoryLayout<UInt64>.size) < 0, errno == EINTR {}
+        return true
+    }
+
+    // MARK: Guests
+
+    /// Lets a guest in, who has the loops to itself until it leaves; false where it must post what it
+    /// wants done.
+    func enter() -> Bool {
+        self.state.withLock { state in
+            guard !state.isClosed, state.messages.isEmpty else { return false }
+            return state.ownership.enter()
+        }
+    }
+
+    /// Gives the loops back.
+    ///
+    /// - Parameters:
+    ///   - leavesWork: there is something that only the thread does.
+    ///   - next: when the loops want to be looked at.
+    func leave(leavesWork: Bool, next: MonotonicTime?) {
+        let leaving = self.state.withLock { state in
+            state.ownership.leave(
+                leavesWork: leavesWork || !state.messages.isEmpty, next: next)
+        }
+        switch leaving {
+        case .sleepsOn: break
+        case .wakes: Self.write(to: self.descriptor)
+        case .letIn: Self.write(to: self.door)
         }
     }
 
@@ -124,9 +181,9 @@ final class TransferMailbox: Sendable {
         }
     }
 
-    private func wake() {
+    private static func write(to descriptor: Int32) {
         var one: UInt64 = 1
         // Fails only when the counter is full, after more writes than there will be.
-        _ = unsafe write(self.descriptor, &one, MemoryLayout<UInt64>.size)
+        _ = unsafe Glibc.write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 }

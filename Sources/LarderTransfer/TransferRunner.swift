@@ -130,25 +130,55 @@ final class TransferRunner {
             loop.turn(now)
             if loop.isOver {
                 self.end(loop)
-            } else if let next = loop.next {
-                if next <= now {
-                    self.markDue(loop)
-                } else {
-                    self.timetable.enter(loop, at: next)
-                }
             } else {
-                self.timetable.leave(loop)
+                self.schedule(loop, now)
             }
         }
     }
 
-    private func sleep() {
-        var timeout: Int32 = 0
-        if self.due.isEmpty, self.mailbox.fallAsleep() {
-            let moment = self.timetable.first?.moment
-            timeout = moment.map { MonotonicTime.read().milliseconds(until: $0) } ?? -1
+    private func schedule(_ loop: TransferLoop, _ now: MonotonicTime) {
+        guard let next = loop.next else { return self.timetable.leave(loop) }
+        if next <= now {
+            self.markDue(loop)
+        } else {
+            self.timetable.enter(loop, at: next)
         }
-        for index in 0..<self.epoll.wait(milliseconds: timeout) {
+    }
+
+    // MARK: Guests
+
+    /// Begins a fetch on the thread of whoever wants it; called by a guest, while it is one.
+    ///
+    /// - Returns: false where the thread has to begin it: there is no connection that it could go out
+    ///   on, or sockets are ready, which come first (`SocketPoller.sawIdle`).
+    func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
+        guard let loop = self.loops[port.number], loop.mayHaveGuest, !self.epoll.isReady else {
+            return false
+        }
+        let now = MonotonicTime.read()
+        loop.begin(asGuest: order, now)
+        if loop.isTouched { self.markDue(loop) }
+        self.schedule(loop, now)
+        return true
+    }
+
+    /// Gives the loops back to the thread.
+    func leave() {
+        self.mailbox.leave(leavesWork: !self.due.isEmpty, next: self.timetable.first?.moment)
+    }
+
+    private func sleep() {
+        let alarm = self.timetable.first?.moment
+        var count: Int
+        if self.due.isEmpty, self.mailbox.fallAsleep(until: alarm) {
+            // From here on a guest may have the loops.
+            let timeout = alarm.map { MonotonicTime.read().milliseconds(until: $0) } ?? -1
+            count = self.epoll.wait(milliseconds: timeout)
+            if self.mailbox.wakeUp() { count = self.epoll.wait(milliseconds: 0) }
+        } else {
+            count = self.epoll.wait(milliseconds: 0)
+        }
+        for index in 0..<count {
             guard let ready = self.epoll.ready(index), let loop = self.loops[ready.owner] else {
                 continue
             }

@@ -10,20 +10,27 @@ package struct TransferStatistics: Hashable, Sendable {
     package var openConnections = 0
     package var transfersStarted: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
+    /// Fetches that began on their callers' threads.
+    package var begunByGuests: UInt64 = 0
 
     package init() {}
 }
 
-/// The counters of one loop: written by its thread, read by any.
+/// The counters of one loop: written by whoever has it, read by any.
 final class TransferCounters: Sendable {
     private let openTransfers = Atomic(0)
     private let openConnections = Atomic(0)
     private let transfersStarted = Atomic<UInt64>(0)
     private let connectionsOpened = Atomic<UInt64>(0)
+    private let begunByGuests = Atomic<UInt64>(0)
 
     func transferStarted() {
         self.openTransfers.wrappingAdd(1, ordering: .relaxed)
         self.transfersStarted.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    func guestBegan() {
+        self.begunByGuests.wrappingAdd(1, ordering: .relaxed)
     }
 
     func transferEnded() {
@@ -43,6 +50,7 @@ final class TransferCounters: Sendable {
         statistics.openTransfers += self.openTransfers.load(ordering: .relaxed)
         statistics.openConnections += self.openConnections.load(ordering: .relaxed)
         statistics.transfersStarted &+= self.transfersStarted.load(ordering: .relaxed)
+        statistics.begunByGuests &+= self.begunByGuests.load(ordering: .relaxed)
         statistics.connectionsOpened &+= self.connectionsOpened.load(ordering: .relaxed)
     }
 }

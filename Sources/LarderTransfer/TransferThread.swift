@@ -16,8 +16,8 @@ enum TransferThread {
         }
         defer { _ = unsafe pthread_attr_destroy(&attributes) }
         _ = unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        // The reference goes with the pointer: nobody else has the runner from here on, which is
-        // what lets an object that is not Sendable change threads.
+        // The reference goes with the pointer: nobody else has the runner from here on but a
+        // `GuestEntrance`, which is what lets an object that is not Sendable change threads.
         let context = unsafe Unmanaged.passRetained(runner).toOpaque()
         var thread = pthread_t()
         let code = unsafe pthread_create(&thread, &attributes, Self.body, context)
@@ -31,7 +31,7 @@ enum TransferThread {
     // MARK: Threads that upstreams share
 
     private struct Shared {
-        var mailboxes: [TransferMailbox] = []
+        var entrances: [GuestEntrance] = []
         var next = 0
     }
 
@@ -40,24 +40,19 @@ enum TransferThread {
     private static let sharedLimit = 2
     private static let shared = Mutex(Shared())
 
-    /// The mailbox of one of the threads that upstreams share, of each in turn.
+    /// The way to one of the threads that upstreams share, to each in turn.
     ///
     /// Threads are made under the lock: two callers would else make one too many.
-    static func sharedMailbox() throws(TransferError) -> TransferMailbox {
+    static func sharedEntrance() throws(TransferError) -> GuestEntrance {
         try Self.shared.withLock { shared throws(TransferError) in
             let index = shared.next
-            if index >= shared.mailboxes.count {
+            if index >= shared.entrances.count {
                 let runner = try TransferRunner(endsWithLoop: false)
-                shared.mailboxes.append(runner.mailbox)
-                do throws(TransferError) {
-                    try Self.start(runner, name: "larder-loads-\(index)")
-                } catch {
-                    shared.mailboxes.removeLast()
-                    throw error
-                }
+                try Self.start(runner, name: "larder-loads-\(index)")
+                shared.entrances.append(GuestEntrance(runner))
             }
             shared.next = (index + 1) % Self.sharedLimit
-            return shared.mailboxes[index]
+            return shared.entrances[index]
         }
     }
 
@@ -87,5 +82,29 @@ enum TransferThread {
         var set = sigset_t()
         _ = unsafe sigfillset(&set)
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Does something as a transfer thread would, with every signal blocked.
+    static func withoutSignals<Result>(_ body: () -> Result) -> Result {
+        var (all, before) = (sigset_t(), sigset_t())
+        _ = unsafe sigfillset(&all)
+        let code = unsafe pthread_sigmask(SIG_BLOCK, &all, &before)
+        defer {
+            if unsafe sigismember(&before, SIGPIPE) == 0 { Self.dropBrokenPipe() }
+            if code == 0 { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+        }
+        return body()
+    }
+
+    /// Takes a SIGPIPE that a write of OpenSSL's has raised, before it would end the process.
+    private static func dropBrokenPipe() {
+        var pending = sigset_t()
+        guard unsafe sigpending(&pending) == 0, unsafe sigismember(&pending, SIGPIPE) == 1 else {
+            return
+        }
+        var (pipe, atOnce) = (sigset_t(), timespec())
+        _ = unsafe sigemptyset(&pipe)
+        _ = unsafe sigaddset(&pipe, SIGPIPE)
+        _ = unsafe sigtimedwait(&pipe, nil, &atOnce)
     }
 }

@@ -16,6 +16,7 @@ let house: [SwiftSetting] = [
 ]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house)
@@ -25,6 +26,7 @@ let package = Package(
     name: "larder-benchmarks",
     products: [
         .executable(name: "EvictionBench", targets: ["EvictionBench"]),
+        .executable(name: "RequestCounts", targets: ["RequestCounts"]),
         .executable(name: "StoreBench", targets: ["StoreBench"]),
     ],
     dependencies: [
@@ -33,6 +35,8 @@ let package = Package(
     targets: [
         .target(name: "CLMDB"),
         .systemLibrary(name: "CXXHash"),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
         module("LarderHTTP", [nioCore]),
         module("LarderLMDB", ["CLMDB"]),
         module("LarderPolicy", ["LarderHTTP"]),
@@ -40,6 +44,21 @@ let package = Package(
         module(
             "LarderDisk",
             ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+        module("LarderCookies", ["LarderHTTP"]),
+        module("LarderCredentials", ["LarderHTTP"]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
+        module(
+            "LarderSession",
+            [
+                "LarderStore", "LarderPolicy", "LarderCookies", "LarderCredentials", "LarderHTTP",
+                nioCore,
+            ]),
+        module(
+            "LarderProxy",
+            [
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
+                nioPosix,
+            ]),
         module("EvictionTraces", ["LarderStore", "LarderHTTP"]),
         .executableTarget(
             name: "EvictionBench",
@@ -48,6 +67,17 @@ let package = Package(
                 nioCore,
             ],
             path: "EvictionBench", swiftSettings: house),
+        .target(name: "CAllocationCounts", path: "CAllocationCounts"),
+        .target(name: "CRequestLoad", path: "CRequestLoad"),
+        .executableTarget(
+            name: "RequestCounts",
+            dependencies: [
+                "CAllocationCounts", "CRequestLoad", "LarderProxy", "LarderSession", "LarderDisk",
+                "LarderTransfer", "LarderStore", "LarderHTTP", nioPosix,
+            ],
+            path: "RequestCounts", swiftSettings: house,
+            // valgrind 3.19 ends at once at what the compiler writes for debuggers (DWARF 5).
+            linkerSettings: [.unsafeFlags(["-Xlinker", "-s"])]),
         .executableTarget(
             name: "StoreBench",
             dependencies: [

@@ -73,8 +73,23 @@ final class ScriptedUpstream: Upstream {
             self.receiver.upstream(failed: UpstreamFailure(kind, detail: "scripted"))
         }
 
-        /// A whole response at once.
+        /// A whole response at once, in one call where the receiver takes that, as of a transfer
+        /// that has read all of it.
         func answer(_ status: UInt16, _ fields: Fields = Fields(), _ body: String = "") {
+            guard self.receiver.takesWholeResponses else {
+                return self.answerInPieces(status, fields, body)
+            }
+            guard !self.isCancelled else { return }
+            self.receiver.upstream(
+                whole: WholeResponse(
+                    head: ResponseHead(status: StatusCode(status), fields: fields),
+                    bodyLength: .known(UInt64(body.utf8.count)),
+                    connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"),
+                    body: ByteBuffer(string: body)))
+        }
+
+        /// The same call by call.
+        func answerInPieces(_ status: UInt16, _ fields: Fields = Fields(), _ body: String = "") {
             self.head(status, fields, length: .known(UInt64(body.utf8.count)))
             if !body.isEmpty { self.piece(body) }
             self.finish()

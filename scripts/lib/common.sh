@@ -23,6 +23,7 @@ TEST_PACKAGES=(
     openssl:command=openssl
     curl:command=curl
     wget:command=wget
+    valgrind:command=valgrind
 )
 BENCH_PACKAGES=(
     wrk:command=wrk
@@ -34,6 +35,7 @@ BENCH_PACKAGES=(
     squid:command=squid
     trafficserver:command=traffic_server
     varnish:command=varnishd
+    linux-perf:command=perf
 )
 CLIENT_PACKAGES=(
     "${TEST_PACKAGES[@]}"

@@ -38,6 +38,7 @@ final class HTTPLoad: Load {
     /// Is measured.
     let readsMeasurement: Bool
     private let decidesAboutStoring: Bool
+    private let isFTP: Bool
     private let content: HeldContent?
     let state: Mutex<State>
 
@@ -48,6 +49,7 @@ final class HTTPLoad: Load {
         self.asks = observer.answersChallenges
         self.readsMeasurement = observer.readsMeasurement
         self.decidesAboutStoring = observer.decidesAboutStoring
+        self.isFTP = order.request.url?.scheme?.lowercased() == "ftp"
         self.content = order.body.map { HeldContent($0.source) }
         self.state = Mutex(State())
     }
@@ -77,8 +79,8 @@ final class HTTPLoad: Load {
         let session =
             self.order.usesCache && request.uri.scheme != .ftp
             ? self.engine.caching : self.engine.direct
-        var options = ExchangeOptions(
-            cachePolicy: self.engine.rules.cachePolicy(for: self.order.request))
+        let policy = self.engine.rules.cachePolicy(for: self.order.request)
+        var options = ExchangeOptions(cachePolicy: policy)
         options.collapses = false
         let exchange: any Exchange
         if session === self.engine.caching, let cache = self.engine.cache {
@@ -90,6 +92,10 @@ final class HTTPLoad: Load {
                 session.perform(
                     request, body: self.content?.reader(), options: options, client: self)
             }
+        } else if session === self.engine.direct,
+            let passed = self.engine.pass(request, under: policy, for: self)
+        {
+            exchange = passed
         } else {
             exchange = session.perform(
                 request, body: self.content?.reader(), options: options, client: self)
@@ -219,10 +225,6 @@ extension HTTPLoad: ExchangeClient {
         }
     }
 
-    private var isFTP: Bool {
-        self.order.request.url?.scheme?.lowercased() == "ftp"
-    }
-
     private func response(_ answer: Answer, _ url: URL) -> URLResponse {
         guard self.isFTP else {
             // Of what was decoded nobody knows the length beforehand.
@@ -286,6 +288,28 @@ extension HTTPLoad: BodySource {
             }
             return step
         }
+    }
+
+    /// The body of the answer is in memory, or there is none.
+    var isWhole: Bool {
+        self.state.withLock { if case .source = $0.body { false } else { true } }
+    }
+
+    /// Takes the whole body at once, in the place of `attach` and `next`.
+    ///
+    /// - Returns: nil where it is not in memory; empty where there is none.
+    func takeWhole() -> ByteBuffer? {
+        let bytes = self.state.withLock { state -> ByteBuffer? in
+            switch state.body {
+            case .source: return nil
+            case .none: return ByteBuffer()
+            case .resident(let bytes):
+                state.bodyBytes += Int64(bytes.readableBytes)
+                return bytes
+            }
+        }
+        if bytes != nil { self.bodyEnded() }
+        return bytes
     }
 
     private func bodyEnded() {

@@ -19,7 +19,15 @@ final class LoadingEngine: Sendable {
     /// by a secret answers no request of another process.
     private static let digests = KeyedDigest()
 
+    /// Measures, for the sessions.
     let upstream: any Upstream
+    /// The way to origins itself.
+    private let origins: any Upstream
+    /// Those of the configuration; nil: none.
+    private let cookies: (any HopCookies)?
+    /// Whether cookies leave answers alone: a storage with methods of a program's own may keep one
+    /// waiting.
+    private let passesUncached: Bool
     /// Connects to servers; nil where the upstream does not.
     let dialer: (any SocketDialer)?
     /// Over the cache of the configuration.
@@ -42,6 +50,7 @@ final class LoadingEngine: Sendable {
         let upstream = try surroundings.upstream(transfer)
         self.dialer = upstream as? any SocketDialer
         self.upstream = CountingUpstream(upstream)
+        self.origins = upstream
         self.rules = LoadingRules(settings)
         self.connectivity = surroundings.connectivity
         self.clock = surroundings.clock
@@ -49,6 +58,8 @@ final class LoadingEngine: Sendable {
         self.credentials = settings.urlCredentialStorage
         let cookies = settings.httpCookieStorage?.hopCookies(
             accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
+        self.cookies = cookies
+        self.passesUncached = !(cookies is OverriddenCookies)
         let (counting, clock) = (self.upstream, self.clock)
         func session(_ store: any ObjectStore) -> Session {
             Session(
@@ -57,6 +68,23 @@ final class LoadingEngine: Sendable {
         }
         self.direct = session(AbsentStore())
         self.caching = settings.urlCache.map { session($0.engineStore) } ?? self.direct
+    }
+
+    /// Begins a request past the cache without a `Session`, if nothing of what one does is needed.
+    ///
+    /// - Returns: nil where something is.
+    func pass(
+        _ request: Request, under policy: RequestCachePolicy, for load: HTTPLoad
+    ) -> (any Exchange)? {
+        // Content may have to be sent again; and who wants stored responses alone gets a refusal.
+        guard self.passesUncached, request.bodyLength == .none, request.uri.scheme != .ftp,
+            policy != .returnCacheDontLoad, !request.fields.contains(FieldName(.cacheControl))
+        else { return nil }
+        let exchange = UncachedExchange(
+            policy.forwarded(request), cookies: self.cookies, clock: self.clock, client: load)
+        if load.readsMeasurement { load.fetchBegins() }
+        exchange.begin(by: self.origins)
+        return exchange
     }
 
     /// What was said about servers.

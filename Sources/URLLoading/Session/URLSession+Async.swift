@@ -12,8 +12,8 @@ extension URLSession {
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { handler in
-            self.make(self.order(request, handler, delegate))
+        try await self.awaited { awaiting in
+            self.make(self.order(request, awaiting, delegate))
         }
     }
 
@@ -31,8 +31,8 @@ extension URLSession {
         for request: URLRequest, from bodyData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { handler in
-            self.makeUpload(self.order(request, handler, delegate, sending: .data(bodyData)))
+        try await self.awaited { awaiting in
+            self.makeUpload(self.order(request, awaiting, delegate, sending: .data(bodyData)))
         }
     }
 
@@ -41,8 +41,8 @@ extension URLSession {
         for request: URLRequest, fromFile fileURL: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { handler in
-            self.makeUpload(self.order(request, handler, delegate, sending: .file(fileURL)))
+        try await self.awaited { awaiting in
+            self.makeUpload(self.order(request, awaiting, delegate, sending: .file(fileURL)))
         }
     }
 
@@ -55,8 +55,9 @@ extension URLSession {
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await self.awaited { handler in
-            var order = TaskOrder(request, for: DownloadPurpose(for: .caller(handler)))
+        try await self.awaited { awaiting in
+            var order = TaskOrder(
+                request, for: DownloadPurpose(for: .caller { awaiting.complete($0, $1, $2) }))
             order.delegate = delegate
             return self.makeDownload(order)
         }
@@ -74,9 +75,10 @@ extension URLSession {
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await self.awaited { handler in
+        try await self.awaited { awaiting in
             var order = TaskOrder(
-                resuming: resumeData, for: DownloadPurpose(for: .caller(handler)))
+                resuming: resumeData,
+                for: DownloadPurpose(for: .caller { awaiting.complete($0, $1, $2) }))
             order.delegate = delegate
             return self.makeDownload(order)
         }
@@ -90,13 +92,8 @@ extension URLSession {
     ) async throws -> (AsyncBytes, URLResponse) {
         let made = Mutex<URLSessionDataTask?>(nil)
         let (consumer, response) =
-            try await self.awaited { handler in
-                let purpose = BytesPurpose { result in
-                    switch result {
-                    case .success(let (consumer, response)): handler(consumer, response, nil)
-                    case .failure(let error): handler(nil, nil, error)
-                    }
-                }
+            try await self.awaited { awaiting in
+                let purpose = BytesPurpose { awaiting.finish($0) }
                 var order = TaskOrder(request, for: purpose)
                 order.delegate = delegate
                 order.prefersIncrementalDelivery = true
@@ -118,10 +115,12 @@ extension URLSession {
     // MARK: How
 
     private func order(
-        _ request: URLRequest, _ handler: @escaping HandlerPurpose.Handler,
+        _ request: URLRequest, _ awaiting: AwaitedResult<Data>,
         _ delegate: (any URLSessionTaskDelegate)?, sending content: UploadBody? = nil
     ) -> TaskOrder {
-        let purpose = HandlerPurpose(isDirect: true, handler)
+        let purpose = HandlerPurpose(
+            isDirect: true, relay: { awaiting.hand($0) }
+        ) { awaiting.complete($0, $1, $2) }
         var order =
             content.map { TaskOrder(request, sending: $0, for: purpose) }
             ?? TaskOrder(request, for: purpose)
@@ -135,52 +134,22 @@ extension URLSession {
     ///   that it stays there too: it would else hop to another thread and back for each request.
     private func awaited<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
-        _ make: (@escaping @Sendable (Value?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
+        _ make: (AwaitedResult<Value>) -> URLSessionTask
     ) async throws -> (Value, URLResponse) {
-        let cancellation = TaskCancellation()
+        let awaiting = AwaitedResult<Value>()
         return try await withTaskCancellationHandler {
             _ = isolation
-            // The handler is called once: the task completes exactly once. Where that is at once, as
-            // with a stored response in memory, nothing is suspended.
-            return try await withCheckedThrowingContinuation(isolation: isolation) { continuation in
-                let task = make { value, response, error in
-                    if let value, let response {
-                        continuation.resume(returning: (value, response))
-                    } else {
-                        continuation.resume(throwing: error ?? URLError(.unknown))
-                    }
+            let task = make(awaiting)
+            awaiting.cover(task)
+            task.resume()
+            while true {
+                switch await awaiting.next(isolation: isolation) {
+                case .work(let work): work()
+                case .result(let result): return try result.get()
                 }
-                cancellation.cover(task)
-                task.resume()
             }
         } onCancel: {
-            cancellation.cancel()
+            awaiting.cancel()
         }
-    }
-}
-
-/// Carries the cancellation of a Swift task to a URL task, whichever comes first.
-private final class TaskCancellation: Sendable {
-    private struct State {
-        var isCancelled = false
-        var task: URLSessionTask?
-    }
-
-    private let state = Mutex(State())
-
-    func cover(_ task: URLSessionTask) {
-        let isCancelled = self.state.withLock { state in
-            state.task = task
-            return state.isCancelled
-        }
-        if isCancelled { task.cancel() }
-    }
-
-    func cancel() {
-        let task = self.state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
     }
 }

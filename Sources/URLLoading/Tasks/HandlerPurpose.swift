@@ -8,16 +8,30 @@ final class HandlerPurpose: TaskPurpose {
 
     let isDirect: Bool
     private let handler: Mutex<Handler?>
+    private let relay: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
     private let memory = Mutex<MemoryConsumer?>(nil)
 
-    /// - Parameter isDirect: the handler may be called on any thread.
-    init(isDirect: Bool = false, _ handler: @escaping Handler) {
+    /// - Parameters:
+    ///   - isDirect: the handler may be called on any thread.
+    ///   - relay: has something done by whoever waits for the handler; nil: nobody does.
+    init(
+        isDirect: Bool = false,
+        relay: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil,
+        _ handler: @escaping Handler
+    ) {
         self.isDirect = isDirect
+        self.relay = relay
         self.handler = Mutex(handler)
     }
 
     var asksForDisposition: Bool { false }
     var asksForStoring: Bool { false }
+
+    func relays(_ work: @escaping @Sendable () -> Void) -> Bool {
+        guard let relay = self.relay else { return false }
+        relay(work)
+        return true
+    }
 
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask

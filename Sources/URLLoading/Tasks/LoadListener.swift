@@ -24,6 +24,12 @@ final class LoadListener: LoadObserver {
     }
 
     func load(answered answer: LoadAnswer) {
+        if !self.hasDelegate, answer.storing == nil, (answer.body as? HTTPLoad)?.isWhole == true {
+            let isRelayed = self.task.purpose.relays { [task, number] in
+                task.answered(answer, load: number)
+            }
+            if isRelayed { return }
+        }
         self.task.answered(answer, load: self.number)
     }
 

@@ -11,6 +11,9 @@ protocol TaskPurpose: AnyObject, Sendable {
     var asksForStoring: Bool { get }
     /// Nobody minds on which thread the end is told, if there is no delegate either.
     var isDirect: Bool { get }
+    /// Has what is left to do with an answer that is whole done by whoever waits for the result, on
+    /// their thread; false where nobody does, and it is to be done here and now.
+    func relays(_ work: @escaping @Sendable () -> Void) -> Bool
     /// Who takes the body, when the head of the response is there.
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
@@ -44,6 +47,7 @@ protocol TaskPurpose: AnyObject, Sendable {
 }
 
 extension TaskPurpose {
+    func relays(_ work: @escaping @Sendable () -> Void) -> Bool { false }
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
     func asking(_ request: URLRequest) -> URLRequest { request }
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? { nil }

@@ -133,6 +133,7 @@ extension URLSessionTask {
         } catch {
             return self.settle(.failed(error.error))
         }
+        if self.receivesAtOnce(answer, consumer) { return }
         let pump = BodyPump(
             answer.body, into: consumer,
             received: { [self] length in
@@ -150,6 +151,22 @@ extension URLSessionTask {
             return answer.abandon()
         }
         pump.start()
+    }
+
+    /// Takes a body that is in memory to a consumer that keeps it there, which takes no pump: nobody has
+    /// to be waited for.
+    private func receivesAtOnce(_ answer: LoadAnswer, _ consumer: any BodyConsumer) -> Bool {
+        guard let memory = consumer as? MemoryConsumer, let load = answer.body as? HTTPLoad,
+            load.isWhole,
+            self.guarded.withLock({ !$0.machine.isSuspended && $0.machine.receive() })
+        else { return false }
+        let body = load.takeWhole() ?? ByteBuffer()
+        if body.readableBytes > 0 {
+            self.count { $0.received = $0.received.saturatingAdd(body.readableBytes) }
+            memory.begin(with: body)
+        }
+        self.store()
+        return true
     }
 
     private func received(_ end: BodyPump.End) {

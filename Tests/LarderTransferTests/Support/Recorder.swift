@@ -13,6 +13,8 @@ final class Recorder: UpstreamReceiver {
         var largestPiece = 0
         var trailers: Fields?
         var failure: UpstreamFailure?
+        /// It came in one call.
+        var isWhole = false
         /// Calls that the protocol of the port does not allow.
         var violations: [String] = []
 
@@ -34,9 +36,11 @@ final class Recorder: UpstreamReceiver {
     }
 
     private let state: Mutex<State>
+    let takesWholeResponses: Bool
 
     /// - Parameter pausesAfter: says `.pause` as soon as that many bytes came (0: at the head).
-    init(pausesAfter: Int? = nil) {
+    init(pausesAfter: Int? = nil, takesWholeResponses: Bool = false) {
+        self.takesWholeResponses = takesWholeResponses
         var state = State()
         state.pausesAfter = pausesAfter
         self.state = Mutex(state)
@@ -145,6 +149,18 @@ final class Recorder: UpstreamReceiver {
 
     func upstream(finished trailers: Fields) {
         _ = self.hear("finished") { $0.trailers = trailers }
+    }
+
+    func upstream(whole response: WholeResponse) {
+        _ = self.hear("whole") { record in
+            if record.head != nil { record.violations.append("a whole response after its head") }
+            record.head = response.head
+            record.length = response.bodyLength
+            record.facts = response.connection
+            record.body = response.body
+            record.trailers = Fields()
+            record.isWhole = true
+        }
     }
 
     func upstream(failed failure: UpstreamFailure) {
