@@ -75,6 +75,26 @@ struct HTTPUncachedTests {
         }
     }
 
+    @Test("keep nothing of what was read, also for a reader that never quite catches up")
+    func letsGo() {
+        let exchange = self.begin()
+        let receiver = self.upstream.receiver
+        self.head(.unknown, receiver)
+        exchange.attach {}
+        let piece = ByteBuffer(repeating: 0x78, count: 8_192)
+        for _ in 0..<4 { _ = receiver?.upstream(piece: piece) }
+        var (mostBytes, mostPlaces) = (0, 0)
+        for _ in 0..<5_000 {
+            _ = receiver?.upstream(piece: piece)
+            _ = exchange.next()
+            let holding = exchange.holding
+            mostBytes = max(mostBytes, holding.bytes)
+            mostPlaces = max(mostPlaces, holding.places)
+        }
+        #expect(mostBytes == 4 * 8_192)
+        #expect(mostPlaces < 64)
+    }
+
     @Test("gather small pieces, which would keep their whole allocations")
     func small() {
         let exchange = self.begin()

@@ -85,6 +85,13 @@ final class UncachedExchange: Exchange {
         upstream?.cancel()
     }
 
+    /// How many bytes lie here, and in how many places, those of pieces that are read included.
+    var holding: (bytes: Int, places: Int) {
+        self.state.withLock { state in
+            (state.pieces.reduce(0) { $0 + $1.readableBytes }, state.pieces.count)
+        }
+    }
+
     /// The request, as cookies look at it.
     private var hop: Hop {
         Hop(
@@ -208,6 +215,9 @@ extension UncachedExchange.State {
     /// many times its size.
     private static let smallPiece = 4_096
     private static let gatheredLimit = 32_768
+    /// So many places of pieces that are read leave together: each piece is moved a bounded number of
+    /// times.
+    private static let mostRead = 32
 
     fileprivate mutating func append(_ piece: ByteBuffer) {
         self.waitingBytes += piece.readableBytes
@@ -237,9 +247,14 @@ extension UncachedExchange.State {
             return (ending, nil)
         }
         let piece = self.pieces[self.read]
+        // Let go of at once: a reader that never quite catches up would keep all of a body alive.
+        self.pieces[self.read] = ByteBuffer()
         self.read += 1
         if self.read == self.pieces.count {
             self.pieces.removeAll(keepingCapacity: true)
+            self.read = 0
+        } else if self.read >= Self.mostRead {
+            self.pieces.removeFirst(self.read)
             self.read = 0
         }
         self.waitingBytes -= piece.readableBytes
