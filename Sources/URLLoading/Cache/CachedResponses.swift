@@ -124,7 +124,11 @@ final class CachedResponses: Sendable {
                 ResponseWriter.write(
                     cached.data, head, for: address.key, replacing: replaced, begun: begun,
                     into: self.store
-                ) { done(()) }
+                ) {
+                    // Memory has it by now; the disk is waited for where the policy lets it go there.
+                    if cached.storagePolicy != .allowed { return done(()) }
+                    self.shared.flush { done(()) }
+                }
             }
         }
     }
