@@ -96,8 +96,8 @@ let package = Package(
         module(
             "LarderProxy",
             [
-                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
-                nioPosix,
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", "CLinux",
+                nioCore, nioPosix,
             ]),
 
         module(

@@ -10,6 +10,8 @@ final class LoopState {
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
 
+    /// For tunnels; made when the first one carries more than a little.
+    private var pipe: SplicePipe?
     private var nextExchange: UInt64
     private let stride: UInt64
     private var dateSecond: Int64 = .min
@@ -27,6 +29,12 @@ final class LoopState {
     func newExchange() -> UInt64 {
         defer { self.nextExchange &+= self.stride }
         return self.nextExchange
+    }
+
+    /// Nil where the process has no descriptors left.
+    func splicePipe() -> SplicePipe? {
+        if self.pipe == nil { self.pipe = SplicePipe() }
+        return self.pipe
     }
 
     /// `Date`'s value for `now`; written anew once a second.
