@@ -96,8 +96,8 @@ let package = Package(
         module(
             "LarderProxy",
             [
-                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
-                nioPosix,
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", "CLinux",
+                nioCore, nioPosix,
             ]),
 
         module(
@@ -126,7 +126,19 @@ let package = Package(
                 "LarderArchive", "LarderCookies", "LarderCredentials", "LarderHTTP",
                 "LarderControl", "LarderConfig", arguments, crypto,
             ],
-            swiftSettings: house),
+            swiftSettings: house,
+            // Swift's own library within: no jump through a table for every retain and release,
+            // and nothing of the toolchain is needed where it runs. This target is in no library
+            // product, so that packages can depend on those nevertheless.
+            linkerSettings: [
+                .unsafeFlags(
+                    [
+                        "-static-stdlib", "-Xlinker", "--start-group", "-lFoundation",
+                        "-lFoundationInternationalization", "-lFoundationEssentials",
+                        "-lCoreFoundation", "-l_FoundationICU", "-l_FoundationCShims",
+                        "-l_FoundationCollections", "-Xlinker", "--end-group",
+                    ], .when(configuration: .release))
+            ]),
 
         // An example: what the library can do, played against an origin of its own.
         .executableTarget(

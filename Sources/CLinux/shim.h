@@ -4,6 +4,7 @@
 #define LARDER_CLINUX_SHIM_H
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
@@ -11,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 // prctl(2): PR_SET_DUMPABLE, 0 or 1.
@@ -25,6 +27,19 @@ static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 
 // extensions: the bytes of the mask that were filled, or -1.
 static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
+}
+
+// pipe2(2) with O_NONBLOCK and O_CLOEXEC, which glibc declares likewise.
+static inline int larder_open_pipe(int ends[2]) {
+    return (int)syscall(SYS_pipe2, ends, O_NONBLOCK | O_CLOEXEC);
+}
+
+// F_SETPIPE_SZ of fcntl(2): the size that the pipe got, or -1.
+static inline int larder_set_pipe_size(int fd, int size) { return fcntl(fd, 1031, size); }
+
+// splice(2) with SPLICE_F_MOVE and SPLICE_F_NONBLOCK, which glibc declares likewise.
+static inline ssize_t larder_splice(int from, int to, size_t count) {
+    return syscall(SYS_splice, from, NULL, to, NULL, count, 1U | 2U);
 }
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.

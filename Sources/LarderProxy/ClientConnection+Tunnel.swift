@@ -213,7 +213,7 @@ extension ClientConnection {
         self.timer.cancel()
         let tunnel = Tunnel(
             client: client, origin: far, idleTimeout: self.configuration.tunnelIdleTimeout,
-            counters: self.loop.counters
+            loop: self.loop
         ) { tunnel, reason in
             self.tunnelEnded(tunnel, reason)
         }

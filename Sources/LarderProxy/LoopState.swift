@@ -13,6 +13,8 @@ final class LoopState {
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 
+    /// For tunnels; made when the first one carries more than a little.
+    private var pipe: SplicePipe?
     private var nextExchange: UInt64
     private let stride: UInt64
     private var dateSecond: Int64 = .min
@@ -37,6 +39,12 @@ final class LoopState {
     func newExchange() -> UInt64 {
         defer { self.nextExchange &+= self.stride }
         return self.nextExchange
+    }
+
+    /// Nil where the process has no descriptors left.
+    func splicePipe() -> SplicePipe? {
+        if self.pipe == nil { self.pipe = SplicePipe() }
+        return self.pipe
     }
 
     /// `Date`'s value for `now`; written anew once a second.

@@ -5,19 +5,23 @@ import NIOCore
 /// Both channels live on one event loop, and their handlers pass their events here. A side is read
 /// only while the other takes bytes, so that a tunnel holds no more than one read and one send
 /// buffer each way.
+///
+/// Where a read was filled, more has come than a little, and the kernel moves that by itself
+/// (`Tunnel+Splicing.swift`).
 final class Tunnel {
     typealias Side = TunnelState.Side
 
-    private var state = TunnelState()
+    private(set) var state = TunnelState()
     /// Nil once that side's channel is gone.
     private var client: ChannelHandlerContext?
     private var origin: ChannelHandlerContext?
     private let idleTimeout: Duration
-    private let counters: LoopCounters
+    let loop: LoopState
     private let ended: (Tunnel, String?) -> Void
 
     private(set) var fromClient: UInt64 = 0
     private(set) var fromOrigin: UInt64 = 0
+    var splicing = Splicing()
     private var lastActivity = NIODeadline.now()
     private var timer: NIOScheduledCallback?
     private var hasEnded = false
@@ -27,14 +31,15 @@ final class Tunnel {
     ///   where it was not an orderly end.
     init(
         client: ChannelHandlerContext, origin: ChannelHandlerContext, idleTimeout: Duration,
-        counters: LoopCounters, ended: @escaping (Tunnel, String?) -> Void
+        loop: LoopState, ended: @escaping (Tunnel, String?) -> Void
     ) {
         self.client = client
         self.origin = origin
         self.idleTimeout = idleTimeout
-        self.counters = counters
+        self.loop = loop
         self.ended = ended
-        self.counters.tunnelOpened()
+        self.loop.counters.tunnelOpened()
+        for context in [client, origin] { Self.boundReads(of: context.channel) }
     }
 
     /// Lets both sides flow, after what they sent ahead was passed to `received`.
@@ -47,21 +52,30 @@ final class Tunnel {
 
     func received(_ bytes: ByteBuffer, from side: Side) {
         guard bytes.readableBytes > 0 else { return }
-        self.lastActivity = .now()
-        let count = UInt64(clamping: bytes.readableBytes)
-        switch side {
-        case .client:
-            self.fromClient &+= count
-        case .origin:
-            self.fromOrigin &+= count
-            self.counters.sent(bytes.readableBytes)
-        }
+        self.carried(bytes.readableBytes, from: side)
+        if bytes.readableBytes >= Splicing.filledRead { self.splicing.wasFilled = side }
         self.context(of: side.other)?.write(NIOAny(bytes), promise: nil)
     }
 
     func readCompleted(from side: Side) {
         self.context(of: side.other)?.flush()
+        if self.splicing.wasFilled == side {
+            self.splicing.wasFilled = nil
+            self.splice(from: side)
+        }
         self.readIfWanted(side)
+    }
+
+    /// Counts what has come from a side.
+    func carried(_ bytes: Int, from side: Side) {
+        self.lastActivity = .now()
+        switch side {
+        case .client:
+            self.fromClient &+= UInt64(clamping: bytes)
+        case .origin:
+            self.fromOrigin &+= UInt64(clamping: bytes)
+            self.loop.counters.sent(bytes)
+        }
     }
 
     func writabilityChanged(of side: Side) {
@@ -91,12 +105,12 @@ final class Tunnel {
 
     // MARK: Acting
 
-    private func context(of side: Side) -> ChannelHandlerContext? {
+    func context(of side: Side) -> ChannelHandlerContext? {
         side == .client ? self.client : self.origin
     }
 
-    private func readIfWanted(_ side: Side) {
-        guard self.state.takesInput(from: side),
+    func readIfWanted(_ side: Side) {
+        guard self.state.takesInput(from: side), !self.splicing.owes.contains(side.other),
             self.context(of: side.other)?.channel.isWritable == true
         else { return }
         self.context(of: side)?.read()
@@ -131,7 +145,7 @@ final class Tunnel {
     private func finish() {
         guard !self.hasEnded else { return }
         self.hasEnded = true
-        self.counters.tunnelClosed()
+        self.loop.counters.tunnelClosed()
         self.ended(self, self.reason)
     }
 

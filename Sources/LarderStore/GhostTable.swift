@@ -21,7 +21,7 @@ package struct GhostTable: Sendable {
     private static let horizon: UInt64 = 8192
 
     /// fingerprint << 16 | tick; 0 is free, as no fingerprint is 0.
-    private var slots: [UInt32]
+    private var slots: GhostSlots
     private let bucketCount: Int
     /// Evicted bytes to a tick.
     private let quantum: UInt64
@@ -38,7 +38,7 @@ package struct GhostTable: Sendable {
     package init(capacity: ByteCount, clock: UInt64 = 0) {
         let slots = min(capacity.bytes / 2048, UInt64(Self.mostBytes / 4))
         self.bucketCount = max(1, Int(slots) / Self.ways)
-        self.slots = Array(repeating: 0, count: self.bucketCount * Self.ways)
+        self.slots = GhostSlots(count: self.bucketCount * Self.ways)
         // Nine tenths: what the main queue holds, so it looks back about one cache's worth.
         self.quantum = max(1, (capacity.bytes - capacity.bytes / 10) / Self.horizon)
         self.clock = clock
@@ -56,7 +56,7 @@ package struct GhostTable: Sendable {
 
     /// How many are remembered now; walks the table.
     package var count: Int {
-        self.slots.count { $0 != 0 && self.isValid($0) }
+        self.slots.count { self.isValid($0) }
     }
 
     private var tick: UInt64 { self.clock / self.quantum }
