@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,6 +26,12 @@ static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 
 // extensions: the bytes of the mask that were filled, or -1.
 static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
+}
+
+// mallopt(3), whose parameters are macros: how much freed memory at the end of a heap the allocator
+// keeps before it gives it back, and from what size on an allocation is a mapping of its own.
+static inline int larder_keep_freed_memory(int bytes, int mapped) {
+    return mallopt(M_TRIM_THRESHOLD, bytes) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
 }
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.
@@ -77,5 +84,6 @@ static inline int larder_has_route(void) {
     if (inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr) != 1) return 0;
     return larder_routes_to((const struct sockaddr *)&v6, sizeof v6);
 }
+
 
 #endif
