@@ -54,7 +54,7 @@ let package = Package(
         .target(name: "CLMDB"),
 
         // Floor 1
-        module("LarderHTTP", [nioCore]),
+        module("LarderHTTP", ["CLinux", nioCore]),
         module("LarderLMDB", ["CLMDB"]),
         module("LarderConfig", ["Yams"]),
         module("LarderControl", []),
@@ -96,8 +96,8 @@ let package = Package(
         module(
             "LarderProxy",
             [
-                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
-                nioPosix,
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", "CLinux",
+                nioCore, nioPosix,
             ]),
 
         module(
@@ -135,7 +135,7 @@ let package = Package(
 
         // Tests
         .target(name: "SeededNumbers", path: "Tests/SeededNumbers", swiftSettings: house),
-        tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", nioCore]),
+        tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", "CLinux", nioCore]),
         tests("LarderPolicyTests", ["SeededNumbers", "LarderPolicy", "LarderHTTP"]),
         tests("LarderArchiveTests", ["LarderArchive", "LarderHTTP", nioCore]),
         tests("LarderCookiesTests", ["SeededNumbers", "LarderCookies", "LarderHTTP"]),
