@@ -156,7 +156,7 @@ let package = Package(
             "LarderDiskTests",
             [
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderLMDB", nioCore,
+                "LarderLMDB", "CXXHash", nioCore,
             ]),
         tests(
             "LarderTransferTests",
