@@ -54,7 +54,7 @@ let package = Package(
         .target(name: "CLMDB"),
 
         // Floor 1
-        module("LarderHTTP", [nioCore]),
+        module("LarderHTTP", ["CLinux", nioCore]),
         module("LarderLMDB", ["CLMDB"]),
         module("LarderConfig", ["Yams"]),
         module("LarderControl", []),
@@ -147,7 +147,7 @@ let package = Package(
 
         // Tests
         .target(name: "SeededNumbers", path: "Tests/SeededNumbers", swiftSettings: house),
-        tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", nioCore]),
+        tests("LarderHTTPTests", ["SeededNumbers", "LarderHTTP", "CLinux", nioCore]),
         tests("LarderPolicyTests", ["SeededNumbers", "LarderPolicy", "LarderHTTP"]),
         tests("LarderArchiveTests", ["LarderArchive", "LarderHTTP", nioCore]),
         tests("LarderCookiesTests", ["SeededNumbers", "LarderCookies", "LarderHTTP"]),
@@ -168,7 +168,7 @@ let package = Package(
             "LarderDiskTests",
             [
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderLMDB", nioCore,
+                "LarderLMDB", "CXXHash", nioCore,
             ]),
         tests(
             "LarderTransferTests",

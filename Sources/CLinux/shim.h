@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 // prctl(2): PR_SET_DUMPABLE, 0 or 1.
@@ -29,17 +31,10 @@ static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
 }
 
-// pipe2(2) with O_NONBLOCK and O_CLOEXEC, which glibc declares likewise.
-static inline int larder_open_pipe(int ends[2]) {
-    return (int)syscall(SYS_pipe2, ends, O_NONBLOCK | O_CLOEXEC);
-}
-
-// F_SETPIPE_SZ of fcntl(2): the size that the pipe got, or -1.
-static inline int larder_set_pipe_size(int fd, int size) { return fcntl(fd, 1031, size); }
-
-// splice(2) with SPLICE_F_MOVE and SPLICE_F_NONBLOCK, which glibc declares likewise.
-static inline ssize_t larder_splice(int from, int to, size_t count) {
-    return syscall(SYS_splice, from, NULL, to, NULL, count, 1U | 2U);
+// mallopt(3), whose parameters are macros: how much freed memory at the end of a heap the allocator
+// keeps before it gives it back, and from what size on an allocation is a mapping of its own.
+static inline int larder_keep_freed_memory(int bytes, int mapped) {
+    return mallopt(M_TRIM_THRESHOLD, bytes) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
 }
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.
@@ -91,6 +86,53 @@ static inline int larder_has_route(void) {
     v6.sin6_port = htons(9);
     if (inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr) != 1) return 0;
     return larder_routes_to((const struct sockaddr *)&v6, sizeof v6);
+}
+
+
+// mmap(2): anonymous memory of the process's own; NULL on error.
+static inline void *larder_map_memory(unsigned long size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+// madvise(2), whose constants are glibc's own: large pages, where the system has them for the asking.
+static inline int larder_want_large_pages(void *memory, unsigned long size) {
+    return madvise(memory, size, 14 /* MADV_HUGEPAGE */);
+}
+
+// madvise(2): takes the pages out of the process. Who else holds them keeps them as they are; the
+// process finds new ones there, all zero.
+static inline int larder_give_pages_back(void *memory, unsigned long size) {
+    return madvise(memory, size, MADV_DONTNEED);
+}
+
+// A pipe that does not block, as large as the kernel lets it be up to `size`; its capacity, or -1.
+static inline long larder_open_pipe(int ends[2], int size) {
+    if (syscall(SYS_pipe2, ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+    int capacity = fcntl(ends[1], 1031 /* F_SETPIPE_SZ */, size);
+    if (capacity < 0) capacity = fcntl(ends[1], 1032 /* F_GETPIPE_SZ */);
+    if (capacity > 0) return capacity;
+    close(ends[0]);
+    close(ends[1]);
+    return -1;
+}
+
+// vmsplice(2): puts references to the pages of these bytes into a pipe; how many bytes, or -1.
+static inline long larder_lend_pages(int pipe, const void *bytes, unsigned long count) {
+    struct iovec piece = {(void *)bytes, count};
+    return syscall(SYS_vmsplice, pipe, &piece, 1UL, 2U /* SPLICE_F_NONBLOCK */);
+}
+
+// splice(2) between a pipe and a socket; `more`: further bytes follow at once. How many bytes, or -1.
+static inline long larder_splice(int from, int to, unsigned long count, int more) {
+    return syscall(
+        SYS_splice, from, NULL, to, NULL, count,
+        2U /* SPLICE_F_NONBLOCK */ | (more ? 4U /* SPLICE_F_MORE */ : 0U));
+}
+
+// send(2) that does not block and raises no signal.
+static inline long larder_send(int socket, const void *bytes, unsigned long count, int more) {
+    return send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
 
 #endif

@@ -27,7 +27,9 @@ struct SegmentsRead: Sendable {
 /// ```
 ///
 /// At most one step is under way, begun only when nothing is ready and a reader asks: what a slow
-/// reader costs is one step. What keeps the disk busy meanwhile is ``ReadAhead``, which costs the
+/// reader costs is one step. A step is one segment at first, for the reader has nothing yet; and more
+/// where all of the last one was in memory: the way to a segment costs a third as much where it begins
+/// at the one before, in the same transaction. What keeps the disk busy meanwhile is ``ReadAhead``, which costs the
 /// process nothing.
 struct BodyReading: ~Copyable {
     /// What the one who asked gets, or must do for it.
@@ -56,8 +58,7 @@ struct BodyReading: ~Copyable {
         case over(BodyFailure)
     }
 
-    /// Segments that one step on the pool reads; the first one reads a single one, for the reader has
-    /// nothing yet.
+    /// Segments that one step reads, but for the first.
     private static let segmentsPerStep: UInt32 = 4
 
     private let end: UInt64
@@ -69,6 +70,8 @@ struct BodyReading: ~Copyable {
     private var failure: BodyFailure?
     private var readerWaits = false
     private var steps = 0
+    /// Segments that the next step in place reads.
+    private var segmentsInPlace: UInt32 = 1
     private var ahead = ReadAhead()
     private var job: Job?
 
@@ -92,7 +95,7 @@ struct BodyReading: ~Copyable {
             return .pending
         case .idle where self.offset < self.end:
             self.phase = .inPlace
-            return .readInPlace(self.offset..<self.stepEnd(segments: 1))
+            return .readInPlace(self.offset..<self.stepEnd(segments: self.segmentsInPlace))
         case .idle: return .end
         case .over(let failure): return .failed(failure)
         case .inPlace: preconditionFailure("a body is asked by one thread at a time")
@@ -104,6 +107,11 @@ struct BodyReading: ~Copyable {
         if case .over(let failure) = self.phase { return .failed(failure) }
         self.phase = .idle
         self.take(read)
+        if case .complete = read.end {
+            self.segmentsInPlace = Self.segmentsPerStep
+        } else {
+            self.segmentsInPlace = 1
+        }
         if let piece = self.ready.popLast() {
             if let hint = self.ahead.advanced(to: self.offset, end: self.end) {
                 self.job = Job(hint: hint)

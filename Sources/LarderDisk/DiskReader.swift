@@ -6,8 +6,8 @@ import Synchronization
 
 /// Reads a range of a body from the disk: the driver of ``BodyReading``.
 ///
-/// What lies in the page cache is read on the reader's own thread, one segment a call. What does not is
-/// a job for the store's reading threads, a few segments a step. Each is a short transaction, and no
+/// What lies in the page cache is read on the reader's own thread. What does not is a job for the
+/// store's reading threads. Both go by steps of a few segments. Each is a short transaction, and no
 /// byte is handed out before its segment's checksum was found right. Between them nothing is held but
 /// the entry's place among those that are being read, which spares its segments from deletion. So a
 /// slow consumer costs at most one step's bytes, and never a transaction.

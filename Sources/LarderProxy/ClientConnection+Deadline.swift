@@ -126,7 +126,8 @@ extension ClientConnection {
         }
     }
 
-    private var unsentBytes: Int {
+    /// Bytes that were written and that the socket has not taken yet.
+    var unsentBytes: Int {
         let options = self.context?.channel.syncOptions
         return (try? options?.getOption(.bufferedWritableBytes)) ?? 0
     }

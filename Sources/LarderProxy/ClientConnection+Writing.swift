@@ -68,10 +68,28 @@ extension ClientConnection {
             head.writeImmutableBuffer(body)
             self.write(head)
         } else {
+            var body = body
+            self.lend(&head, &body)
             self.write(head)
             self.write(body)
         }
         self.responseEnded(failure: failure)
+    }
+
+    /// Gives the socket the pages of a body in place of a copy of their bytes, as far as it takes them.
+    ///
+    /// What it does not take stays, and goes the usual way: that is how a slow client is waited for.
+    private func lend(_ head: inout ByteBuffer, _ body: inout ByteBuffer) {
+        guard let context = self.context, !self.needsFlush, self.unsentBytes == 0,
+            body.readableBytes >= PageLender.smallestBody, LentMemory.holds(body)
+        else { return }
+        let lender = self.loop.lender
+        let before = head.readableBytes + body.readableBytes
+        // It throws where the channel is closed; whatever is written next finds that out.
+        _ = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { lender.send(&head, &body, to: $0) }
+        self.loop.counters.sent(before - head.readableBytes - body.readableBytes)
     }
 
     private static func hasBody(_ answer: Answer) -> Bool {

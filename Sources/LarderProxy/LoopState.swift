@@ -9,6 +9,7 @@ final class LoopState {
     let shared: ProxyShared
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
+    let lender = PageLender()
 
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?

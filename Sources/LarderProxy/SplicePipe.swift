@@ -33,8 +33,8 @@ final class SplicePipe {
         var rest = ByteBuffer()
     }
 
-    /// As much as a full pipe holds, at which one that is not root is bounded, too.
-    private static let wantedSize = 1 << 20
+    /// At which one that is not root is bounded, too.
+    private static let wantedSize: CInt = 1 << 20
     /// What a movement takes at a time, and thus the most that comes back as `rest`.
     private static let step = 256 << 10
 
@@ -44,14 +44,9 @@ final class SplicePipe {
     /// Nil where the process has no descriptors left.
     init?() {
         var ends: [CInt] = [-1, -1]
-        let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
-            unsafe larder_open_pipe(ends.baseAddress)
-        }
-        guard result == 0 else { return nil }
+        guard unsafe larder_open_pipe(&ends, Self.wantedSize) > 0 else { return nil }
         self.readEnd = ends[0]
         self.writeEnd = ends[1]
-        // Where it is refused, 64 KiB have to do.
-        _ = larder_set_pipe_size(self.writeEnd, CInt(Self.wantedSize))
     }
 
     deinit {
@@ -108,7 +103,7 @@ final class SplicePipe {
 
     private static func splice(_ from: CInt, _ to: CInt, _ count: Int) -> Int {
         while true {
-            let result = larder_splice(from, to, count)
+            let result = larder_splice(from, to, UInt(count), 0)
             if result >= 0 || errno != EINTR { return result }
         }
     }

@@ -10,8 +10,16 @@ final class CollectedBody: Sendable {
     private struct State {
         /// nil once it has been given up.
         var buffer: ByteBuffer?
+        /// What is there is all there will be.
+        var isFinished = false
         let limit: Int
     }
+
+    /// Bodies of these sizes go to where their pages can be lent to sockets.
+    ///
+    /// Below it a copy for each client is cheaper; above it the one copy that this takes would hold up
+    /// the thread that stores for milliseconds.
+    static let lentSizes = 65_536...4 << 20
 
     private let state: Mutex<State>
 
@@ -33,7 +41,7 @@ final class CollectedBody: Sendable {
     /// it is given up.
     func append(_ piece: ByteBuffer) -> Bool {
         self.state.withLock { state in
-            guard let held = state.buffer?.readableBytes,
+            guard !state.isFinished, let held = state.buffer?.readableBytes,
                 piece.readableBytes <= state.limit - held
             else { return false }
             _ = state.buffer?.writeImmutableBuffer(piece)
@@ -43,12 +51,18 @@ final class CollectedBody: Sendable {
 
     /// The whole body in a storage that is not much larger than it; nil if it was given up.
     ///
-    /// What has been collected stays readable through readers.
+    /// What has been collected stays readable through readers. Nothing is taken any more.
     func finish() -> ByteBuffer? {
-        self.state.withLock { state in
+        let (bytes, isFirst) = self.state.withLock { state in
+            defer { state.isFinished = true }
             if let bytes = state.buffer, bytes.readableBytes == 0 { state.buffer = ByteBuffer() }
-            return state.buffer
+            return (state.buffer, !state.isFinished)
         }
+        guard isFirst, let bytes, Self.lentSizes.contains(bytes.readableBytes),
+            let lent = LentMemory.copy(of: bytes)
+        else { return bytes }
+        self.state.withLock { if $0.buffer != nil { $0.buffer = lent } }
+        return lent
     }
 
     func giveUp() {

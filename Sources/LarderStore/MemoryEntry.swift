@@ -83,14 +83,19 @@ enum MemoryCost {
         return bytes
     }
 
-    /// The storage of a body, which `ByteBuffer` rounds up to a power of two.
+    /// The storage of a body, which `ByteBuffer` rounds up to a power of two, unless it is
+    /// `LentMemory`, of which it takes whole pages.
     ///
     /// malloc(3) maps what is larger than 128 KiB by itself, so that the pages behind the last byte
     /// written are never touched and take no memory.
     private static func of(_ body: ByteBuffer) -> UInt64 {
         let capacity = UInt64(body.storageCapacity)
-        guard capacity > 128 << 10 else { return capacity }
         let page: UInt64 = 4096
+        guard capacity.nonzeroBitCount == 1 || capacity < UInt64(CollectedBody.lentSizes.lowerBound)
+        else {
+            return (capacity + page - 1) / page * page
+        }
+        guard capacity > 128 << 10 else { return capacity }
         return min(capacity, (UInt64(body.readableBytes) + page) / page * page)
     }
 

@@ -39,17 +39,34 @@ private final class Machine {
 
 @Suite("A reader's way through a body")
 struct BodyReadingTests {
-    @Test("takes one segment a call while all is in memory, and gives the pool nothing to do")
+    @Test("takes a few segments a step while all is in memory, and gives the pool nothing to do")
     func resident() {
-        let reading = Machine(10..<2 * cell + 1)
-        for range in [10..<cell, cell..<2 * cell, 2 * cell..<2 * cell + 1] {
-            #expect(reading.asked() == "read \(range)")
-            let piece = ByteBuffer(repeating: 1, count: range.count)
-            #expect(
-                reading.readInPlace(SegmentsRead(pieces: [piece])) == "piece \(range.count)")
-            #expect(reading.takeJob() == nil)
-        }
+        let reading = Machine(10..<5 * cell + 1)
+        #expect(reading.asked() == "read \(10..<cell)")
+        let first = ByteBuffer(repeating: 1, count: Int(cell) - 10)
+        #expect(reading.readInPlace(SegmentsRead(pieces: [first])) == "piece \(cell - 10)")
+        #expect(reading.asked() == "read \(cell..<5 * cell)")
+        #expect(reading.readInPlace(SegmentsRead(pieces: pieces(4))) == "piece \(cell)")
+        for _ in 0..<3 { #expect(reading.asked() == "piece \(cell)") }
+        #expect(reading.asked() == "read \(5 * cell..<5 * cell + 1)")
+        let last = ByteBuffer(repeating: 1, count: 1)
+        #expect(reading.readInPlace(SegmentsRead(pieces: [last])) == "piece 1")
+        #expect(reading.takeJob() == nil)
         #expect(reading.asked() == "end")
+    }
+
+    @Test("takes one segment again where the others are not in memory")
+    func partly() {
+        let reading = Machine(0..<20 * cell)
+        _ = reading.asked()
+        _ = reading.readInPlace(SegmentsRead(pieces: pieces(1)))
+        #expect(reading.asked() == "read \(cell..<5 * cell)")
+        let read = SegmentsRead(pieces: pieces(2), end: .notResident)
+        #expect(reading.readInPlace(read) == "piece \(cell)")
+        #expect(reading.asked() == "piece \(cell)")
+        #expect(reading.asked() == "read \(3 * cell..<4 * cell)")
+        #expect(reading.readInPlace(SegmentsRead(end: .notResident)) == "pending")
+        #expect(reading.takeJob()?.step == 3 * cell..<4 * cell)
     }
 
     @Test("leaves to the pool what is not, one segment first, four a step then, and tells ahead")
@@ -74,7 +91,7 @@ struct BodyReadingTests {
         #expect(reading.asked() == "read \(5 * cell..<6 * cell)")
         #expect(reading.readInPlace(SegmentsRead(pieces: pieces(1))) == "piece \(cell)")
         #expect(reading.takeJob() == .init(hint: 9 * cell..<22 * cell, step: nil))
-        #expect(reading.asked() == "read \(6 * cell..<7 * cell)")
+        #expect(reading.asked() == "read \(6 * cell..<10 * cell)")
         #expect(reading.readInPlace(SegmentsRead(pieces: pieces(1))) == "piece \(cell)")
         #expect(reading.takeJob() == nil)
     }

@@ -46,6 +46,21 @@ struct MemoryStoreTests {
         #expect(drain(source).bytes.count + first.readableBytes == 200_000)
     }
 
+    @Test(
+        "keeps large bodies where their pages can be lent, and counts those",
+        arguments: [(65_535, false), (65_536, true), (100_000, true), (1 << 20, true)])
+    func lent(_ length: Int, _ isLent: Bool) throws {
+        let store = MemoryStore(MemoryConfiguration(capacity: .mebibytes(16)))
+        store.put("a", body: Sample.body(length, 7))
+        let body = try #require(store.found("a").first?.body.resident)
+        #expect(body == Sample.body(length, 7))
+        #expect(LentMemory.holds(body) == isLent)
+        let pages = UInt64((length + 4_095) / 4_096 * 4_096)
+        let counted = store.statistics().memory.bytes
+        #expect(counted >= pages)
+        #expect(counted <= pages + 8_192)
+    }
+
     @Test("stores nothing at capacity 0")
     func nothing() {
         let store = MemoryStore(.none)

@@ -1,0 +1,26 @@
+import CXXHash
+import SeededNumbers
+import Testing
+
+@testable import LarderDisk
+
+@Suite("XXH3")
+struct ChecksumTests {
+    @Test("has the same result by whatever instructions the machine has")
+    func instructions() {
+        var numbers = SplitMix64(seed: 7)
+        let bytes = (0..<70_000).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+        let lengths = Array(0...600) + [1_023, 1_024, 1_025, 4_096, 65_520, 65_535, 69_990]
+        for length in lengths {
+            for start in [0, 1, 10] {
+                let seed = numbers.next()
+                unsafe bytes.withUnsafeBytes { bytes in
+                    let base = unsafe bytes.baseAddress?.advanced(by: start)
+                    #expect(
+                        unsafe larder_xxh3_64(base, length, seed)
+                            == larder_xxh3_64_plain(base, length, seed))
+                }
+            }
+        }
+    }
+}
