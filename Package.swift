@@ -207,7 +207,8 @@ let package = Package(
         tests(
             "LarderProxyTests",
             [
-                "LarderProxy", "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP",
+                "LarderProxy", "LarderSession", "LarderStore", "LarderPolicy", "LarderCredentials",
+                "LarderHTTP",
                 nioCore, nioPosix, nioEmbedded,
             ]),
         tests("LarderConfigTests", ["LarderConfig"]),

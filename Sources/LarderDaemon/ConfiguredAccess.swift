@@ -18,6 +18,9 @@ final class ConfiguredAccess: AccessPolicy {
     }
 
     private let rules: Mutex<Rules>
+    private let replaced = Atomic<UInt64>(0)
+
+    var generation: UInt64? { self.replaced.load(ordering: .acquiring) }
 
     init(_ settings: Settings) {
         self.rules = Mutex(Rules(settings))
@@ -26,6 +29,7 @@ final class ConfiguredAccess: AccessPolicy {
     func replace(by settings: Settings) {
         let fresh = Rules(settings)
         self.rules.withLock { $0 = fresh }
+        self.replaced.add(1, ordering: .releasing)
     }
 
     func judge(_ query: AccessQuery) -> AccessVerdict {

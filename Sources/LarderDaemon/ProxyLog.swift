@@ -18,6 +18,7 @@ final class ProxyLog: ExchangeLog {
 
     private let state: Mutex<State>
     private let log: Logger
+    private let writes: Atomic<Bool>
     /// The cache's name in `Cache-Status`.
     private let name: String
 
@@ -26,9 +27,12 @@ final class ProxyLog: ExchangeLog {
         self.log = log
         self.name = name
         let writer = try LogWriter.open(settings.accessDestination, notice: Self.teller(log))
+        self.writes = Atomic(writer != nil)
         self.state = Mutex(
             State(formatter: AccessLogFormatter(settings.accessFormat), writer: writer))
     }
+
+    var isOn: Bool { self.writes.load(ordering: .relaxed) }
 
     func record(_ entry: ExchangeEntry) {
         let (formatter, writer) = self.state.withLock { ($0.formatter, $0.writer) }
@@ -55,6 +59,7 @@ final class ProxyLog: ExchangeLog {
             state = State(formatter: formatter, writer: writer)
             return replaced
         }
+        self.writes.store(writer != nil, ordering: .relaxed)
         await replaced?.close()
     }
 

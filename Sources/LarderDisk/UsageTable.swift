@@ -31,10 +31,10 @@ final class UsageTable: Sendable {
     /// Notes a use; true where nothing was due and something is now.
     func note(_ key: ObjectKey, at time: Timestamp) -> Bool {
         self.state.withLock { state in
-            if var use = state.uses[key.id] {
-                use.count += 1
-                use.last = max(use.last, time)
-                state.uses[key.id] = use
+            // In its place: a second search for it costs as much as the first.
+            if let place = state.uses.index(forKey: key.id) {
+                state.uses.values[place].count += 1
+                if time > state.uses.values[place].last { state.uses.values[place].last = time }
                 return false
             }
             guard state.uses.count < Self.limit else { return false }

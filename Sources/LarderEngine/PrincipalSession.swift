@@ -2,6 +2,7 @@ import LarderCredentials
 package import LarderHTTP
 package import LarderPolicy
 package import LarderSession
+package import NIOCore
 import Synchronization
 
 /// One principal's part of a session: a partition of the cache, cookies and credentials of its own.
@@ -52,6 +53,13 @@ package final class PrincipalSession: ExchangeSession {
             if waits { return exchange }
         }
         return self.session.perform(request, body: body, options: options, client: client)
+    }
+
+    package func again(
+        _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
+    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? {
+        guard self.isOpen.load(ordering: .acquiring) else { return nil }
+        return self.session.again(standing, cachePolicy: cachePolicy)
     }
 
     /// What would be lost if it were let go now.

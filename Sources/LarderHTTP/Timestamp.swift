@@ -23,7 +23,20 @@ package struct Timestamp: Hashable, Comparable, Sendable, Codable {
         return quotient
     }
 
+    // All four, and open to other modules: what the protocol would make of the first alone is two
+    // calls through its table, and every hit compares several times.
+    @inlinable
     package static func < (a: Timestamp, b: Timestamp) -> Bool { a.microseconds < b.microseconds }
+    @inlinable
+    package static func > (a: Timestamp, b: Timestamp) -> Bool { a.microseconds > b.microseconds }
+    @inlinable
+    package static func <= (a: Timestamp, b: Timestamp) -> Bool {
+        a.microseconds <= b.microseconds
+    }
+    @inlinable
+    package static func >= (a: Timestamp, b: Timestamp) -> Bool {
+        a.microseconds >= b.microseconds
+    }
 
     package static func + (moment: Timestamp, duration: Duration) -> Timestamp {
         let (sum, overflow) = moment.microseconds.addingReportingOverflow(duration.inMicroseconds)

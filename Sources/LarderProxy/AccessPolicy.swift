@@ -40,15 +40,26 @@ package enum AccessVerdict: Hashable, Sendable {
 /// Judges requests before anything is done for them.
 ///
 /// Called on event loops, for many connections at once; must not block.
-package protocol AccessPolicy: Sendable {
+package protocol AccessPolicy: AnyObject, Sendable {
+    /// Changes whenever a verdict may no longer hold; nil: each has to be asked for.
+    ///
+    /// A verdict is about what is in the query, but for the client's port and process.
+    var generation: UInt64? { get }
+
     func judge(_ query: AccessQuery) -> AccessVerdict
+}
+
+extension AccessPolicy {
+    package var generation: UInt64? { nil }
 }
 
 /// Lets clients on this machine go anywhere, and others nowhere.
 ///
 /// What listens beyond loopback needs a policy that says for whom.
-package struct LocalClients: AccessPolicy {
+package final class LocalClients: AccessPolicy {
     package init() {}
+
+    package var generation: UInt64? { 0 }
 
     package func judge(_ query: AccessQuery) -> AccessVerdict {
         switch query.client {

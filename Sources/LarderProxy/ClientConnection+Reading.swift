@@ -31,11 +31,13 @@ extension ClientConnection {
         guard self.inbound.readableBytes > 0 else { return self.inputExhausted() }
         do throws(HeadError) {
             guard let head = try self.parser.parse(&self.inbound) else {
+                self.isMidHead = true
                 if self.inbound.readableBytes > 0 || self.parser.isMidHead {
                     self.state.headBegan()
                 }
                 return self.inputExhausted()
             }
+            self.isMidHead = false
             self.begin(head)
             return true
         } catch {

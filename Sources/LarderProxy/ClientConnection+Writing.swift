@@ -6,7 +6,7 @@ import NIOCore
 extension ClientConnection {
     /// Content up to this size goes into the buffer of its head: one piece to write is cheaper than
     /// two, and the copy is cheaper than the second.
-    private static let joinedBody = 8_192
+    static let joinedBody = 8_192
     /// Pieces sent in one turn of the loop, so that one fast download does not starve the others.
     private static let piecesPerTurn = 16
 
@@ -25,6 +25,7 @@ extension ClientConnection {
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
         let head = self.head(of: answer, framing: framing, persists: persists)
+        if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
         self.exchange?.status = answer.head.status
         self.exchange?.responseFields = answer.head.fields
         self.exchange?.headBytes = UInt64(clamping: head.readableBytes)

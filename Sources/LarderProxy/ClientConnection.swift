@@ -15,7 +15,7 @@ final class ClientConnection: ChannelInboundHandler {
     let loop: LoopState
     let directory: any SessionDirectory
     let listener: ListenerOptions
-    var standing: ClientStanding
+    let standing: ClientStanding
     let own: OwnAuthorities
 
     var context: ChannelHandlerContext?
@@ -23,6 +23,8 @@ final class ClientConnection: ChannelInboundHandler {
     var bound: NIOLoopBound<ClientConnection>?
     var state = ClientConnectionState()
     var parser: RequestHeadParser
+    /// The parser has seen something of the next head, if only an empty line.
+    var isMidHead = false
     /// Bytes received and not yet understood.
     var inbound = ByteBuffer()
     var exchange: OpenExchange?
@@ -32,6 +34,8 @@ final class ClientConnection: ChannelInboundHandler {
     /// before the next request.
     var upload: Upload?
     var tunnel: Tunnel?
+    /// The last read, while it may be kept as a known request.
+    var arrival: Arrival?
 
     /// Something was written since the last flush.
     var needsFlush = false
@@ -87,12 +91,15 @@ final class ClientConnection: ChannelInboundHandler {
         }
         guard !self.state.isLingering else { return }
         if self.inbound.readableBytes == 0 {
+            if self.answerKnown(bytes) { return }
             self.inbound = bytes
         } else {
             self.inbound.discardReadBytes()
             self.inbound.writeBuffer(&bytes)
         }
         self.advance()
+        // What is answered later is not kept: its bytes would be held as long as it takes.
+        self.arrival = nil
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

@@ -3,7 +3,10 @@ import LarderHTTP
 import LarderSession
 
 /// What a connection has found out about its client, and need not find out again with each request.
-struct ClientStanding {
+///
+/// Confined to the connection's loop. A reference, as it is asked several times a request: of a value
+/// that large each question made a copy.
+final class ClientStanding {
     private struct Verified {
         /// The credentials, byte for byte.
         let value: Secret
@@ -26,7 +29,11 @@ struct ClientStanding {
     private var chosen: Chosen?
     private var permits: (@Sendable (TargetURI) -> Bool)?
 
+    /// What access rules can tell it from others by, but for its user.
+    let place: ClientPlace
+
     init(_ address: ClientAddress, listener: ListenerOptions) {
+        self.place = ClientPlace(address)
         self.identity = ClientIdentity(address: address)
         self.isTrusted = listener.trusts(self.identity)
     }
@@ -48,12 +55,12 @@ struct ClientStanding {
     /// Notes that credentials were verified.
     ///
     /// - Parameter generation: the authenticator's, as of before it was asked.
-    mutating func verified(_ value: Secret, generation: UInt64, user: String) {
+    func verified(_ value: Secret, generation: UInt64, user: String) {
         self.verified = Verified(value: value, generation: generation, user: user)
     }
 
     /// The next request is this user's, or nobody's.
-    mutating func become(_ user: String?, listener: ListenerOptions) {
+    func become(_ user: String?, listener: ListenerOptions) {
         guard user != self.identity.user else { return }
         self.identity.user = user
         self.isTrusted = listener.trusts(self.identity)
@@ -63,11 +70,22 @@ struct ClientStanding {
 
     // MARK: What follows from that
 
+    /// The session for requests that ask for none by name, where it has been chosen before and the
+    /// choice still holds.
+    func usualSession(in directory: any SessionDirectory) -> (any ExchangeSession)? {
+        guard let chosen = self.chosen, chosen.name == nil,
+            chosen.generation == directory.generation
+        else { return nil }
+        return chosen.session
+    }
+
+    /// The name of the session that was chosen last; empty where none was.
+    var sessionName: String { self.chosen?.sessionName ?? "" }
+
     /// The session for a request.
     ///
     /// - Parameter name: what `Larder-Session` asks for.
-    mutating func session(named name: String?, in directory: any SessionDirectory) -> SessionChoice
-    {
+    func session(named name: String?, in directory: any SessionDirectory) -> SessionChoice {
         // Before the choice: a change while it is made makes it old.
         let generation = directory.generation
         if let chosen = self.chosen, chosen.generation == generation, chosen.name == name {
@@ -84,7 +102,7 @@ struct ClientStanding {
     }
 
     /// Where a redirection may lead this client: made once, and only for whoever asks.
-    mutating func permits(
+    func permits(
         own: OwnAuthorities, access: any AccessPolicy
     ) -> @Sendable (TargetURI) -> Bool {
         if let permits = self.permits { return permits }
@@ -98,5 +116,20 @@ struct ClientStanding {
         }
         self.permits = permits
         return permits
+    }
+}
+
+/// Where a client asks from, as far as access rules may tell.
+///
+/// Nothing but numbers, so that it is compared and kept with each request for next to nothing.
+struct ClientPlace: Equatable {
+    private let address: IPAddress?
+    private let peer: PeerCredentials?
+
+    init(_ client: ClientAddress) {
+        switch client {
+        case .ip(let address, _, _): (self.address, self.peer) = (address, nil)
+        case .unix(let peer): (self.address, self.peer) = (nil, peer)
+        }
     }
 }

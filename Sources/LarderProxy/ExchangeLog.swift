@@ -5,14 +5,21 @@ package import LarderSession
 ///
 /// Called on event loops, for many connections at once: it must return at once, and write
 /// elsewhere.
-package protocol ExchangeLog: Sendable {
+package protocol ExchangeLog: AnyObject, Sendable {
     func record(_ entry: ExchangeEntry)
+    /// Whether notes are taken at all now: false saves the making of entries.
+    var isOn: Bool { get }
+}
+
+extension ExchangeLog {
+    package var isOn: Bool { true }
 }
 
 /// Takes no notes.
-package struct NoExchangeLog: ExchangeLog {
+package final class NoExchangeLog: ExchangeLog {
     package init() {}
     package func record(_ entry: ExchangeEntry) {}
+    package var isOn: Bool { false }
 }
 
 /// What is worth knowing of an exchange that has ended, whether answered or not.

@@ -95,6 +95,7 @@ extension ClientConnection {
     ) -> RequestRoute {
         switch route {
         case .exchange:
+            options.keepsStanding = self.arrival != nil
             options.permits = self.standing.permits(own: self.own, access: self.shared.access)
             return route
         case .answer:

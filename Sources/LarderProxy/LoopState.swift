@@ -11,6 +11,11 @@ final class LoopState {
     var connections: [ObjectIdentifier: ClientConnection] = [:]
     let lender = PageLender()
 
+    /// Requests that came before, and their answers.
+    var known = KnownRequests()
+    /// Head and body of the last answer that was sent in one piece, to be written over: by then it has
+    /// left, nearly always, and so nothing is allocated for the next.
+    var joined = ByteBuffer()
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 

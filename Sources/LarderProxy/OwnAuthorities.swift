@@ -35,10 +35,16 @@ package struct OwnAuthorities: Sendable {
         self.names = names
     }
 
+    /// Whether the proxy itself listens on this port, on whatever address.
+    func hasPort(_ port: UInt16) -> Bool {
+        if self.local?.port == port { return true }
+        for listener in self.listeners where listener.port == port { return true }
+        return false
+    }
+
     /// Whether a client that says `host:port` means the proxy.
     package func contains(host: String, port: UInt16) -> Bool {
-        guard self.local?.port == port || self.listeners.contains(where: { $0.port == port })
-        else { return false }
+        guard self.hasPort(port) else { return false }
         let name = host.utf8.last == UInt8(ascii: ".") ? String(host.dropLast()) : host
         if name == "localhost" || self.names.contains(name) { return true }
         guard let address = IPAddress(host) else { return false }

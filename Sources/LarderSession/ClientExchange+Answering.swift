@@ -9,7 +9,8 @@ extension ClientExchange {
     /// Answers from a stored response.
     func serve(
         _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
-        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil
+        now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil,
+        on ground: StandingGround? = nil
     ) {
         var status = status
         status.key = self.shownKey
@@ -24,7 +25,14 @@ extension ClientExchange {
             let member = failure.member(named: self.configuration.cacheName)
             stored.answer.head.fields.append("Proxy-Status", member)
         }
-        self.note(stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
+        let noted = self.note(
+            stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
+        if let ground, let range = stored.range, let noted {
+            stored.answer.standing = StandingAnswer(
+                rules: self.rules, asked: self.askedPolicy, key: self.key, mark: ground.mark,
+                range: range, exchange: noted, freshness: ground.freshness,
+                received: ground.received, now: now)
+        }
         self.answer(stored.answer)
     }
 

@@ -9,11 +9,13 @@ extension ClientExchange {
     ///   - reason: the rule that decided on the use of what is stored.
     ///   - storage: the rule that kept the origin's response out of the store.
     ///   - error: the proxy error type of the failure for which a stored response stands in.
+    /// - Returns: what is remembered, or would be.
+    @discardableResult
     func note(
         _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?,
         error: String? = nil
-    ) {
-        guard !self.session.recent.isOff else { return }
+    ) -> RecentExchange? {
+        guard !self.session.recent.isOff || self.keepsStanding else { return nil }
         var exchange = self.remembered(
             answer.head.status, answer.cacheStatus, at: now, because: reason, storage: storage)
         let age = answer.head.fields.first(FieldName(.age))
@@ -21,6 +23,7 @@ extension ClientExchange {
         exchange.error = error
         if case .known(let length) = answer.bodyLength { exchange.bytes = length }
         self.session.recent.note(exchange)
+        return exchange
     }
 
     /// Notes that there is no answer.

@@ -46,6 +46,12 @@ final class ClientExchange: Exchange {
     let cachePolicy: RequestCachePolicy
     let collapses: Bool
     let gate: (any StoringGate)?
+    /// The client can make use of an answer that stands.
+    let keepsStanding: Bool
+    /// What the client itself asked for.
+    let askedPolicy: RequestCachePolicy?
+    /// The number of the rules, from before they were read.
+    let rules: UInt64
     let key: CacheKey
     let state: Mutex<State>
 
@@ -57,6 +63,9 @@ final class ClientExchange: Exchange {
         self.body = body
         self.client = client
         self.collapses = options.collapses
+        self.keepsStanding = options.keepsStanding
+        self.askedPolicy = options.cachePolicy
+        self.rules = session.rules.current
         var configuration = session.configuration
         configuration.policy = configuration.policy.resolved(for: request.uri)
         self.configuration = configuration
@@ -155,7 +164,11 @@ final class ClientExchange: Exchange {
                 hit: true, ttl: CacheStatus.ttl(of: freshness.remaining), detail: spoke?.rawValue)
             if !freshness.isFresh { self.session.live.staleHits.add() }
             self.session.live.hits.add()
-            self.serve(objects[index], status: status, because: verdict.reason, now: now)
+            let ground =
+                isWhole || stale != nil
+                ? nil : self.standing(on: objects, index, freshness, now: now)
+            self.serve(
+                objects[index], status: status, because: verdict.reason, now: now, on: ground)
             if revalidates {
                 self.session.revalidate(
                     BackgroundValidation(

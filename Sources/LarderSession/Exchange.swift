@@ -20,6 +20,14 @@ package protocol ExchangeSession: AnyObject, Sendable {
         client: any ExchangeClient
     ) -> any Exchange
 
+    /// Gives an answer that this session gave before once more, and counts it like any other; nil,
+    /// and nothing is counted, where it does not stand any more: then the request is to be performed.
+    ///
+    /// - Parameter cachePolicy: as in the options of the exchange that it was first given in.
+    func again(
+        _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
+    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)?
+
     /// How exchanges that say nothing themselves use the cache, now.
     var cachePolicy: RequestCachePolicy { get }
 
@@ -30,6 +38,10 @@ package protocol ExchangeSession: AnyObject, Sendable {
 
 extension ExchangeSession {
     package var dialer: (any TunnelDialer)? { nil }
+
+    package func again(
+        _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
+    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? { nil }
 
     package var cachePolicy: RequestCachePolicy { .useProtocol }
 }
@@ -45,6 +57,8 @@ package struct ExchangeOptions: Sendable {
     package var permits: (@Sendable (TargetURI) -> Bool)?
     /// Whether another client's fetch for the same thing will do; false: each asks for itself.
     package var collapses = true
+    /// Whether the door can make use of an answer that stands (`Answer.standing`).
+    package var keepsStanding = false
     /// Has a say in what of the answer is stored; nil: the rules of caching alone decide.
     package var storing: (any StoringGate)?
 
@@ -98,6 +112,8 @@ package struct Answer: Sendable {
     package var origin: String
     /// What the session did by itself on the way to it, in order; for the log.
     package var acts: [SessionAct] = []
+    /// By which the same request can be answered again; nil where it has to be decided anew.
+    package var standing: StandingAnswer?
 
     package init(
         head: ResponseHead, bodyLength: BodyLength, body: Body, cacheStatus: CacheStatus,

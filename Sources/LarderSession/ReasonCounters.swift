@@ -12,7 +12,18 @@ struct ReasonCounters: Sendable {
     private static let places: [PolicyReason: Int] = Dictionary(
         uniqueKeysWithValues: zip(PolicyReason.allCases, PolicyReason.allCases.indices))
 
-    private let cells = PolicyReason.allCases.map { _ in Cell() }
+    private let cells: [Cell]
+    /// What is counted with every hit, without a search for its place.
+    private let fresh: Cell
+
+    init() {
+        let cells = PolicyReason.allCases.map { _ in Cell() }
+        self.cells = cells
+        let place = Self.places[.fresh].flatMap { cells.indices.contains($0) ? cells[$0] : nil }
+        self.fresh = place ?? Cell()
+    }
+
+    func addFresh() { self.fresh.counter.add() }
 
     func add(_ reason: PolicyReason) {
         guard let place = Self.places[reason], self.cells.indices.contains(place) else { return }

@@ -62,9 +62,36 @@ package struct RecentExchange: Sendable, Equatable {
 /// a lock. Noting costs an atomic addition, a lock that is nearly always free, and the writing of
 /// one entry.
 final class RecentExchanges: Sendable {
+    private enum Noted {
+        /// Behind a reference: the ring is written with every hit, and most of what it has is small.
+        case exchange(Whole)
+        /// As the one that the answer was first given in, but for these.
+        case again(StandingAnswer, at: Timestamp, age: Int64, ttl: Int64)
+
+        var exchange: RecentExchange {
+            switch self {
+            case .exchange(let whole): return whole.exchange
+            case .again(let standing, let time, let age, let ttl):
+                var exchange = standing.exchange
+                exchange.time = time
+                exchange.age = age
+                exchange.ttl = ttl
+                return exchange
+            }
+        }
+    }
+
+    private final class Whole: Sendable {
+        let exchange: RecentExchange
+
+        init(_ exchange: RecentExchange) {
+            self.exchange = exchange
+        }
+    }
+
     private struct Entry {
         var number: UInt64
-        var exchange: RecentExchange
+        var noted: Noted
     }
 
     private final class Part: Sendable {
@@ -88,18 +115,24 @@ final class RecentExchanges: Sendable {
 
     var isOff: Bool { self.perPart == 0 }
 
-    func note(_ exchange: RecentExchange) {
+    func note(_ exchange: RecentExchange) { self.note(.exchange(Whole(exchange))) }
+
+    /// Notes that an answer was given once more.
+    func note(_ standing: StandingAnswer, at time: Timestamp, age: Int64, ttl: Int64) {
+        self.note(.again(standing, at: time, age: age, ttl: ttl))
+    }
+
+    private func note(_ noted: Noted) {
         guard !self.isOff else { return }
         let number = self.next.wrappingAdd(1, ordering: .relaxed).oldValue
         let part = self.parts[Int(number % Self.partCount)]
         let place = Int((number / Self.partCount) % self.perPart)
-        // What was there is let go outside the lock.
-        _ = part.entries.withLock { entries -> Entry? in
+        var entry: Entry? = Entry(number: number, noted: noted)
+        part.entries.withLock { entries in
             // The ring grows as it is used: a session that rests holds nothing.
             while entries.count <= place { entries.append(nil) }
-            let old = entries[place]
-            entries[place] = Entry(number: number, exchange: exchange)
-            return old
+            // What was there is let go outside the lock.
+            swap(&entries[place], &entry)
         }
     }
 
@@ -107,10 +140,13 @@ final class RecentExchanges: Sendable {
     func last(
         _ limit: Int, where matches: (RecentExchange) -> Bool
     ) -> [RecentExchange] {
-        var found: [Entry] = []
+        var found: [(number: UInt64, exchange: RecentExchange)] = []
         for part in self.parts {
             let entries = part.entries.withLock { $0 }
-            found += entries.compactMap(\.self).filter { matches($0.exchange) }
+            for case let entry? in entries {
+                let exchange = entry.noted.exchange
+                if matches(exchange) { found.append((entry.number, exchange)) }
+            }
         }
         found.sort { $0.number > $1.number }
         return found.prefix(max(0, limit)).map(\.exchange)

@@ -40,6 +40,8 @@ package final class Session: ExchangeSession {
     let merges = PartMerges()
     let live = LiveCounters()
     let recent: RecentExchanges
+    let rules = RulesNumber()
+    let credentials: SessionCredentials?
     /// Whose entries these are, where a session is split by principal.
     package let partition: String
     let role: SessionConfiguration.Role
@@ -61,6 +63,7 @@ package final class Session: ExchangeSession {
     ) {
         let partition = CacheKey.partition(of: partition)
         self.store = store
+        self.credentials = credentials
         self.partition = partition
         self.role = configuration.role
         let acts = self.live.acts
@@ -109,6 +112,7 @@ package final class Session: ExchangeSession {
             current.configuration.policy = policy
             current.configuration.cachePolicy = cachePolicy
         }
+        self.rules.change()
     }
 
     /// The same with what the session does by itself; the rest of a configuration stays as it is.
@@ -123,6 +127,7 @@ package final class Session: ExchangeSession {
             current.configuration.followsRedirects = newer.followsRedirects
             current.take(conduct, self.origins, self.clock, self.timers)
         }
+        self.rules.change()
     }
 
     package var dialer: (any TunnelDialer)? { self.upstream.dialer }

@@ -47,6 +47,13 @@ final class SessionConduct: Sendable {
             && self.rules.credentials?.isEmpty != false
     }
 
+    /// Whether all that it could add are credentials of the session's own: with none of them, a
+    /// request is passed on as it came.
+    var isOnlyCredentials: Bool {
+        self.cookies == nil && !self.followsRedirects && self.rules.injections.isEmpty
+            && !self.sealsClients && self.additionalFields.isEmpty
+    }
+
     /// Without those that a session must not set (`httpAdditionalHeaders`), and those of a connection.
     private static func permitted(_ fields: Fields) -> Fields {
         var fields = fields

@@ -5,12 +5,13 @@ import NIOCore
 
 /// The answer to a request made from a stored response.
 enum StoredExchangeAnswer {
-    /// - Returns: the answer, and how many bytes of the stored body it announces to send; nil where
-    ///   what is stored is not all that is asked for.
+    /// - Returns: the answer, how many bytes of the stored body it announces to send, and which of a
+    ///   body in memory they are, where they would be the same at another moment; nil where what is
+    ///   stored is not all that is asked for.
     static func make(
         _ object: StoredObject, for request: Request, now: Timestamp, status: CacheStatus,
         isValidated: Bool, configuration: SessionConfiguration
-    ) -> (answer: Answer, bodyBytes: UInt64)? {
+    ) -> (answer: Answer, bodyBytes: UInt64, range: Range<Int>?)? {
         guard
             case .stored(let outcome) = AnswerPlan.make(
                 request, from: object.head, bodyLength: object.bodyLength)
@@ -22,7 +23,8 @@ enum StoredExchangeAnswer {
         var status = status
         status.isFromMemory = object.body.resident != nil
         if case .parts(let ranges) = outcome {
-            return self.several(ranges, object, head, status, configuration)
+            let several = self.several(ranges, object, head, status, configuration)
+            return (several.answer, several.bodyBytes, nil)
         }
         let range: Range<UInt64>
         switch outcome {
@@ -36,12 +38,32 @@ enum StoredExchangeAnswer {
         // Trailers have a place only behind content whose end is not told beforehand.
         if outcome == .full, sendsBody, !object.trailers.isEmpty { bodyLength = .unknown }
         self.sign(&head, status, outcome, bodyLength, configuration)
+        let body = sendsBody ? self.body(object, range) : .none
         return (
-            Answer(
-                head: head, bodyLength: bodyLength,
-                body: sendsBody ? self.body(object, range) : .none, cacheStatus: status),
-            sendsBody ? range.length : 0
+            Answer(head: head, bodyLength: bodyLength, body: body, cacheStatus: status),
+            sendsBody ? range.length : 0, self.lastingRange(of: body, range, outcome)
         )
+    }
+
+    /// Which bytes of a body in memory are sent, where neither they nor the head but for `Age` and
+    /// the remaining freshness depend on the moment.
+    private static func lastingRange(
+        of body: Answer.Body, _ range: Range<UInt64>, _ outcome: ClientOutcome
+    ) -> Range<Int>? {
+        switch outcome {
+        case .full, .partial, .notModified: break
+        // These have a `Date` of their own.
+        case .preconditionFailed, .rangeNotSatisfiable, .parts: return nil
+        }
+        switch body {
+        case .none: return 0..<0
+        case .source: return nil
+        case .resident:
+            guard let start = Int(exactly: range.lowerBound),
+                let end = Int(exactly: range.upperBound)
+            else { return nil }
+            return start..<end
+        }
     }
 
     /// Adds what an answer says of itself: to a client, what the cache did; to the program itself, the

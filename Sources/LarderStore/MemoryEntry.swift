@@ -12,6 +12,9 @@ struct MemoryEntry: Sendable {
     /// It came up with the lookup that found it below, and that one's use is still to be told: a hit of
     /// the lower tier.
     var awaitsUse = false
+    /// Another one whenever anything that is stored under the key has changed, and never one that
+    /// the part has given before.
+    var revision: UInt64 = 0
 
     /// Whether `id` names it, in either tier.
     func isNamed(_ id: ObjectID) -> Bool {
@@ -23,7 +26,7 @@ struct MemoryEntry: Sendable {
         let isHit = !self.awaitsUse
         self.awaitsUse = false
         self.object.hits &+= 1
-        self.object.lastUsed = max(self.object.lastUsed, time)
+        if time > self.object.lastUsed { self.object.lastUsed = time }
         return (isHit, self.lowerID)
     }
 

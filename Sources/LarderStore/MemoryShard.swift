@@ -24,6 +24,8 @@ struct MemoryShard: Sendable {
     private var entries: [MemoryEntry?] = []
     private var policy: EvictionPolicy
     private var victims: [Slot] = []
+    /// The last revision that was given.
+    private var revision: UInt64 = 0
 
     /// Keys removed as a whole.
     var removals = MarkLog()
@@ -103,6 +105,7 @@ struct MemoryShard: Sendable {
     mutating func setComplete(_ isComplete: Bool, _ key: HashedKey) {
         if self.index[key] != nil {
             self.index[key]?.isComplete = isComplete
+            self.changed(key)
         } else if isComplete {
             self.lower.absent.insert(key.hashed)
         } else {
@@ -136,6 +139,7 @@ struct MemoryShard: Sendable {
             self.index[key]?.slots.append(slot)
             self.order(key)
         }
+        self.changed(key)
         while let last = self.index[key]?.slots, last.count > self.variantsPerKey,
             let oldest = last.last
         {
@@ -179,6 +183,7 @@ struct MemoryShard: Sendable {
     private mutating func put(_ object: StoredObject, _ slot: Slot, _ key: HashedKey) {
         self.entries[slot.index]?.object = object
         self.order(key)
+        self.changed(key)
         self.policy.resize(slot, to: MemoryCost.of(object), victims: &self.victims)
         self.settleVictims()
     }
@@ -198,6 +203,41 @@ struct MemoryShard: Sendable {
             self.hits &+= 1
         }
         return (true, isHit, lowerID)
+    }
+
+    /// The place of one of several objects, if they are still what is stored under the key.
+    ///
+    /// - Parameter needsAll: they must be all that the lower tier has, too.
+    func place(
+        of id: ObjectID, among objects: [StoredObject], of key: HashedKey, needsAll: Bool
+    ) -> (slot: Slot, revision: UInt64)? {
+        guard let variants = self.index[key], variants.isComplete || !needsAll,
+            variants.slots.count == objects.count
+        else { return nil }
+        var place: (Slot, UInt64)?
+        for (slot, object) in zip(variants.slots, objects) {
+            guard let entry = self.entries[slot.index], entry.object.id == object.id,
+                entry.object.head == object.head
+            else { return nil }
+            if object.id == id { place = (slot, entry.revision) }
+        }
+        return place
+    }
+
+    /// Notes a use of what is in a slot, and gives it and its id in the lower tier; nil where
+    /// anything under its key has changed since it got the revision.
+    mutating func use(
+        _ slot: Slot, revision: UInt64, at time: Timestamp
+    ) -> (object: StoredObject, isHit: Bool, lowerID: ObjectID?)? {
+        guard slot.index < self.entries.count, self.entries[slot.index]?.revision == revision,
+            let (isHit, lowerID) = self.entries[slot.index]?.noteUse(at: time),
+            let object = self.entries[slot.index]?.object
+        else { return nil }
+        if isHit {
+            self.policy.hit(slot)
+            self.hits &+= 1
+        }
+        return (object, isHit, lowerID)
     }
 
     /// Notes that the lower tier shows an entry, or (nil) that it will not.
@@ -228,6 +268,13 @@ struct MemoryShard: Sendable {
         hasher.combine(key.hashed)
         hasher.combine(fields.bytes)
         return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    /// Gives all that is stored under a key another revision.
+    private mutating func changed(_ key: HashedKey) {
+        guard let slots = self.index[key]?.slots else { return }
+        self.revision &+= 1
+        for slot in slots { self.entries[slot.index]?.revision = self.revision }
     }
 
     private mutating func order(_ key: HashedKey) {
@@ -268,6 +315,7 @@ struct MemoryShard: Sendable {
             self.index[key] = nil
             if variants.isComplete { self.lower.absent.insert(key.hashed) }
         }
+        self.changed(key)
         return entry
     }
 }

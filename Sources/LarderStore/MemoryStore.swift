@@ -85,9 +85,20 @@ package final class MemoryStore: ObjectStore {
     func withShard<R: Sendable>(
         of key: HashedKey, _ body: (inout MemoryShard) -> R
     ) -> R {
-        // The count is a power of two.
-        let part = self.parts[key.hashed & (self.parts.count - 1)]
-        return part.shard.withLock { shard in body(&shard) }
+        self.parts[self.part(of: key)].shard.withLock { shard in body(&shard) }
+    }
+
+    /// The count of parts is a power of two.
+    func part(of key: HashedKey) -> Int { key.hashed & (self.parts.count - 1) }
+
+    /// Notes a use of what has the mark, unless anything under its key has changed since.
+    func use(
+        _ mark: ResidentMark, at time: Timestamp
+    ) -> (object: StoredObject, isHit: Bool, lowerID: ObjectID?)? {
+        guard self.parts.indices.contains(mark.part) else { return nil }
+        return self.parts[mark.part].shard.withLock {
+            $0.use(mark.slot, revision: mark.revision, at: time)
+        }
     }
 
     func newID() -> ObjectID {

@@ -30,41 +30,6 @@ package struct RemovalMark: Hashable, Sendable, Comparable {
 /// Where a stored response was found.
 package enum StoreTier: String, Sendable, Codable, CaseIterable { case memory, disk }
 
-/// A stored response, found: its head and a way to its body.
-///
-/// A value that stays usable when the entry is evicted or replaced meanwhile: a memory body is
-/// simply kept alive, a disk body fails its reader with `.failed(.store)` once its segments are gone.
-package struct StoredObject: Sendable {
-    package var id: ObjectID
-    package var key: CacheKey
-    package var head: StoredHead
-    package var trailers: Fields
-    /// Of the whole representation; for partial content of unknown length, where its last stored
-    /// byte ends.
-    package var bodyLength: UInt64
-    package var tier: StoreTier
-    /// How often it was used to answer a client.
-    package var hits: UInt64
-    package var lastUsed: Timestamp
-    package var body: any StoredBody
-
-    package init(
-        id: ObjectID, key: CacheKey, head: StoredHead, trailers: Fields = Fields(),
-        bodyLength: UInt64, tier: StoreTier, hits: UInt64 = 0, lastUsed: Timestamp,
-        body: any StoredBody
-    ) {
-        self.id = id
-        self.key = key
-        self.head = head
-        self.trailers = trailers
-        self.bodyLength = bodyLength
-        self.tier = tier
-        self.hits = hits
-        self.lastUsed = lastUsed
-        self.body = body
-    }
-}
-
 /// A stored response that lies in memory, as a person is shown it.
 package struct ResidentObject: Sendable {
     package var object: StoredObject
@@ -220,6 +185,16 @@ package protocol ObjectStore: AnyObject, Sendable {
     func groupInvalidation(of name: [UInt8]) -> Timestamp?
     /// Notes that a response was used to answer a client at `time`. Cheap: no write follows at once.
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp)
+    /// A mark for one of the objects that `lookupResident` gave, if they are still all that is stored
+    /// under the key.
+    func residentMark(
+        of id: ObjectID, among objects: [StoredObject], under key: CacheKey
+    ) -> ResidentMark?
+    /// Notes a use of what has the mark and gives it; nil, and nothing is noted, where a lookup of the
+    /// key might find anything else than it did.
+    func useResident(
+        _ mark: ResidentMark, of key: CacheKey, at time: Timestamp
+    ) -> StoredObject?
     func statistics() -> StoreStatistics
     /// The next of what lies in memory, for people to look at; nothing for a store that holds nothing
     /// there.

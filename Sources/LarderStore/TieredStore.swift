@@ -282,7 +282,12 @@ package final class TieredStore: ObjectStore {
             let use = shard.use(id, of: hashed, at: time)
             return use.isHere ? (use.isHit, use.lowerID) : (false, Self.lowerID(id, hashed, shard))
         }
-        guard let lowerID, let disk = self.disk else { return }
+        if let lowerID { self.tellUse(of: lowerID, key, isHit: isHit, at: time) }
+    }
+
+    /// - Parameter isHit: it is one of memory's, and not of the disk's.
+    func tellUse(of lowerID: ObjectID, _ key: CacheKey, isHit: Bool, at time: Timestamp) {
+        guard let disk = self.disk else { return }
         if isHit { self.usesForwarded.add(1, ordering: .relaxed) }
         disk.noteUse(lowerID, of: key, at: time)
     }

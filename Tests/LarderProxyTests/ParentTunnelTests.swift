@@ -66,7 +66,7 @@ private final class ScriptedDialer: TunnelDialer {
 }
 
 /// Allows every host and no address: what judges by address refuses.
-private struct HostsOnly: AccessPolicy {
+private final class HostsOnly: AccessPolicy {
     func judge(_ query: AccessQuery) -> AccessVerdict {
         query.address == nil ? .allowed : .denied(rule: "an address")
     }

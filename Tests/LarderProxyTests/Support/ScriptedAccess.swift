@@ -1,8 +1,12 @@
 @testable import LarderProxy
 
 /// Denies what the test says, and allows the rest.
-struct ScriptedAccess: AccessPolicy {
-    let denies: @Sendable (AccessQuery) -> Bool
+final class ScriptedAccess: AccessPolicy {
+    private let denies: @Sendable (AccessQuery) -> Bool
+
+    init(denies: @escaping @Sendable (AccessQuery) -> Bool) {
+        self.denies = denies
+    }
 
     func judge(_ query: AccessQuery) -> AccessVerdict {
         self.denies(query) ? .denied(rule: "scripted") : .allowed

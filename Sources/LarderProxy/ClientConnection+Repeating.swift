@@ -1,0 +1,165 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+
+/// Answers to requests that came before, byte for byte the same, and that memory answered.
+extension ClientConnection {
+    /// A read that may hold one request and nothing else.
+    struct Arrival {
+        let bytes: ByteBuffer
+        let hash: UInt64
+        /// The number that the exchange will have.
+        let number: UInt64
+    }
+
+    /// Answers a read that is one known request, whole; false, and nothing has happened, where it has
+    /// to be understood first.
+    ///
+    /// Everything that parsing it would lead to is done: the access rules judge, counters count, the
+    /// log gets its line. What is left out is what would come to the same as before.
+    func answerKnown(_ bytes: ByteBuffer) -> Bool {
+        self.arrival = nil
+        guard self.mayBeKnown(bytes), let context = self.context, context.channel.isWritable else {
+            return false
+        }
+        let hash = self.loop.known.hash(of: bytes)
+        guard let known = self.loop.known.find(bytes, hash: hash) else {
+            self.noteArrival(bytes, hash)
+            return false
+        }
+        guard !self.own.hasPort(known.port), self.admits(known),
+            let session = self.standing.usualSession(in: self.directory)
+        else { return false }
+        let began = NIODeadline.now()
+        guard
+            let (moment, body) = session.again(
+                known.standing, cachePolicy: self.listener.cachePolicy)
+        else {
+            // Should it come once more, what it gets then may be kept.
+            self.loop.known.forget(known)
+            return false
+        }
+        self.repeatAnswer(of: known, moment, body, began)
+        return true
+    }
+
+    private func mayBeKnown(_ bytes: ByteBuffer) -> Bool {
+        bytes.readableBytes <= KnownRequests.longestHead && self.listener.authentication == nil
+            && self.state.isIdle && self.state.takesInput && self.state.reading == .head
+            && !self.isMidHead
+            && self.exchange == nil && self.upload == nil && !self.isClosing
+            && !self.isAdvancing && !self.shared.connections.isCrowded
+    }
+
+    private func noteArrival(_ bytes: ByteBuffer, _ hash: UInt64) {
+        guard self.loop.known.wasSeen(hash) else { return }
+        self.arrival = Arrival(
+            bytes: bytes, hash: hash, number: self.state.exchangeNumber &+ 1)
+    }
+
+    /// Whether the access rules of this moment let this client have it.
+    private func admits(_ known: KnownRequest) -> Bool {
+        let generation = self.shared.access.generation
+        if let generation, let admitted = known.admitted, admitted.generation == generation,
+            admitted.client == self.standing.place
+        {
+            return true
+        }
+        let client = self.standing.identity
+        let query = AccessQuery(
+            client: client.address, user: client.user, method: known.head.method,
+            host: known.host, port: known.port)
+        guard self.shared.access.judge(query) == .allowed else { return false }
+        known.admitted = generation.map { (self.standing.place, $0) }
+        return true
+    }
+
+    private func repeatAnswer(
+        of known: KnownRequest, _ moment: StandingAnswer.Moment, _ body: ByteBuffer?,
+        _ began: NIODeadline
+    ) {
+        self.loop.counters.requestBegan()
+        _ = self.state.headEnded(hasContent: false, persists: true)
+        let id = self.loop.newExchange()
+        _ = self.state.responseBegan(mayPersist: true, hasUnread: false)
+        known.answerHead.say(age: moment.age, ttl: moment.ttl)
+        let head = known.answerHead.bytes
+        if let body, body.readableBytes > Self.joinedBody {
+            self.write(head)
+            self.write(body)
+        } else {
+            self.loop.joined.clear(
+                minimumCapacity: head.readableBytes + (body?.readableBytes ?? 0))
+            self.loop.joined.writeImmutableBuffer(head)
+            if let body { self.loop.joined.writeImmutableBuffer(body) }
+            self.write(self.loop.joined)
+        }
+        self.timer.now = began
+        self.timer.hasProgressed = true
+        if self.shared.log.isOn {
+            self.record(known, id, moment, body, began)
+        }
+        let action = self.state.responseEnded(hasUnread: false)
+        // Nothing lies unread.
+        if action != .readHead { self.apply(action) }
+    }
+
+    private func record(
+        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment, _ body: ByteBuffer?,
+        _ began: NIODeadline
+    ) {
+        var entry = ExchangeEntry(
+            exchange: id, client: self.client, request: known.head, status: known.status,
+            began: moment.time)
+        entry.session = self.standing.sessionName
+        entry.duration = .nanoseconds((NIODeadline.now() - began).nanoseconds)
+        entry.responseHeadBytes = UInt64(clamping: known.answerHead.bytes.readableBytes)
+        entry.responseBodyBytes = UInt64(clamping: body?.readableBytes ?? 0)
+        entry.cacheStatus = known.cacheStatus
+        entry.cacheStatus?.ttl = moment.ttl
+        entry.responseFields = known.responseFields
+        self.shared.log.record(entry)
+    }
+
+    /// Keeps the request that came in the last read, with its answer, if that stands.
+    ///
+    /// - Parameter bytes: the answer's head, as it is sent.
+    func keep(_ answer: Answer, head bytes: ByteBuffer, persists: Bool) {
+        guard let arrival = self.arrival else { return }
+        self.arrival = nil
+        guard let standing = answer.standing, persists, let exchange = self.exchange,
+            exchange.number == arrival.number, self.inbound.readableBytes == 0,
+            let head = exchange.head, head.bodyLength == .none, head.version == .http11,
+            case .absolute(let uri) = head.target, !Self.speaksToUs(head.fields),
+            answer.origin.isEmpty, answer.acts.isEmpty,
+            bytes.readableBytes <= KnownRequests.longestHead,
+            let answerHead = RepeatedHead(bytes)
+        else { return }
+        self.loop.known.keep(
+            KnownRequest(
+                bytes: arrival.bytes.ownCopy, hash: arrival.hash, head: head, uri: uri,
+                standing: standing, answer: answer, answerHead: answerHead))
+    }
+
+    /// Whether a field says how the request is to be treated here.
+    private static func speaksToUs(_ fields: Fields) -> Bool {
+        fields.lines.contains { line in
+            switch line.known {
+            case .larderCachePolicy, .larderSession, .proxyAuthorization, .expect, .upgrade,
+                .maxForwards, .via:
+                true
+            default: false
+            }
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// The same bytes in storage that is as large as they are.
+    fileprivate var ownCopy: ByteBuffer {
+        var copy = ByteBuffer()
+        copy.reserveCapacity(self.readableBytes)
+        copy.writeImmutableBuffer(self)
+        return copy
+    }
+}

@@ -1,0 +1,84 @@
+import LarderHTTP
+package import LarderPolicy
+import LarderStore
+package import NIOCore
+import Synchronization
+
+/// Answers that stand.
+extension Session {
+    package func again(
+        _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
+    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? {
+        guard standing.rules == self.rules.current, standing.wasAsked(with: cachePolicy),
+            self.credentials?.isEmpty != false,
+            let moment = standing.moment(at: self.clock.now()),
+            let stored = self.store.useResident(
+                standing.mark, of: standing.key, at: moment.time)
+        else { return nil }
+        var body: ByteBuffer?
+        if !standing.range.isEmpty {
+            guard let part = stored.body.resident?.part(standing.range) else { return nil }
+            body = part
+        }
+        self.live.requests.add()
+        self.live.reasons.addFresh()
+        self.live.hits.add()
+        self.live.bytesFromStore.add(UInt64(clamping: standing.range.count))
+        self.recent.note(standing, at: moment.time, age: moment.age, ttl: moment.ttl)
+        return (moment, body)
+    }
+}
+
+extension ByteBuffer {
+    /// Bytes by their place among those that can be read; nil where they are not all there.
+    func part(_ range: Range<Int>) -> ByteBuffer? {
+        if range == 0..<self.readableBytes { return self }
+        return self.getSlice(at: self.readerIndex + range.lowerBound, length: range.count)
+    }
+}
+
+/// The number of the rules that a session follows: another one whenever they change, and no two
+/// sessions of a process ever have the same.
+struct RulesNumber: ~Copyable, Sendable {
+    private static let last = Atomic<UInt64>(0)
+    private let number = Atomic<UInt64>(RulesNumber.next())
+
+    private static func next() -> UInt64 { self.last.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    var current: UInt64 { self.number.load(ordering: .acquiring) }
+
+    /// To be called when the change can be seen.
+    func change() { self.number.store(Self.next(), ordering: .releasing) }
+}
+
+extension ClientExchange {
+    /// What the answer from one of the objects stands on, if it does at all.
+    ///
+    /// - Parameter objects: all that was found under the key.
+    func standing(
+        on objects: [StoredObject], _ index: Int, _ freshness: Freshness, now: Timestamp
+    ) -> StandingGround? {
+        guard self.keepsStanding, freshness.isFresh, self.body == nil, self.gate == nil,
+            self.request.sealed == nil, self.configuration.role == .intermediary,
+            !self.configuration.showsCacheKey,
+            // What they ask may hold at one moment and not at the next.
+            !self.request.fields.contains(FieldName(.cacheControl)),
+            !self.request.fields.contains(FieldName(.pragma)),
+            // When a group is invalidated nothing changes under the keys.
+            !objects.contains(where: { CacheGroups.hasAny($0.head) }),
+            self.session.conduct?.isOnlyCredentials != false,
+            let mark = self.session.store.residentMark(
+                of: objects[index].id, among: objects, under: self.key),
+            self.session.rules.current == self.rules
+        else { return nil }
+        return StandingGround(
+            mark: mark, freshness: freshness, received: objects[index].head.responseTime)
+    }
+}
+
+/// What an answer stands on.
+struct StandingGround {
+    let mark: ResidentMark
+    let freshness: Freshness
+    let received: Timestamp
+}

@@ -1,0 +1,213 @@
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import LarderProxy
+
+@Suite("Requests that came before, byte for byte")
+struct KnownRequestTests {
+    /// Sends a request and gives back its answer, of which the last bytes are known.
+    private static func ask(
+        _ client: Peer, _ request: String, until end: String
+    ) async throws -> String {
+        client.seen.change { $0.bytes = [] }
+        try await client.send(request)
+        return try await client.received(end)
+    }
+
+    private static func run(
+        _ origin: StoringSession = StoringSession(), session: Session? = nil,
+        access: any AccessPolicy = LocalClients(), _ body: (Fixture) async throws -> Void
+    ) async throws {
+        let directory = OneSessionDirectory(session ?? origin.session())
+        try await Fixture.run(access: access, directory: directory, body)
+    }
+
+    @Test("get the answer that they would get anew, with its age and freshness of the moment")
+    func sameAnswer() async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            // Another spelling of the same, which is never known.
+            var spellings = 0
+            for seconds in [0, 0, 0, 1, 8, 1, 10, 9] {
+                origin.advance(.seconds(seconds))
+                let answer = try await Self.ask(client, get("/a"), until: "</a>")
+                spellings += 1
+                let anew = try await Self.ask(
+                    client, get("/a", "X-Spelling: \(spellings)\r\n"), until: "</a>")
+                if spellings > 1 { #expect(answer == anew) }
+            }
+            #expect(origin.fetches == ["/a"])
+            let entries = proxy.log.entries.value
+            #expect(entries.count == 16)
+            for (known, anew) in zip(entries.dropFirst(2), entries.dropFirst(3))
+            where known.request?.fields.count == 1 {
+                #expect(known.exchange < anew.exchange)
+                #expect(known.cacheStatus == anew.cacheStatus)
+                #expect(known.status == anew.status)
+                #expect(known.responseHeadBytes == anew.responseHeadBytes)
+                #expect(known.responseBodyBytes == anew.responseBodyBytes)
+                #expect(known.responseFields.count == anew.responseFields.count)
+                #expect(known.began == anew.began)
+                #expect(known.session == anew.session)
+                #expect(known.uri == anew.uri)
+            }
+            #expect(proxy.server.statistics().requests == 16)
+        }
+    }
+
+    @Test(
+        "are answered whatever they ask of what is stored",
+        arguments: [
+            ("GET", "", "200 OK", "</a>"), ("HEAD", "", "200 OK", "\r\n\r\n"),
+            ("GET", "If-None-Match: \"t\"\r\n", "304 Not Modified", "\r\n\r\n"),
+            ("GET", "Range: bytes=1-2\r\n", "206 Partial Content", "\r\n\r\n/a"),
+        ])
+    func kinds(_ method: String, _ fields: String, _ status: String, _ end: String) async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            _ = try await Self.ask(client, get("/a"), until: "</a>")
+            let request =
+                "\(method) http://a.example/a HTTP/1.1\r\nHost: a.example\r\n\(fields)\r\n"
+            let first = try await Self.ask(client, request, until: end)
+            #expect(first.hasPrefix("HTTP/1.1 \(status)\r\n"))
+            for _ in 0..<3 {
+                #expect(try await Self.ask(client, request, until: end) == first)
+            }
+            #expect(origin.fetches == ["/a"])
+        }
+    }
+
+    @Test("with a large body get it whole")
+    func large() async throws {
+        let text = String(repeating: "0123456789abcdef", count: 8_192) + "."
+        let origin = StoringSession { _ in text }
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<4 {
+                let answer = try await Self.ask(client, get("/a"), until: "f.")
+                #expect(answer.hasSuffix("\r\n\r\n" + text))
+            }
+        }
+    }
+
+    @Test("are answered in order where several come at once, or in pieces")
+    func pipelined() async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<3 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            let all = try await Self.ask(
+                client, get("/a") + get("/b") + get("/a") + "\r\n" + get("/c"), until: "</c>")
+            let bodies = all.matches(of: /<\/(.*?)>/).map { String($0.output.1) }
+            #expect(bodies == ["a", "b", "a", "c"])
+            client.seen.change { $0.bytes = [] }
+            for byte in get("/a").utf8 { try client.push(ByteBuffer(bytes: [byte])) }
+            try await client.received("</a>")
+            #expect(try await Self.ask(client, get("/a"), until: "</a>").hasSuffix("</a>"))
+            _ = try await Self.ask(client, get("/a", "Connection: close\r\n"), until: "</a>")
+            #expect(try await client.receivedAll().contains("Connection: close"))
+        }
+    }
+
+    @Test("are judged by the access rules of the moment")
+    func access() async throws {
+        let access = ReplaceableAccess()
+        try await Self.run(access: access) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<4 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            // Three requests to know it by, and once for the client.
+            #expect(access.judged.load(ordering: .relaxed) <= 4)
+            access.deny()
+            let refused = try await Self.ask(client, get("/a"), until: "\r\n\r\n")
+            #expect(refused.hasPrefix("HTTP/1.1 403 "))
+        }
+    }
+
+    @Test("are judged each time where the rules have no number")
+    func unnumbered() async throws {
+        let judged = Event(0)
+        let access = ScriptedAccess { _ in
+            judged.change { $0 += 1 }
+            return false
+        }
+        try await Self.run(access: access) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<5 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            #expect(judged.value == 5)
+        }
+    }
+
+    @Test("go to the origin when what they were answered with is gone")
+    func purged() async throws {
+        let origin = StoringSession()
+        let session = origin.session()
+        try await Self.run(origin, session: session) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<4 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            session.removeAll(where: { _ in true }, { _ in })
+            let answer = try await Self.ask(client, get("/a"), until: "</a>")
+            #expect(answer.contains("fwd=uri-miss"))
+            #expect(origin.fetches == ["/a", "/a"])
+            #expect(
+                try await Self.ask(client, get("/a"), until: "</a>").contains("larder; hit"))
+        }
+    }
+
+    @Test("for the proxy itself go to nobody else")
+    func own() async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            let request =
+                "GET http://127.0.0.1:\(proxy.port)/a HTTP/1.1\r\n"
+                + "Host: 127.0.0.1:\(proxy.port)\r\n\r\n"
+            for _ in 0..<3 {
+                let answer = try await Self.ask(client, request, until: "\r\n\r\n")
+                #expect(answer.hasPrefix("HTTP/1.1 404 "))
+            }
+            #expect(origin.fetches.isEmpty)
+        }
+    }
+}
+
+@Suite("Heads that are sent again")
+struct RepeatedHeadTests {
+    private static func head(_ age: String, _ ttl: String) -> String {
+        "HTTP/1.1 200 OK\r\nX-Age: 7\r\nAge: \(age)\r\nX-Ages: 1\r\n"
+            + "Cache-Status: other; hit; ttl=5\r\n"
+            + "Cache-Status: larder; hit; ttl=\(ttl); detail=x\r\nVia: 1.1 a\r\n\r\n"
+    }
+
+    @Test(
+        "say another age and freshness, however long the numbers are",
+        arguments: [(0, 60), (9, 51), (10, 50), (51, 9), (100, 1_000_000), (0, 0), (7, 100)])
+    func say(age: Int64, ttl: Int64) throws {
+        var head = try #require(RepeatedHead(ByteBuffer(string: Self.head("9", "10"))))
+        head.say(age: age, ttl: ttl)
+        #expect(String(buffer: head.bytes) == Self.head("\(age)", "\(ttl)"))
+        head.say(age: 12_345, ttl: 6)
+        #expect(String(buffer: head.bytes) == Self.head("12345", "6"))
+        head.say(age: 9, ttl: 10)
+        #expect(String(buffer: head.bytes) == Self.head("9", "10"))
+    }
+
+    @Test(
+        "need one Age and a ttl",
+        arguments: [
+            "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nAge: 1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nAge: x\r\nCache-Status: a; ttl=1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nAge: 1\r\nAge: 1\r\nCache-Status: a; ttl=1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nCache-Status: a; ttl=1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nCache-Status: a; ttl=1\r\nAge: 1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Status: a; hit\r\n\r\n",
+        ])
+    func refused(_ text: String) {
+        #expect(RepeatedHead(ByteBuffer(string: text)) == nil)
+    }
+}

@@ -1,0 +1,88 @@
+import LarderHTTP
+import LarderPolicy
+import LarderSession
+import LarderStore
+import NIOCore
+import Synchronization
+
+@testable import LarderProxy
+
+/// A session with a memory store before an origin that gives each path its own body.
+final class StoringSession: Upstream {
+    private final class Fetched: UpstreamFetch {
+        func resume() {}
+        func cancel() {}
+    }
+
+    private struct NoTimers: Timers {
+        private struct Token: TimerToken { func cancel() {} }
+        func schedule(
+            after delay: Duration, _ work: @escaping @Sendable () -> Void
+        ) -> any TimerToken { Token() }
+    }
+
+    private final class Clock: WallClock {
+        let time = Mutex(Fixture.now)
+        func now() -> Timestamp { self.time.withLock { $0 } }
+    }
+
+    private let clock = Clock()
+    private let asked = Mutex<[String]>([])
+    private let bodies: @Sendable (String) -> String
+
+    /// - Parameter bodies: what the origin has, by path.
+    init(_ bodies: @escaping @Sendable (String) -> String = { "<\($0)>" }) {
+        self.bodies = bodies
+    }
+
+    /// The paths that the origin was asked for.
+    var fetches: [String] { self.asked.withLock { $0 } }
+
+    func advance(_ time: Duration) { self.clock.time.withLock { $0 = $0 + time } }
+
+    func session() -> Session {
+        Session(
+            configuration: SessionConfiguration(),
+            store: MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))), upstream: self,
+            clock: self.clock, timers: NoTimers())
+    }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        let path = request.uri.pathAndQuery
+        self.asked.withLock { $0.append(path) }
+        let content = ByteBuffer(string: self.bodies(path))
+        _ = receiver.upstream(
+            head: ResponseHead(
+                status: .ok,
+                fields: [
+                    "Cache-Control": "max-age=30", "ETag": "\"t\"",
+                    "Date": HTTPDate.format(self.clock.now()),
+                ]),
+            bodyLength: .known(UInt64(content.readableBytes)),
+            connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"))
+        _ = receiver.upstream(piece: content)
+        receiver.upstream(finished: Fields())
+        return Fetched()
+    }
+}
+
+/// Access rules that a test replaces.
+final class ReplaceableAccess: AccessPolicy {
+    private let denied = Mutex(false)
+    private let replaced = Atomic<UInt64>(0)
+    let judged = Atomic<Int>(0)
+
+    var generation: UInt64? { self.replaced.load(ordering: .acquiring) }
+
+    func deny() {
+        self.denied.withLock { $0 = true }
+        self.replaced.add(1, ordering: .releasing)
+    }
+
+    func judge(_ query: AccessQuery) -> AccessVerdict {
+        self.judged.add(1, ordering: .relaxed)
+        return self.denied.withLock { $0 } ? .denied(rule: "replaced") : .allowed
+    }
+}
