@@ -26,7 +26,7 @@ struct FreedMemoryTests {
 
     fileprivate static var faults: Int {
         var usage = rusage()
-        unsafe precondition(getrusage(RUSAGE_SELF, &usage) == 0)
+        unsafe precondition(getrusage(numericCast(RUSAGE_SELF.rawValue), &usage) == 0)
         return usage.ru_minflt
     }
 }
