@@ -110,7 +110,7 @@ extension ClientConnection {
     ) {
         var entry = ExchangeEntry(
             exchange: id, client: self.client, request: known.head, status: known.status,
-            began: moment.time)
+            began: self.shared.clock())
         entry.session = self.standing.sessionName
         entry.duration = .nanoseconds((NIODeadline.now() - began).nanoseconds)
         entry.responseHeadBytes = UInt64(clamping: known.answerHead.bytes.readableBytes)

@@ -13,7 +13,7 @@ import sys
 import origins
 from origins import run
 from proxies import MemoryWatch
-from servers import find
+from process import find
 
 NOTHING, VALIDATIONS, ANYTHING = "nothing", "validations only", "anything"
 PEAK_LIMIT = 200  # MiB, for the proxy while 2 GiB pass through

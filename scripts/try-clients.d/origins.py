@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parent / "bench.d"))
 
 from ftp_server import FTPServer  # noqa: E402
 from git_server import GitServer  # noqa: E402
-from servers import find, free_port, wait_for_port  # noqa: E402
+from process import find, free_port, wait_for_port  # noqa: E402
 
 # A pixel, as PNG.
 PIXEL = bytes.fromhex(

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from servers import Unavailable, find, free_port, owned_by, wait_for_port
+from process import Unavailable, find, free_port, owned_by, wait_for_port
 
 LARDER = """\
 listeners:
