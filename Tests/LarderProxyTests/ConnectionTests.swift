@@ -178,7 +178,7 @@ struct ConnectionTests {
             let client = try await proxy.connect()
             #expect(try await client.receivedAll() == "")
         }
-        try await Fixture.run(configure: { $0.idleTimeout = .seconds(1) }) { proxy in
+        try await Fixture.run(configure: { $0.idleTimeout = .seconds(3) }) { proxy in
             let used = try await proxy.connect()
             try await used.send(get())
             #expect(try await used.receivedAll() == ExchangeTests.hello)

@@ -86,7 +86,7 @@ struct TunnelTests {
 
     @Test("takes no more from one side than the other accepts")
     func backPressure() async throws {
-        try await Self.run(configure: { $0.tunnelIdleTimeout = .seconds(1) }) {
+        try await Self.run(configure: { $0.tunnelIdleTimeout = .seconds(3) }) {
             proxy, origin, _ in
             let total = 64 << 20
             let much = ByteBuffer(repeating: 120, count: total)
