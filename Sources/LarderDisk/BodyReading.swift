@@ -28,9 +28,8 @@ struct SegmentsRead: Sendable {
 ///
 /// At most one step is under way, begun only when nothing is ready and a reader asks: what a slow
 /// reader costs is one step. A step is one segment at first, for the reader has nothing yet; and more
-/// where all of the last one was in memory: the way to a segment costs a third as much where it begins
-/// at the one before, in the same transaction. What keeps the disk busy meanwhile is ``ReadAhead``, which costs the
-/// process nothing.
+/// where all of the last one was in memory, so that one transaction serves for several. What keeps the
+/// disk busy meanwhile is ``ReadAhead``, which costs the process nothing.
 struct BodyReading: ~Copyable {
     /// What the one who asked gets, or must do for it.
     enum Turn {

@@ -34,10 +34,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLMDB"),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CXXHash"),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
-        module("LarderHTTP", [nioCore]),
+        module("LarderHTTP", ["CLinux", nioCore]),
         module("LarderLMDB", ["CLMDB"]),
         module("LarderPolicy", ["LarderHTTP"]),
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -56,8 +57,8 @@ let package = Package(
         module(
             "LarderProxy",
             [
-                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", nioCore,
-                nioPosix,
+                "LarderSession", "LarderPolicy", "LarderCredentials", "LarderHTTP", "CLinux",
+                nioCore, nioPosix,
             ]),
         module("EvictionTraces", ["LarderStore", "LarderHTTP"]),
         .executableTarget(

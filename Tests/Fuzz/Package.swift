@@ -37,8 +37,9 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLMDB"),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CXXHash"),
-        module("LarderHTTP", [nioCore]),
+        module("LarderHTTP", ["CLinux", nioCore]),
         module("LarderLMDB", ["CLMDB"]),
         module("LarderConfig", ["Yams"]),
         module("LarderControl"),
