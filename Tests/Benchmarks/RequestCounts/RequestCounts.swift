@@ -59,6 +59,8 @@ struct RequestCounts {
         _ row: Row, _ count: UInt64, _ load: Load, _ proxy: Proxy
     ) async throws {
         var load = load
+        // What is not stored yet is not answered 304.
+        if row == .notModified { try load.run(.hit, count: 1, port: proxy.port) }
         try load.run(row, count: count, port: proxy.port)
         await proxy.flush()
         await proxy.stop()
