@@ -2,8 +2,9 @@ import Foundation
 
 /// What may be counted at most, by row: checked in beside the sources.
 struct Thresholds {
-    /// What is written above a figure that was counted, so that the next run passes elsewhere, too.
-    private static let room = (allocations: 1.03, instructions: 1.10)
+    /// What is written above a figure that was counted, so that the next run passes elsewhere, too: a
+    /// miss made 86.3 allocations in two runs and 89.8 in a third, as threads met in another way.
+    private static let room = (allocations: 1.10, instructions: 1.10)
 
     let file: URL
     private(set) var rows: [String: Figures]
