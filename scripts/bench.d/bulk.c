@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "loopback.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -41,6 +42,8 @@ static int pour(int fd, int block)
 static void be_source(int port)
 {
     int poller = new_poller(), listener = listen_on(port, poller);
+    /* sendfile(2) and splice(2) have no flag that keeps this signal away. */
+    signal(SIGPIPE, SIG_IGN);
     int block = memfd_create("block", MFD_CLOEXEC);
     if (block < 0) die("memfd_create");
     char *bytes = calloc(1, BLOCK);

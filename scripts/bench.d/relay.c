@@ -9,6 +9,7 @@
 #include "loopback.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 enum { MAX_EVENTS = 64, MAX_DESCRIPTORS = 4096, PIPE_BYTES = 1 << 20 };
@@ -100,6 +101,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: relay PORT\n");
         return 2;
     }
+    signal(SIGPIPE, SIG_IGN); /* splice(2) has no flag that keeps it away. */
     int poller = new_poller(), listener = listen_on(atoi(arguments[1]), poller);
     for (;;) {
         struct epoll_event events[MAX_EVENTS];
