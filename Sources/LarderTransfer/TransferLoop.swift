@@ -360,7 +360,10 @@ final class TransferLoop: Timed {
             return
         }
         easy.retire(mayKeep: transfer.isWhole && transfer.attempts == 1)
-        if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
+        guard self.idleHandles.count < 256,
+            CurlLibrary.forgetsFields || easy.renew(share: self.share)
+        else { return }
+        self.idleHandles.append(easy)
     }
 
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
