@@ -64,7 +64,7 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -81,7 +81,10 @@ let package = Package(
             ["LarderCookies", "LarderCredentials", "LarderHTTP", "LarderLMDB", crypto]),
         module(
             "LarderDisk",
-            ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+            [
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", "CLinux",
+                nioCore,
+            ]),
 
         // Floor 5
         module(

@@ -12,6 +12,10 @@ enum CurlLibrary {
         return curl_global_init(ccurl_global_all)
     }()
 
+    /// To be called before OpenSSL is used for the first time, whatever for: later it no longer hears
+    /// that it is not to free anything.
+    static func prepare() { _ = self.state }
+
     /// Whether libcurl's TLS is the OpenSSL that this is linked with: otherwise a handshake cannot be
     /// looked into.
     static let usesOpenSSL: Bool = {
