@@ -208,6 +208,9 @@ package protocol ObjectStore: AnyObject, Sendable {
 }
 
 extension ObjectSink {
+    /// For a store that waits for nothing.
+    package func hurry() {}
+
     package func keep(completeLength: UInt64?) { self.abandon() }
 }
 
@@ -258,6 +261,9 @@ extension ObjectStore {
 package protocol ObjectSink: AnyObject, Sendable {
     /// Takes a piece; returns at once. Progress is told to the observer.
     func write(_ piece: ByteBuffer)
+    /// Whoever writes can do no more until something of what was written is taken: a store that waits
+    /// for more, so as to take much at once, waits no longer.
+    func hurry()
     /// The body is whole: make the response visible.
     func commit(trailers: Fields)
     /// The body broke off: what came of it stays, as partial content; as `abandon` where nothing

@@ -92,6 +92,10 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.tell()
     }
 
+    func hurry() {
+        self.guarded.withLock { $0.lower }?.hurry()
+    }
+
     func commit(trailers: Fields) {
         let (isFirst, collects, hasLower) = self.guarded.withLock { guarded in
             let isFirst = guarded.state.isOpen
