@@ -220,8 +220,9 @@ let package = Package(
             "LarderDaemonTests",
             [
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
-                "LarderTransfer", "LarderStore", "LarderPolicy", "LarderCookies",
-                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+                "LarderTransfer", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioCore,
+                nioPosix,
             ]),
         tests(
             "LarderCommandTests",
