@@ -211,7 +211,7 @@ let package = Package(
             "LarderProxyTests",
             [
                 "LarderProxy", "LarderSession", "LarderStore", "LarderPolicy", "LarderCredentials",
-                "LarderHTTP",
+                "LarderHTTP", "SeededNumbers",
                 nioCore, nioPosix, nioEmbedded,
             ]),
         tests("LarderConfigTests", ["LarderConfig"]),

@@ -19,8 +19,8 @@ final class LoopState {
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 
-    /// For tunnels; made when the first one carries more than a little.
-    private var pipe: SplicePipe?
+    /// For tunnels that carry more than a little.
+    let pipes: SplicePipes
     private var nextExchange: UInt64
     private let stride: UInt64
     private var dateSecond: Int64 = .min
@@ -31,6 +31,7 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
+        self.pipes = SplicePipes(most: shared.configuration.tunnelPipes)
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))
     }
@@ -45,12 +46,6 @@ final class LoopState {
     func newExchange() -> UInt64 {
         defer { self.nextExchange &+= self.stride }
         return self.nextExchange
-    }
-
-    /// Nil where the process has no descriptors left.
-    func splicePipe() -> SplicePipe? {
-        if self.pipe == nil { self.pipe = SplicePipe() }
-        return self.pipe
     }
 
     /// `Date`'s value for `now`; written anew once a second.

@@ -27,6 +27,7 @@ final class TransferLoop: Timed {
     var settling: [Transfer] = []
     /// In which receivers are told.
     let round = DeliveryRound()
+    let pieces = PieceBuffers()
     var deadlines: Deadlines
     var queue: ConnectionQueue
     private var timer: MonotonicTime?
