@@ -218,7 +218,8 @@ let package = Package(
             [
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
                 "LarderTransfer", "LarderStore", "LarderPolicy", "LarderCookies",
-                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioCore,
+                nioPosix,
             ]),
         tests(
             "LarderCommandTests",

@@ -96,29 +96,22 @@ extension ClientConnection {
         }
         self.timer.now = began
         self.timer.hasProgressed = true
-        if self.shared.log.isOn {
-            self.record(known, id, moment, body, began)
-        }
+        if self.shared.log.isOn { self.record(known, id, moment, began) }
         let action = self.state.responseEnded(hasUnread: false)
         // Nothing lies unread.
         if action != .readHead { self.apply(action) }
     }
 
     private func record(
-        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment, _ body: ByteBuffer?,
+        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment,
         _ began: NIODeadline
     ) {
-        var entry = ExchangeEntry(
-            exchange: id, client: self.client, request: known.head, status: known.status,
-            began: self.shared.clock())
-        entry.session = self.standing.sessionName
-        entry.duration = .nanoseconds((NIODeadline.now() - began).nanoseconds)
-        entry.responseHeadBytes = UInt64(clamping: known.answerHead.bytes.readableBytes)
-        entry.responseBodyBytes = UInt64(clamping: body?.readableBytes ?? 0)
-        entry.cacheStatus = known.cacheStatus
-        entry.cacheStatus?.ttl = moment.ttl
-        entry.responseFields = known.responseFields
-        self.shared.log.record(entry)
+        let facts = EntryFacts(
+            exchange: id, client: self.client, session: self.standing.sessionName,
+            began: self.shared.clock(), took: NIODeadline.now() - began,
+            responseHeadBytes: UInt64(clamping: known.answerHead.bytes.readableBytes),
+            ttl: moment.ttl)
+        self.loop.recorder.record(facts, of: known.pattern(of: facts))
     }
 
     /// Keeps the request that came in the last read, with its answer, if that stands.

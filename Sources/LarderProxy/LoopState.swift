@@ -7,6 +7,7 @@ import NIOCore
 final class LoopState {
     let counters: LoopCounters
     let shared: ProxyShared
+    let recorder: any ExchangeRecorder
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
     let lender = PageLender()
@@ -31,6 +32,7 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
+        self.recorder = shared.log.recorder()
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))
     }
