@@ -9,46 +9,29 @@ import Testing
 /// Fetches that begin on the threads of those who want them.
 @Suite("Guests of a sleeping loop", .timeLimit(.minutes(10)))
 struct GuestTests {
-    private func upstream(
-        _ change: (inout TransferConfiguration) -> Void = { _ in }
-    ) throws -> CurlUpstream {
-        var configuration = TransferConfiguration()
-        configuration.sharesThreads = true
-        change(&configuration)
-        return try CurlUpstream(configuration)
-    }
-
-    private func echo() throws -> ScriptedOrigin {
-        try ScriptedOrigin { connection in
-            while let head = connection.readHead() {
-                let target = head.split(separator: " ").dropFirst().first ?? ""
-                connection.respond("200 OK", "", "\(target)")
-            }
-        }
-    }
-
     @Test("send what finds a connection at once, and leave the rest to the thread")
     func begun() async throws {
-        let origin = try self.echo()
-        let upstream = try self.upstream()
-        #expect(await upstream.answer(to: origin.request(.get, "/first")).text == "/first")
+        let origin = try ScriptedOrigin.echoingTargets()
+        let upstream = try CurlUpstream.sharing()
+        #expect(await upstream.answer(to: origin.request(.get, "/first")).text == "0 /first")
         #expect(upstream.statistics().begunByGuests == 0)
         // The thread may be on its way to sleep still, or be kept awake by other tests' floods: then
         // all go by way of the mailbox, and are answered just so.
         var count = 0
         while upstream.statistics().begunByGuests < 20, count < 1_000 {
             count += 1
-            #expect(
-                await upstream.answer(to: origin.request(.get, "/\(count)")).text == "/\(count)")
+            let answer = await upstream.answer(to: origin.request(.get, "/\(count)"))
+            #expect(answer.text.hasSuffix(" /\(count)"))
         }
-        #expect(origin.connectionCount == 1)
+        // Where other tests' upstreams have many, one that is idle may have to go.
+        #expect(origin.connectionCount < 20)
     }
 
     @Test("hear nothing before their own call has returned")
     func quiet() async throws {
         // Whatever it is that fails at once, the loop's thread tells it.
-        let origin = try self.echo()
-        let upstream = try self.upstream()
+        let origin = try ScriptedOrigin.echoingTargets()
+        let upstream = try CurlUpstream.sharing()
         for _ in 0..<500 {
             #expect(await upstream.answer(to: origin.request()).failure == nil)
             let own = ThreadName()
@@ -68,7 +51,7 @@ struct GuestTests {
                 if !head.contains("/stalls") { connection.respond("200 OK") }
             }
         }
-        let upstream = try self.upstream { $0.idleConnectionLifetime = .seconds(1000) }
+        let upstream = try CurlUpstream.sharing { $0.idleConnectionLifetime = .seconds(1000) }
         for _ in 0..<20 {
             #expect(await upstream.answer(to: origin.request()).failure == nil)
             var stalling = origin.request(.get, "/stalls")
@@ -80,8 +63,8 @@ struct GuestTests {
 
     @Test("come by thousands from many threads, leave early, and harm nobody")
     func races() async throws {
-        let origin = try self.echo()
-        let upstreams = try (0..<4).map { _ in try self.upstream() }
+        let origin = try ScriptedOrigin.echoingTargets()
+        let upstreams = try (0..<4).map { _ in try CurlUpstream.sharing() }
         let answered = await withTaskGroup(of: Int.self) { group in
             for worker in 0..<8 {
                 group.addTask {
@@ -98,7 +81,7 @@ struct GuestTests {
                             continue
                         }
                         let record = await recorder.end()
-                        #expect(record.text == target && record.violations == [])
+                        #expect(record.text.hasSuffix(" \(target)") && record.violations == [])
                         answered += 1
                     }
                     return answered
@@ -115,9 +98,9 @@ struct GuestTests {
 
     @Test("meet the end of their upstream at any moment, and are told")
     func shutdowns() async throws {
-        let origin = try self.echo()
+        let origin = try ScriptedOrigin.echoingTargets()
         for _ in 0..<200 {
-            let upstream = try self.upstream()
+            let upstream = try CurlUpstream.sharing()
             _ = await upstream.answer(to: origin.request())
             async let ended: Void = withCheckedContinuation { done in
                 upstream.shutdown { done.resume() }

@@ -8,24 +8,6 @@ import Testing
 /// Upstreams that share their threads.
 @Suite("Upstreams on shared threads", .timeLimit(.minutes(10)))
 struct SharedThreadTests {
-    private func upstream(
-        _ change: (inout TransferConfiguration) -> Void = { _ in }
-    ) throws -> CurlUpstream {
-        var configuration = TransferConfiguration()
-        configuration.sharesThreads = true
-        change(&configuration)
-        return try CurlUpstream(configuration)
-    }
-
-    private func echo() throws -> ScriptedOrigin {
-        try ScriptedOrigin { connection in
-            while let head = connection.readHead() {
-                let target = head.split(separator: " ").dropFirst().first ?? ""
-                connection.respond("200 OK", "", "\(connection.index) \(target)")
-            }
-        }
-    }
-
     /// The threads of this process that shared upstreams run on.
     private func threads() throws -> Int {
         let tasks = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
@@ -37,9 +19,9 @@ struct SharedThreadTests {
 
     @Test("cost no thread, and no connection once they are many and idle")
     func many() async throws {
-        let origin = try self.echo()
-        let idle = try (0..<1000).map { _ in try self.upstream() }
-        let busy = try (0..<200).map { _ in try self.upstream() }
+        let origin = try ScriptedOrigin.echoingTargets()
+        let idle = try (0..<1000).map { _ in try CurlUpstream.sharing() }
+        let busy = try (0..<200).map { _ in try CurlUpstream.sharing() }
         for upstream in busy {
             #expect(await upstream.answer(to: origin.request(.get, "/x")).text.hasSuffix(" /x"))
         }
@@ -54,8 +36,8 @@ struct SharedThreadTests {
 
     @Test("keep connections of their own")
     func pools() async throws {
-        let origin = try self.echo()
-        let (one, other) = (try self.upstream(), try self.upstream())
+        let origin = try ScriptedOrigin.echoingTargets()
+        let (one, other) = (try CurlUpstream.sharing(), try CurlUpstream.sharing())
         for expected in ["0 /", "0 /"] {
             #expect(await one.answer(to: origin.request()).text == expected)
         }
@@ -73,7 +55,7 @@ struct SharedThreadTests {
             _ = connection.waitForEnd()
             if connection.index < 2 { ended[connection.index].open() }
         }
-        let shut = try self.upstream()
+        let shut = try CurlUpstream.sharing()
         let recorder = Recorder()
         let fetch = shut.fetch(origin.request(.get, "/stalls"), body: nil, receiver: recorder)
         while origin.connectionCount == 0 { await Task.yield() }
@@ -89,7 +71,7 @@ struct SharedThreadTests {
         shut.shutdown { again.open() }
         await again.passed()
 
-        var dropped: CurlUpstream? = try self.upstream()
+        var dropped: CurlUpstream? = try CurlUpstream.sharing()
         #expect(await dropped?.answer(to: origin.request()).head?.status == .ok)
         dropped = nil
         await ended[1].passed()
@@ -98,8 +80,8 @@ struct SharedThreadTests {
 
     @Test("that never fetched are shut down at once, and fetch no more")
     func unused() async throws {
-        let origin = try self.echo()
-        let upstream = try self.upstream()
+        let origin = try ScriptedOrigin.echoingTargets()
+        let upstream = try CurlUpstream.sharing()
         let gate = Gate()
         upstream.shutdown { gate.open() }
         await gate.passed()
@@ -114,10 +96,10 @@ struct SharedThreadTests {
             connection.write("HTTP/1.1 200 OK\r\n\r\n")
             while connection.write([UInt8](repeating: 0x78, count: 65_536)) {}
         }
-        let origin = try self.echo()
+        let origin = try ScriptedOrigin.echoingTargets()
         // One on each thread.
-        let busy = try (0..<2).map { _ in try self.upstream { $0.connectionsPerHost = 4 } }
-        let calm = try (0..<2).map { _ in try self.upstream() }
+        let busy = try (0..<2).map { _ in try CurlUpstream.sharing { $0.connectionsPerHost = 4 } }
+        let calm = try (0..<2).map { _ in try CurlUpstream.sharing() }
         var fetches: [any UpstreamFetch] = []
         for upstream in busy {
             for _ in 0..<1000 {
@@ -139,14 +121,14 @@ struct SharedThreadTests {
 
     @Test("are dropped in the midst of fetches that connect, wait and receive, and harm nobody")
     func dropped() async throws {
-        let origin = try self.echo()
+        let origin = try ScriptedOrigin.echoingTargets()
         for _ in 0..<5 {
             let flood = try ScriptedOrigin { connection in
                 _ = connection.readHead()
                 connection.write("HTTP/1.1 200 OK\r\n\r\n")
                 while connection.write([UInt8](repeating: 0x78, count: 65_536)) {}
             }
-            let busy = try (0..<2).map { _ in try self.upstream() }
+            let busy = try (0..<2).map { _ in try CurlUpstream.sharing() }
             for upstream in busy {
                 for _ in 0..<200 {
                     let fetch = upstream.fetch(flood.request(), body: nil, receiver: Sink())
@@ -156,15 +138,16 @@ struct SharedThreadTests {
             }
         }
         for _ in 0..<4 {
-            #expect(await (try self.upstream()).answer(to: origin.request()).text.hasSuffix(" /"))
+            let next = try CurlUpstream.sharing()
+            #expect(await next.answer(to: origin.request()).text.hasSuffix(" /"))
         }
     }
 
     @Test("end their fetches exactly once under a race of shutdown, cancel and start")
     func races() async throws {
-        let origin = try self.echo()
+        let origin = try ScriptedOrigin.echoingTargets()
         for round in 0..<100 {
-            let upstream = try self.upstream()
+            let upstream = try CurlUpstream.sharing()
             let recorders = (0..<8).map { _ in Recorder() }
             await withTaskGroup(of: Void.self) { group in
                 for (index, recorder) in recorders.enumerated() {

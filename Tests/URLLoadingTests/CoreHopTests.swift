@@ -26,6 +26,25 @@ struct CoreHopTests {
         #expect(task.response?.url?.path == "/next")
     }
 
+    @Test("a redirection's own transaction is among the metrics, however late it is told of (§11)")
+    func measuredLate() async throws {
+        let s = ScriptedSession { load in
+            guard load.request.url?.path == "/" else { return _ = load.answer(200, [:], "end") }
+            load.isMeasuredLate.change { $0 = true }
+            load.answer(302, ["Location": "/next"])
+        }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.delegate?.messages.wait(for: "the data") { $0.contains("data") }
+        await s.session.delegateQueue.settled()
+        let first = try await s.loaders.load()
+        first.isMeasuredLate.change { $0 = false }
+        first.measure()
+        try await s.delegate?.completion()
+        #expect(s.delegate?.metrics.value.map(\.transactionMetrics.count) == [2])
+        #expect(s.delegate?.messages.value.last == "complete")
+    }
+
     @Test("a redirection that is refused is the response, without an error (§5)")
     func refused() async throws {
         let s = ScriptedSession()

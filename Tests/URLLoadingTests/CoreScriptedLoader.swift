@@ -57,6 +57,8 @@ final class ScriptedLoaders: SessionLoaders {
 final class ScriptedLoad: Load {
     let order: LoadOrder
     let isCancelled = Event(false)
+    /// What it took is told only when the test says so.
+    let isMeasuredLate = Event(false)
     private let observer: Mutex<(any LoadObserver)?>
 
     init(_ order: LoadOrder, _ observer: any LoadObserver) {
@@ -74,6 +76,7 @@ final class ScriptedLoad: Load {
 
     /// The last call, once.
     func measure() {
+        guard !self.isMeasuredLate.value else { return }
         let observer = self.observer.withLock { $0.take() }
         observer?.load(measured: TransactionMeasurement())
     }
@@ -171,6 +174,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     let messages = Event<[String]>([])
     let data = Event(Data())
     let errors = Event<[(any Error)?]>([])
+    let metrics = Event<[URLSessionTaskMetrics]>([])
     let wrongQueue = Event(0)
     let isRefusingToStore = Event(false)
     let redirection = Mutex<Redirecting?>(nil)
@@ -284,6 +288,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask,
         didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
+        self.metrics.change { $0.append(metrics) }
         self.note("metrics", session)
     }
 

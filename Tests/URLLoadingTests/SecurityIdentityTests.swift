@@ -29,7 +29,7 @@ struct SecurityIdentityTests {
                 try URLClientIdentity(contentsOfPKCS12: bundle, password: "word"),
             ]
             for identity in identities {
-                let delegate = TrustDelegate { challenge in
+                let delegate = SessionChallengeDelegate { challenge in
                     let space = challenge.protectionSpace
                     if let trust = space.serverTrust {
                         return (.useCredential, URLCredential(trust: trust))
@@ -78,7 +78,7 @@ struct SecurityIdentityTests {
                         contentsOfPEM: URL(fileURLWithPath: $0.certificate),
                         key: URL(fileURLWithPath: $0.key))
                 }
-                let delegate = TrustDelegate { challenge in
+                let delegate = SessionChallengeDelegate { challenge in
                     if let trust = challenge.protectionSpace.serverTrust {
                         return (.useCredential, URLCredential(trust: trust))
                     }

@@ -22,7 +22,7 @@ struct SecurityProxyTests {
         arguments: ["Basic realm=\"p\"", "Digest realm=\"p\", nonce=\"n\", qop=\"auth\""])
     func tunnel(_ scheme: String) async throws {
         let proxy = try await self.proxy(scheme)
-        let delegate = ProxyDelegate { _ in
+        let delegate = TaskChallengeDelegate { _ in
             (
                 .useCredential,
                 URLCredential(user: "user", password: "s3cr3t", persistence: .forSession)
@@ -83,26 +83,5 @@ struct SecurityProxyTests {
         #expect(origin.requests.value.first?.has("Proxy-Authorization") == false)
         session.invalidateAndCancel()
         await origin.stop()
-    }
-}
-
-private final class ProxyDelegate: NSObject, URLSessionTaskDelegate, Sendable {
-    typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
-    let challenges = Event<[URLAuthenticationChallenge]>([])
-    private let answer: @Sendable (URLAuthenticationChallenge) -> Answer
-
-    init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) {
-        self.answer = answer
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        didReceive challenge: URLAuthenticationChallenge,
-        completionHandler:
-            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        self.challenges.change { $0.append(challenge) }
-        let (disposition, credential) = self.answer(challenge)
-        completionHandler(disposition, credential)
     }
 }

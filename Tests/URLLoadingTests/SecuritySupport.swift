@@ -52,3 +52,44 @@ func shown(_ value: Any) -> String {
     dump(value, to: &text)
     return text + String(describing: value) + String(reflecting: value)
 }
+
+/// Keeps the challenges that come, and answers each as it is told.
+class ChallengeDelegate: NSObject, @unchecked Sendable {
+    typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
+    let challenges = Event<[URLAuthenticationChallenge]>([])
+    private let answer: @Sendable (URLAuthenticationChallenge) -> Answer
+
+    init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) {
+        self.answer = answer
+    }
+
+    func take(_ challenge: URLAuthenticationChallenge) -> Answer {
+        self.challenges.change { $0.append(challenge) }
+        return self.answer(challenge)
+    }
+}
+
+/// Is asked what concerns the session.
+final class SessionChallengeDelegate: ChallengeDelegate, URLSessionDelegate, @unchecked Sendable {
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let (disposition, credential) = self.take(challenge)
+        completionHandler(disposition, credential)
+    }
+}
+
+/// Is asked what concerns a task.
+final class TaskChallengeDelegate: ChallengeDelegate, URLSessionTaskDelegate, @unchecked Sendable {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let (disposition, credential) = self.take(challenge)
+        completionHandler(disposition, credential)
+    }
+}

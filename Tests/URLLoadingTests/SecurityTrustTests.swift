@@ -34,7 +34,7 @@ struct SecurityTrustTests {
             let made = try await MadeCertificate.make("localhost", in: scratch.url)
             let origin = try await SecureOrigin.nginx(made, in: scratch.url)
             let der = try made.der
-            let delegate = TrustDelegate { challenge in
+            let delegate = SessionChallengeDelegate { challenge in
                 guard let trust = challenge.protectionSpace.serverTrust else {
                     return (.cancelAuthenticationChallenge, nil)
                 }
@@ -63,7 +63,7 @@ struct SecurityTrustTests {
             #expect(
                 delegate.challenges.value.map(\.protectionSpace.host) == ["localhost", "127.0.0.1"])
             // Verdicts are a session's own.
-            let strict = TrustDelegate { _ in (.performDefaultHandling, nil) }
+            let strict = SessionChallengeDelegate { _ in (.performDefaultHandling, nil) }
             let other = URLSession.alone(strict)
             #expect(
                 try await other.loaded(origin.url()).code == .serverCertificateHasUnknownRoot)
@@ -106,7 +106,7 @@ struct SecurityTrustTests {
                             certificates: [Array(try other.der)], fault: nil))),
             ]
             for credential in credentials {
-                let delegate = TrustDelegate { _ in (disposition, credential) }
+                let delegate = SessionChallengeDelegate { _ in (disposition, credential) }
                 let session = URLSession.alone(delegate)
                 for _ in 0..<2 {
                     let loaded = try await session.loaded(origin.url())
@@ -142,7 +142,7 @@ struct SecurityTrustTests {
             let first = try await MadeCertificate.make("localhost", in: scratch.url)
             let second = try await MadeCertificate.make("next", in: scratch.url)
             let origin = try await SecureOrigin.nginx(first, in: scratch.url)
-            let delegate = TrustDelegate { challenge in
+            let delegate = SessionChallengeDelegate { challenge in
                 challenge.protectionSpace.serverTrust?.certificateData == [
                     (try? first.der) ?? Data()
                 ]
@@ -213,27 +213,6 @@ struct SecurityTrustTests {
             session.invalidateAndCancel()
             await plain.stop()
         }
-    }
-}
-
-/// Answers what the session is asked.
-final class TrustDelegate: NSObject, URLSessionDelegate, Sendable {
-    typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
-    let challenges = Event<[URLAuthenticationChallenge]>([])
-    private let answer: @Sendable (URLAuthenticationChallenge) -> Answer
-
-    init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) {
-        self.answer = answer
-    }
-
-    func urlSession(
-        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler:
-            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        self.challenges.change { $0.append(challenge) }
-        let (disposition, credential) = self.answer(challenge)
-        completionHandler(disposition, credential)
     }
 }
 

@@ -10,40 +10,15 @@
  * are neither made nor looked at: both ends shall cost little.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "loopback.h"
+
+#include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MAX_EVENTS = 64, MAX_DESCRIPTORS = 4096, MAX_CONNECTIONS = 256, BLOCK = 1 << 20 };
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static struct sockaddr_in loopback(int port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((unsigned short)port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return address;
-}
-
-static void watch(int poller, int fd, uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data.fd = fd};
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) != 0) die("epoll_ctl");
-}
 
 static uint64_t owed[MAX_DESCRIPTORS];
 
@@ -66,28 +41,23 @@ static int pour(int fd, int block)
 
 static void be_source(int port)
 {
-    int one = 1, block = memfd_create("block", MFD_CLOEXEC);
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int poller = epoll_create1(EPOLL_CLOEXEC);
-    struct sockaddr_in address = loopback(port);
-    if (block < 0 || listener < 0 || poller < 0) die("socket");
+    int poller = new_poller(), listener = listen_on(port, poller);
+    /* sendfile(2) and splice(2) have no flag that keeps this signal away. */
+    signal(SIGPIPE, SIG_IGN);
+    int block = memfd_create("block", MFD_CLOEXEC);
+    if (block < 0) die("memfd_create");
     char *bytes = calloc(1, BLOCK);
     if (bytes == NULL || write(block, bytes, BLOCK) != BLOCK) die("write");
-    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) die("setsockopt");
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) die("bind");
-    if (listen(listener, 256) != 0) die("listen");
-    watch(poller, listener, EPOLLIN);
     for (;;) {
         struct epoll_event events[MAX_EVENTS];
-        int n = epoll_wait(poller, events, MAX_EVENTS, -1);
-        if (n < 0 && errno != EINTR) die("epoll_wait");
+        int n = await(poller, events, MAX_EVENTS, -1);
         for (int i = 0; i < n; i++) {
             int fd = events[i].data.fd;
             if (fd != listener) {
                 if (!pour(fd, block)) close(fd);
                 continue;
             }
-            int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            int client = accepted(listener);
             if (client >= MAX_DESCRIPTORS) close(client);
             else if (client >= 0) {
                 owed[client] = 0;
@@ -101,9 +71,7 @@ static void be_source(int port)
 static int tunnel(int port, int source, int by_connect)
 {
     char text[512];
-    struct sockaddr_in address = loopback(port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) die("connect");
+    int fd = connected_to(port);
     if (!by_connect) return fd;
     int length = snprintf(text, sizeof text,
                           "CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", source,
@@ -134,8 +102,7 @@ static void load(int port, int source, int count, uint64_t mebibytes, int by_con
 {
     static char bytes[BLOCK];
     static uint64_t left[MAX_DESCRIPTORS];
-    int poller = epoll_create1(EPOLL_CLOEXEC), open = 0;
-    if (poller < 0) die("epoll_create1");
+    int poller = new_poller(), open = 0;
     uint64_t each = mebibytes << 20, total = 0, begin = microseconds();
     for (; open < count; open++) {
         int fd = tunnel(port, source, by_connect);
@@ -146,8 +113,8 @@ static void load(int port, int source, int count, uint64_t mebibytes, int by_con
     }
     while (open > 0) {
         struct epoll_event events[MAX_EVENTS];
-        int n = epoll_wait(poller, events, MAX_EVENTS, 20000);
-        if (n == 0 || (n < 0 && errno != EINTR)) die("nothing comes");
+        int n = await(poller, events, MAX_EVENTS, 20000);
+        if (n == 0) die("nothing comes");
         for (int i = 0; i < n; i++) {
             int fd = events[i].data.fd;
             /* TCP throws away what is read so (tcp(7)): this end copies nothing. */

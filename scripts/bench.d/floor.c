@@ -8,15 +8,10 @@
  *     floor PORT BODY-BYTES        (0: it answers 304)
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/in.h>
+#include "loopback.h"
+
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { MAX_EVENTS = 256, READ_BYTES = 16384, MAX_DESCRIPTORS = 4096, MAX_BODY = 64 << 20 };
 
@@ -29,12 +24,6 @@ struct connection {
 static struct connection connections[MAX_DESCRIPTORS];
 static char *answer;
 static size_t answer_bytes;
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 static void prepare_answer(size_t body_bytes)
 {
@@ -49,20 +38,6 @@ static void prepare_answer(size_t body_bytes)
     if (answer == NULL) die("malloc");
     memcpy(answer, head, (size_t)head_bytes);
     memset(answer + head_bytes, 'x', body_bytes);
-}
-
-static int listen_on(int port)
-{
-    int one = 1;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((unsigned short)port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (listener < 0) die("socket");
-    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) die("setsockopt");
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) die("bind");
-    if (listen(listener, 1024) != 0) die("listen");
-    return listener;
 }
 
 /* Counts the heads that end in these bytes, also where one is split between two reads. */
@@ -115,7 +90,7 @@ static void accept_all(int listener, int poller)
 {
     int one = 1;
     for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accepted(listener);
         if (fd < 0) return;
         if (fd >= MAX_DESCRIPTORS) {
             close(fd);
@@ -141,15 +116,10 @@ int main(int count, char **arguments)
         return 2;
     }
     prepare_answer((size_t)body_bytes);
-    int listener = listen_on(atoi(arguments[1]));
-    int poller = epoll_create1(EPOLL_CLOEXEC);
-    if (poller < 0) die("epoll_create1");
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event) != 0) die("epoll_ctl");
+    int poller = new_poller(), listener = listen_on(atoi(arguments[1]), poller);
     for (;;) {
         struct epoll_event events[MAX_EVENTS];
-        int n = epoll_wait(poller, events, MAX_EVENTS, -1);
-        if (n < 0 && errno != EINTR) die("epoll_wait");
+        int n = await(poller, events, MAX_EVENTS, -1);
         for (int i = 0; i < n; i++) {
             int fd = events[i].data.fd;
             if (fd == listener) accept_all(listener, poller);

@@ -19,17 +19,21 @@ def policy(server, kind, priority):
     threads = [int(thread) for number in measure.processes(server)
                for thread in measure.threads(number)]
     for thread in threads + [0]:
-        os.sched_setscheduler(thread, kind, os.sched_param(priority))
+        try:
+            os.sched_setscheduler(thread, kind, os.sched_param(priority))
+        except ProcessLookupError:
+            pass  # It has ended since it was listed.
 
 
 def undisturbed(server, row, origin, options, prefix):
     """One run, in real time if that is allowed."""
     try:
-        policy(server, os.SCHED_FIFO, 1)
-    except PermissionError:
-        return once(server, row, origin, options, prefix) | {"alone": 0}
-    try:
-        return once(server, row, origin, options, prefix) | {"alone": 1}
+        try:
+            policy(server, os.SCHED_FIFO, 1)
+            alone = 1
+        except PermissionError:
+            alone = 0
+        return once(server, row, origin, options, prefix) | {"alone": alone}
     finally:
         policy(server, os.SCHED_OTHER, 0)
 

@@ -4,11 +4,12 @@
 --
 -- COUNT > 0: the paths PREFIX0 … PREFIX(COUNT-1), over and over, prepared before the clock runs.
 -- COUNT = 0: a path that was never asked for before, each time (PREFIX must be new for each run).
+-- A fourth word, "varied": no two requests have the same bytes, as where clients number them.
 -- Ends with one line of JSON: the totals and latencies, which wrk otherwise rounds.
 
 local prepared = {}
 local position = 0
-local prefix, headers, unique
+local prefix, headers, unique, varied
 
 function init(args)
    local origin = args[1]
@@ -16,6 +17,7 @@ function init(args)
    prefix = origin .. args[2]
    headers = { ["Host"] = origin:gsub("^http://", "") }
    unique = count == 0
+   varied = args[4] == "varied" and count
    for i = 0, count - 1 do
       prepared[i + 1] = wrk.format("GET", prefix .. i, headers)
    end
@@ -23,6 +25,10 @@ end
 
 function request()
    position = position + 1
+   if varied then
+      headers["X-Request-Id"] = position
+      return wrk.format("GET", prefix .. position % varied, headers)
+   end
    if unique then
       return wrk.format("GET", prefix .. position, headers)
    end

@@ -7,11 +7,14 @@ import pathlib
 import re
 import statistics
 import subprocess
+import time
 
 import process
 
 HERE = pathlib.Path(__file__).resolve().parent
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+# Seconds after which what a server had gathered for its disk has been written.
+SETTLING = 0.3
 
 
 class Failed(Exception):
@@ -110,7 +113,8 @@ def wrk(core, port, origin, row, prefix, connections, seconds, threads=1):
     return load_line(
         ["taskset", "-c", str(core), "wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s",
          "--timeout", "10s", "-s", HERE / "load.lua", f"http://127.0.0.1:{port}/", "--",
-         f"http://127.0.0.1:{origin}", prefix, row.count], seconds, row)
+         f"http://127.0.0.1:{origin}", prefix, row.count] + ["varied"] * row.varies,
+        seconds, row)
 
 
 def paced(binary, core, port, origin, row, connections, seconds, rate):
@@ -155,6 +159,9 @@ def once(server, row, origin, options, prefix):
     else:
         run = wrk(options.load_core, server.port, origin.port, row, prefix, options.connections,
                   options.duration)
+    if row.kind == "store":
+        # What was received last is written still; each server has its due.
+        time.sleep(SETTLING)
     cpu = cpu_seconds(server) - before_cpu
     asked = origin_requests(origin.port) - before_origin
     return {

@@ -11,19 +11,13 @@
  * first tenth of the time is not counted among the latencies.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/in.h>
+#include "loopback.h"
+
 #include <netinet/tcp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MAX_EVENTS = 256, MAX_HEAD = 16384, READ_BYTES = 1 << 18, MAX_CONNECTIONS = 1024 };
 
@@ -42,12 +36,6 @@ static size_t *request_bytes, request_count, next_request;
 static uint32_t *latencies;
 static size_t latency_count, latency_room;
 static uint64_t begin, counted_from, finish, answers, bytes_read, bad_statuses, bad_connections;
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
 
 static uint64_t now(void)
 {
@@ -82,13 +70,8 @@ static void prepare(const char *origin, const char *prefix, int field_words, cha
 static void open_connections(int port, int poller)
 {
     int one = 1;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((unsigned short)port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     for (int i = 0; i < connection_count; i++) {
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0) die("socket");
-        if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) die("connect");
+        int fd = connected_to(port);
         if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) die("setsockopt");
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (unsigned)i};
         if (epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) != 0) die("epoll_ctl");
@@ -231,8 +214,7 @@ int main(int count, char **arguments)
     prepare(arguments[2], arguments[3], count - 8, arguments + 8);
     /* By default a timer may be 50 microseconds late. */
     if (prctl(PR_SET_TIMERSLACK, 1) != 0) die("prctl");
-    int poller = epoll_create1(EPOLL_CLOEXEC);
-    if (poller < 0) die("epoll_create1");
+    int poller = new_poller();
     open_connections(atoi(arguments[1]), poller);
     begin = now();
     finish = begin + (uint64_t)seconds * 1000000000u;

@@ -6,15 +6,11 @@
  *     relay PORT
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "loopback.h"
+
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { MAX_EVENTS = 64, MAX_DESCRIPTORS = 4096, PIPE_BYTES = 1 << 20 };
 
@@ -25,20 +21,6 @@ struct side {
 };
 
 static struct side sides[MAX_DESCRIPTORS];
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static struct sockaddr_in loopback(int port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((unsigned short)port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return address;
-}
 
 static int add(int poller, int fd)
 {
@@ -119,26 +101,18 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: relay PORT\n");
         return 2;
     }
-    int one = 1, poller = epoll_create1(EPOLL_CLOEXEC);
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = loopback(atoi(arguments[1]));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
-    if (listener < 0 || poller < 0) die("socket");
-    if (setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) die("setsockopt");
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) die("bind");
-    if (listen(listener, 256) != 0) die("listen");
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event) != 0) die("epoll_ctl");
+    signal(SIGPIPE, SIG_IGN); /* splice(2) has no flag that keeps it away. */
+    int poller = new_poller(), listener = listen_on(atoi(arguments[1]), poller);
     for (;;) {
         struct epoll_event events[MAX_EVENTS];
-        int n = epoll_wait(poller, events, MAX_EVENTS, -1);
-        if (n < 0 && errno != EINTR) die("epoll_wait");
+        int n = await(poller, events, MAX_EVENTS, -1);
         for (int i = 0; i < n; i++) {
             int fd = events[i].data.fd;
             if (fd != listener) {
                 if (fcntl(fd, F_GETFD) >= 0) serve(poller, fd); /* Not ended in this turn. */
                 continue;
             }
-            int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            int client = accepted(listener);
             if (client >= 0 && add(poller, client) != 0) close(client);
         }
     }

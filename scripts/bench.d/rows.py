@@ -6,10 +6,11 @@ import settings
 
 # `count` objects make the working set; 0 means that every request is for a new one. `fields` go
 # with each request, `status` is what must come.
+# No two requests of a row that `varies` have the same bytes.
 # `needs` is a row whose figures this one's are made of, or compared with.
 Row = collections.namedtuple(
-    "Row", "name title path size count kind setting fields status goals needs",
-    defaults=[settings.USUAL, {}, 200, (), None])
+    "Row", "name title path size count kind setting fields status goals needs varies",
+    defaults=[settings.USUAL, {}, 200, (), None, False])
 # A figure of Larder's is to be at most (for `at_least`: no less than) `factor` times that of
 # `server`, or `factor` itself where there is none. BEST stands for the best peer of the row; `row`
 # for another row that the other's figure is taken from.
@@ -30,6 +31,8 @@ def entity_tag(size):
 ROWS = [
     Row("hit-1k", "hit, 1 KiB (1,000 objects)", "/hit/1k/", 1 << 10, 1000, "hit",
         goals=(Goal(1.0, HAPROXY), Goal(1.5, FLOOR))),
+    Row("hit-1k-varied", "hit, 1 KiB (1,000 objects), each request numbered", "/hit/1k/", 1 << 10,
+        1000, "hit", varies=True),
     Row("hit-100k", "hit, 100 KiB (200 objects)", "/hit/100k/", 100 << 10, 200, "hit",
         goals=(Goal(0.85, BEST),)),
     Row("hit-1m", "hit, 1 MiB (50 objects)", "/hit/1m/", 1 << 20, 50, "hit",

@@ -87,8 +87,9 @@ struct TaskState {
     /// The delegate has been told that there is no way into the network.
     var hasWaited = false
     var created = Date()
-    /// The load whose measurement has not come; nil where it has, or nobody waits for it.
-    var unmeasured: Int?
+    /// The loads whose measurements have not come, where somebody waits for them: a redirected one may
+    /// be measured after the one that follows it.
+    var unmeasured: Set<Int> = []
     var transactions: [TransactionMeasurement] = []
     /// What the delegate has last been told about the bytes that were sent.
     var reported: Int64 = 0

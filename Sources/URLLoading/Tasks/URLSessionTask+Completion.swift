@@ -178,7 +178,7 @@ extension TaskState {
     ///
     /// One that was cancelled does not wait.
     fileprivate var awaitsMeasurements: Bool {
-        self.hasDelegate && self.unmeasured != nil && !self.machine.isCancelled
+        self.hasDelegate && !self.unmeasured.isEmpty && !self.machine.isCancelled
     }
 }
 

@@ -39,7 +39,7 @@ extension URLSessionTask {
                 state.held = .launch(body)
                 return nil
             }
-            state.unmeasured = number
+            if state.hasDelegate { state.unmeasured.insert(number) }
             state.source = body
             state.reported = 0
             return (number, self.purpose.asking(state.completed(request)), state.hasDelegate)
@@ -50,7 +50,7 @@ extension URLSessionTask {
             return
         }
         guard let loader = self.session?.loaders.loader(for: request, of: self) else {
-            self.guarded.withLock { $0.unmeasured = nil }
+            _ = self.guarded.withLock { $0.unmeasured.remove(number) }
             return self.fail(.unsupportedURL)
         }
         let authorization = self.preemption(for: request)
@@ -199,7 +199,7 @@ extension URLSessionTask {
     func measured(_ transaction: TransactionMeasurement, load: Int) {
         let successor = self.guarded.withLock { state -> URLSessionTask? in
             if let successor = state.successor { return successor }
-            if state.unmeasured == load { state.unmeasured = nil }
+            state.unmeasured.remove(load)
             if state.machine.stage != .over { state.transactions.append(transaction) }
             return nil
         }

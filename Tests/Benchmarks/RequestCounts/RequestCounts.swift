@@ -12,8 +12,10 @@ struct RequestCounts {
     // Not an async one: valgrind 3.19 faults when the main thread leaves itself to Dispatch.
     static func main() {
         let ended = DispatchSemaphore(value: 0)
-        // Both want a process that has one thread yet.
-        let (counter, load) = (InstructionCounter.find(), Result { try Load() })
+        // Both want a process that has one thread yet. The load is begun first: the counter counts
+        // the processes that are begun after it, too.
+        let load = Result { try Load() }
+        let counter = InstructionCounter.find()
         Task.detached {
             defer { ended.signal() }
             do {

@@ -20,6 +20,16 @@ func withUpstream<R>(
 }
 
 extension CurlUpstream {
+    /// One that runs on the threads that all such share.
+    static func sharing(
+        _ change: (inout TransferConfiguration) -> Void = { _ in }
+    ) throws -> CurlUpstream {
+        var configuration = TransferConfiguration()
+        configuration.sharesThreads = true
+        change(&configuration)
+        return try CurlUpstream(configuration)
+    }
+
     /// Fetches and waits for the end.
     func answer(
         to request: Request, body: (any BodySource)? = nil
@@ -32,6 +42,16 @@ extension CurlUpstream {
 }
 
 extension ScriptedOrigin {
+    /// Answers each request with the number of its connection and the target it names.
+    static func echoingTargets() throws -> ScriptedOrigin {
+        try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let target = head.split(separator: " ").dropFirst().first ?? ""
+                connection.respond("200 OK", "", "\(connection.index) \(target)")
+            }
+        }
+    }
+
     func request(
         _ method: Method = .get, _ target: String = "/", fields: Fields = Fields(),
         length: BodyLength = .none, expects: Bool = false

@@ -1,0 +1,107 @@
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import NIOCore
+
+/// What a fetch comes to, and what those get who wait for it.
+extension Filling {
+    /// The head of a response that is on its way in.
+    struct Response: Sendable {
+        /// Status and end-to-end fields as they go to clients, without `Age` arithmetic of ours.
+        var head: ResponseHead
+        var bodyLength: BodyLength
+        /// What is announced: for an answer without content, what the origin announced itself.
+        var announcedLength: BodyLength
+        /// The stored form, where the response may answer others than the client that led to it.
+        var shared: StoredHead?
+        /// The response goes into the store.
+        var isStored: Bool
+        var reason: PolicyReason?
+        var origin: String
+        /// All of the content, where it came with the head: then nobody gets a reader.
+        var content: ByteBuffer?
+    }
+
+    /// An answer from a stored response and from bytes that are on their way in.
+    struct Spliced: Sendable {
+        /// The stored response, its head combined with the new one.
+        var object: StoredObject
+        var answer: Splice.Answer
+        /// What arrives.
+        var part: PartialContent.Part
+        /// Of the response that brings the missing bytes.
+        var status: StatusCode
+        /// What arrives goes into the store.
+        var isStored: Bool
+        var origin: String
+    }
+
+    /// An answer from the store after all.
+    struct Stored: Sendable {
+        var object: StoredObject
+        /// The origin has said that it still holds.
+        var isValidated: Bool
+        /// What the origin answered; nil where it did not.
+        var status: StatusCode?
+        var reason: PolicyReason?
+        /// What went wrong on the way to the origin, where the response stands in for that.
+        var failure: ProxyStatus?
+    }
+
+    /// What a fetch has come to, as far as those who wait for a head are concerned.
+    enum Outcome: Sendable {
+        /// The origin's own answer; the body is in the filling.
+        case response(Response)
+        /// A stored response, and what the fetch brings of the bytes that it lacks.
+        case spliced(Spliced)
+        /// A stored response: validated, or stale and allowed because the origin failed.
+        case stored(Stored)
+        case failed(ExchangeFailure)
+    }
+
+    /// Missing bytes of a stored response.
+    struct Gap: Sendable {
+        let object: ObjectID
+        let splice: Splice
+
+        init(_ splicing: Fetch.Splicing) {
+            self.object = splicing.object.id
+            self.splice = splicing.splice
+        }
+
+        func isSame(as other: Gap) -> Bool {
+            self.object == other.object && self.splice.sharesGap(with: other.splice)
+        }
+    }
+
+    /// What `join` found.
+    enum Joined {
+        /// The waiter will hear the outcome.
+        case waiting
+        /// The outcome is known; a reader where it has a body.
+        case known(Outcome, FillingReader?)
+        /// Too late: the beginning of the body is gone.
+        case tooLate
+    }
+}
+
+/// A client that waits for a head.
+protocol FillingWaiter: AnyObject, Sendable {
+    /// Called once, on the fetch's thread; must not block.
+    ///
+    /// - Parameters:
+    ///   - reader: to be read or cancelled; nil where there is no body for this client.
+    ///   - leads: the client's own request is the one that went to the origin.
+    func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool)
+}
+
+/// What a filling may ask of its fetch.
+///
+/// Any thread; never called while the filling is locked.
+protocol FillingControl: AnyObject, Sendable {
+    func resume()
+    /// The last client has left.
+    func deserted()
+    /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
+    func heldUpBySink(at written: UInt64)
+}
