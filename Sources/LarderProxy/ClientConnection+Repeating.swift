@@ -19,9 +19,7 @@ extension ClientConnection {
     /// log gets its line. What is left out is what would come to the same as before.
     func answerKnown(_ bytes: ByteBuffer) -> Bool {
         self.arrival = nil
-        guard self.mayBeKnown(bytes), let context = self.context, context.channel.isWritable else {
-            return false
-        }
+        guard self.mayBeKnown(bytes) else { return false }
         let hash = self.loop.known.hash(of: bytes)
         guard let known = self.loop.known.find(bytes, hash: hash) else {
             self.noteArrival(bytes, hash)
@@ -46,7 +44,7 @@ extension ClientConnection {
     private func mayBeKnown(_ bytes: ByteBuffer) -> Bool {
         bytes.readableBytes <= KnownRequests.longestHead && self.listener.authentication == nil
             && self.state.isIdle && self.state.takesInput && self.state.reading == .head
-            && !self.isMidHead
+            && !self.isMidHead && self.isWritable
             && self.exchange == nil && self.upload == nil && !self.isClosing
             && !self.isAdvancing && !self.shared.connections.isCrowded
     }
@@ -92,7 +90,7 @@ extension ClientConnection {
                 minimumCapacity: head.readableBytes + (body?.readableBytes ?? 0))
             self.loop.joined.writeImmutableBuffer(head)
             if let body { self.loop.joined.writeImmutableBuffer(body) }
-            self.write(self.loop.joined)
+            self.sendAtOnce(self.loop.joined)
         }
         self.timer.now = began
         self.timer.hasProgressed = true

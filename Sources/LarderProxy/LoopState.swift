@@ -93,6 +93,7 @@ final class ProxyShared: Sendable {
     let clock: @Sendable () -> Timestamp
     let router: RequestRouter
     let headWriter: ResponseHeadWriter
+    let waits: ConnectionWaits
     let connections: ConnectionCount
 
     init(
@@ -105,6 +106,7 @@ final class ProxyShared: Sendable {
         self.connections = connections
         self.clock = clock
         self.router = RequestRouter(configuration)
+        self.waits = ConnectionWaits(configuration)
         self.headWriter = ResponseHeadWriter(pseudonym: configuration.pseudonym)
     }
 }
