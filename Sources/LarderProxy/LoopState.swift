@@ -7,6 +7,7 @@ import NIOCore
 final class LoopState {
     let counters: LoopCounters
     let shared: ProxyShared
+    let recorder: any ExchangeRecorder
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
     let lender = PageLender()
@@ -32,6 +33,7 @@ final class LoopState {
         self.shared = shared
         self.counters = counters
         self.pipes = SplicePipes(most: shared.configuration.tunnelPipes)
+        self.recorder = shared.log.recorder()
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))
     }
@@ -86,6 +88,7 @@ final class ProxyShared: Sendable {
     let clock: @Sendable () -> Timestamp
     let router: RequestRouter
     let headWriter: ResponseHeadWriter
+    let waits: ConnectionWaits
     let connections: ConnectionCount
 
     init(
@@ -98,6 +101,7 @@ final class ProxyShared: Sendable {
         self.connections = connections
         self.clock = clock
         self.router = RequestRouter(configuration)
+        self.waits = ConnectionWaits(configuration)
         self.headWriter = ResponseHeadWriter(pseudonym: configuration.pseudonym)
     }
 }
