@@ -17,6 +17,8 @@ extension ClientConnection {
         let number = self.state.headEnded(
             hasContent: head.hasContent, persists: Self.persists(head))
         let credentials = head.fields.values(FieldName(.proxyAuthorization))
+        // They are in its bytes, which are not to be kept.
+        if !credentials.isEmpty { self.arrival = nil }
         // Neither the session nor the log gets to see them.
         let head = credentials.isEmpty ? head : head.withoutProxyAuthorization
         self.open(number, head: head)

@@ -83,8 +83,7 @@ extension ClientConnection {
         known.answerHead.say(age: moment.age, ttl: moment.ttl)
         let head = known.answerHead.bytes
         if let body, body.readableBytes > Self.joinedBody {
-            self.write(head)
-            self.write(body)
+            self.write(head, before: body)
         } else {
             self.loop.joined.clear(
                 minimumCapacity: head.readableBytes + (body?.readableBytes ?? 0))
@@ -122,6 +121,7 @@ extension ClientConnection {
             exchange.number == arrival.number, self.inbound.readableBytes == 0,
             let head = exchange.head, head.bodyLength == .none, head.version == .http11,
             case .absolute(let uri) = head.target, !Self.speaksToUs(head.fields),
+            !head.fields.contains(FieldName(.authorization)),
             answer.origin.isEmpty, answer.acts.isEmpty,
             bytes.readableBytes <= KnownRequests.longestHead,
             let answerHead = RepeatedHead(bytes)
@@ -136,8 +136,7 @@ extension ClientConnection {
     private static func speaksToUs(_ fields: Fields) -> Bool {
         fields.lines.contains { line in
             switch line.known {
-            case .larderCachePolicy, .larderSession, .proxyAuthorization, .expect, .upgrade,
-                .maxForwards, .via:
+            case .larderCachePolicy, .larderSession, .expect, .upgrade, .maxForwards, .via:
                 true
             default: false
             }

@@ -69,12 +69,16 @@ extension ClientConnection {
             head.writeImmutableBuffer(body)
             self.write(head)
         } else {
-            var body = body
-            self.lend(&head, &body)
-            self.write(head)
-            self.write(body)
+            self.write(head, before: body)
         }
         self.responseEnded(failure: failure)
+    }
+
+    /// Sends a head and content that is not put behind it.
+    func write(_ head: consuming ByteBuffer, before body: consuming ByteBuffer) {
+        self.lend(&head, &body)
+        self.write(head)
+        self.write(body)
     }
 
     /// Gives the socket the pages of a body in place of a copy of their bytes, as far as it takes them.

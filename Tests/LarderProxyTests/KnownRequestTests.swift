@@ -96,9 +96,11 @@ struct KnownRequestTests {
         }
     }
 
-    @Test("of a client that takes its time get whole answers in their order")
-    func slow() async throws {
-        let origin = StoringSession { String(repeating: $0, count: 4_000) + "." }
+    @Test(
+        "of a client that takes its time get whole answers in their order",
+        arguments: [(2_000, 1_500), (4_000, 800), (50_000, 130)])
+    func slow(_ repetitions: Int, _ count: Int) async throws {
+        let origin = StoringSession { String(repeating: $0, count: repetitions) + "." }
         let paths = ["/a", "/b", "/c"]
         try await Self.run(origin, session: origin.session()) { proxy in
             let reader = try await proxy.connect()
@@ -109,7 +111,6 @@ struct KnownRequestTests {
             }
             let client = try await proxy.connect(reads: false)
             // More than the largest buffers of the kernel's hold.
-            let count = 800
             for number in 0..<count { try await client.send(get(paths[number % paths.count])) }
             try await client.send(get("/a", "Connection: close\r\n"))
             try await client.resumeReading()
