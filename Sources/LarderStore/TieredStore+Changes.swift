@@ -28,9 +28,17 @@ extension TieredStore {
         }
         switch work {
         case .none, .remove: break
-        case .update(let lowerID): disk.update(lowerID, of: key, head: head)
+        case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head)
         case .removeKey: self.removeBelow(hashed)
         }
+    }
+
+    /// Gives the lower tier a head that is noted among the latest.
+    func updateBelow(_ id: ObjectID, of key: HashedKey, head: StoredHead) {
+        guard let disk = self.disk else { return }
+        disk.update(id, of: key.key, head: head)
+        guard head.isInvalidated else { return }
+        disk.flush { self.memory.withShard(of: key) { $0.lower.heads.wrote(id) } }
     }
 
     package func remove(

@@ -90,7 +90,7 @@ extension TieredStore {
             }
         }
         if let lowerID, let head = after.newHead {
-            self.disk?.update(lowerID, of: key.key, head: head)
+            self.updateBelow(lowerID, of: key, head: head)
         }
         return after.isKept
     }

@@ -17,7 +17,7 @@ final class ScriptedStore: ObjectStore {
         case remove(CacheKey, [ObjectID]?)
         case removeAll
         case noteUse(ObjectID)
-        case close
+        case flush, close
     }
 
     private struct State {
@@ -201,6 +201,11 @@ final class ScriptedStore: ObjectStore {
             }
             completion(count)
         }
+    }
+
+    func flush(_ completion: @escaping @Sendable () -> Void) {
+        self.log(.flush)
+        self.perform(completion)
     }
 
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
