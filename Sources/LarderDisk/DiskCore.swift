@@ -221,6 +221,13 @@ final class DiskCore: Sendable {
         return waits
     }
 
+    /// The commit of a response that is landing has been posted: a lookup that came before could not
+    /// yet hurry it.
+    func landingPosted(_ sink: SinkState) {
+        let isAwaited = self.tables.withLock { $0.landings[sink.key]?.lookups.isEmpty == false }
+        if isAwaited { self.mailbox.hurry() }
+    }
+
     /// Takes out all lookups that wait for something to land: it will take long.
     func takeWaitingLookups() -> [@Sendable () -> Void] {
         self.tables.withLock { tables in

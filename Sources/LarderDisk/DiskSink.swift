@@ -236,6 +236,7 @@ final class SinkState: Sendable {
         if let draft {
             self.core.landingBegan(self)
             self.post(.commit(self, draft))
+            self.core.landingPosted(self)
             self.core.releaseClaim(of: self)
         }
     }

@@ -45,7 +45,9 @@ struct TieredRemovalTests {
         #expect(answer.last?.map(\.head.isInvalidated) == [true])
     }
 
-    @Test("shows nothing as valid that the lower tier has not written as invalid, however many follow")
+    @Test(
+        "shows nothing as valid that the lower tier has not written as invalid, however many follow"
+    )
     func invalidatedLong() {
         // Of one part.
         let tiers = Tiers(capacity: .kibibytes(16))
@@ -66,6 +68,27 @@ struct TieredRemovalTests {
         #expect(answer.last?.map(\.head.isInvalidated) == [true])
         tiers.disk.letGo()
         #expect(tiers.disk.head("a")?.isInvalidated == true)
+    }
+
+    @Test("hurries what is on its way below, also where that is still to be told to commit")
+    func removedOnItsWay() throws {
+        let tiers = Tiers()
+        #expect(tiers.store.found("a").isEmpty)
+        tiers.disk.hold()
+        tiers.store.put("a")
+        let first = tiers.removed("a", ids: tiers.store.resident("a")?.map(\.id))
+        #expect(tiers.disk.calls.suffix(2) == [.commit, .flush])
+        // Its body goes below when it is whole: memory shows it by then.
+        let second = Box<Int>()
+        tiers.disk.whenWritten {
+            let ids = tiers.store.resident("a")?.map(\.id)
+            tiers.store.remove(Sample.key("a"), ids: ids) { second.put($0) }
+        }
+        tiers.store.put("a")
+        #expect(tiers.disk.calls.suffix(3) == [.flush, .commit, .hurry])
+        tiers.disk.letGo()
+        #expect(first.all == [1] && second.all == [1])
+        #expect(tiers.disk.ids("a").isEmpty)
     }
 
     @Test("purges a key in both tiers at once, and counts each response once")
