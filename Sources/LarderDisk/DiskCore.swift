@@ -320,6 +320,16 @@ final class DiskCore: Sendable {
         self.mailbox.post(.removeExactly([key], nil))
     }
 
+    /// Drops an entry whose new head is too much for a disk that is too slow: it is not to be used
+    /// with the old one.
+    func dropOutdated(_ key: ObjectKey, isPromised: Bool) {
+        let isFirst = self.tables.withLock { $0.hidden.insert(key.id).inserted }
+        guard isFirst else { return }
+        var promise: (@Sendable (Int) -> Void)?
+        if isPromised { promise = { _ in } }
+        self.mailbox.post(.removeExactly([key], promise))
+    }
+
     // MARK: Statistics
 
     func publish(_ change: (inout StoreStatistics) -> Void) {

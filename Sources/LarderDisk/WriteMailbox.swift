@@ -1,7 +1,7 @@
 import LarderLMDB
 import Synchronization
 
-/// Commands on their way to the writer, in order, their bodies bounded in bytes.
+/// Commands on their way to the writer, in order, bounded in bytes.
 final class WriteMailbox: Sendable {
     enum Posting: Sendable { case accepted, full, closed }
 
@@ -49,13 +49,15 @@ final class WriteMailbox: Sendable {
         self.urgentHaste = urgentHaste
     }
 
-    /// Hands a command to the writer; what has no bytes is never refused as too much.
+    /// Hands a command to the writer; what may not be refused is taken, however much there is.
     @discardableResult
     func post(_ command: WriteCommand) -> Posting {
         let bytes = command.bytes
         let (posting, rings) = self.state.withLock { state -> (Posting, Bool) in
             if state.isClosed { return (.closed, false) }
-            if bytes > 0, state.outstanding > self.limit - bytes { return (.full, false) }
+            if command.mayBeRefused, state.outstanding > self.limit - bytes {
+                return (.full, false)
+            }
             state.outstanding += bytes
             state.haste += command.haste(of: self.urgentHaste)
             state.commands.append(command)

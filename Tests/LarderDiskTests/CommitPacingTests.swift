@@ -58,6 +58,23 @@ struct CommitPacingTests {
         }
     }
 
+    @Test("takes no more than so many bytes, heads and commands counted, but what must not be lost")
+    func bound() throws {
+        let mailbox = try WriteMailbox(limit: 32_768, urgentHaste: Self.limit)
+        var taken = 0
+        while mailbox.post(Self.update(isInvalidated: false)) == .accepted { taken += 1 }
+        #expect(taken == 16)
+        #expect(mailbox.post(Self.update(isInvalidated: true)) == .full)
+        #expect(mailbox.post(.removeExactly([Self.key], nil)) == .accepted)
+        #expect(mailbox.post(.barrier {}) == .accepted)
+        mailbox.release(Self.update(isInvalidated: false).bytes * 3)
+        #expect(mailbox.post(Self.update(isInvalidated: false)) == .accepted)
+        var long = Self.head
+        long.fields = ["X-Long": String(repeating: "x", count: 40_000)]
+        #expect(
+            try WriteMailbox(limit: 32_768, urgentHaste: 1).post(.update(Self.key, long)) == .full)
+    }
+
     @Test("is hurried until all that was there is taken")
     func hurry() throws {
         let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
