@@ -13,6 +13,8 @@ final class WriteMailbox: Sendable {
         var isClosed: Bool
         /// When noted uses are to be written, where there are any.
         var usesDue: ContinuousClock.Instant?
+        /// When a wait ends for a reason that the writer has.
+        var alarm: ContinuousClock.Instant?
     }
 
     private struct State {
@@ -189,7 +191,7 @@ final class WriteMailbox: Sendable {
     private func look(_ state: State) -> Look {
         Look(
             hasCommands: state.first < state.commands.count, isUrgent: self.isUrgent(state),
-            isClosed: state.isClosed, usesDue: state.usesDue)
+            isClosed: state.isClosed, usesDue: state.usesDue, alarm: state.alarm)
     }
 
     private func isUrgent(_ state: State) -> Bool {
