@@ -221,6 +221,13 @@ final class DiskCore: Sendable {
         return waits
     }
 
+    /// The commit of a response that is landing has been posted: a lookup that came before could not
+    /// yet hurry it.
+    func landingPosted(_ sink: SinkState) {
+        let isAwaited = self.tables.withLock { $0.landings[sink.key]?.lookups.isEmpty == false }
+        if isAwaited { self.mailbox.hurry() }
+    }
+
     /// Takes out all lookups that wait for something to land: it will take long.
     func takeWaitingLookups() -> [@Sendable () -> Void] {
         self.tables.withLock { tables in
@@ -311,6 +318,16 @@ final class DiskCore: Sendable {
         self.damaged.add(1, ordering: .relaxed)
         self.report(.damaged(key: nil, reason: reason))
         self.mailbox.post(.removeExactly([key], nil))
+    }
+
+    /// Drops an entry whose new head is too much for a disk that is too slow: it is not to be used
+    /// with the old one.
+    func dropOutdated(_ key: ObjectKey, isPromised: Bool) {
+        let isFirst = self.tables.withLock { $0.hidden.insert(key.id).inserted }
+        guard isFirst else { return }
+        var promise: (@Sendable (Int) -> Void)?
+        if isPromised { promise = { _ in } }
+        self.mailbox.post(.removeExactly([key], promise))
     }
 
     // MARK: Statistics

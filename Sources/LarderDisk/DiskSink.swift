@@ -109,6 +109,12 @@ final class SinkState: Sendable {
         if case .addition = self.role { true } else { false }
     }
 
+    /// About the bytes that its head and its key take.
+    var headBytes: Int {
+        guard case .new(let head, _) = self.role else { return self.key.bytes.count }
+        return self.key.bytes.count + head.fieldBytes
+    }
+
     /// Whether its bytes are not all of a representation.
     private var isPart: Bool {
         switch self.role {
@@ -236,6 +242,7 @@ final class SinkState: Sendable {
         if let draft {
             self.core.landingBegan(self)
             self.post(.commit(self, draft))
+            self.core.landingPosted(self)
             self.core.releaseClaim(of: self)
         }
     }

@@ -188,7 +188,9 @@ package final class DiskStore: ObjectStore {
     }
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
-        self.core.mailbox.post(.update(self.core.objectKey(id, of: key), head))
+        let name = self.core.objectKey(id, of: key)
+        guard self.core.mailbox.post(.update(name, head)) == .full else { return }
+        self.core.dropOutdated(name, isPromised: head.isInvalidated)
     }
 
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {

@@ -131,6 +131,9 @@ extension DiskWriter {
         core.forgetHidden()
         core.uses.clear()
         self.debts = RemovalDebts()
+        // Nothing is due any more: left in the past, it would end every wait at once.
+        self.debtsDue = nil
+        self.setAlarm()
         core.writerLock.note(owes: false)
         // Invalidations of groups hold for what is stored from now on, too: written with a batch.
         core.groups.forgetWritten()

@@ -46,12 +46,28 @@ enum WriteCommand: Sendable {
     /// Calls back once all that was asked for before is committed or has failed.
     case barrier(@Sendable () -> Void)
 
+    /// What a command takes beside bodies and heads, about, with all that lives as long as it does.
+    private static let ownBytes = 2048
+
     /// What it counts against the bound of the mailbox.
+    ///
+    /// Responses without a body are many where a disk hangs, and nothing else bounds them.
     var bytes: Int {
         switch self {
-        case .segment(_, let draft): draft.length
-        case .commit(_, let draft): draft.last?.length ?? 0
-        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 0
+        case .segment(_, let draft): Self.ownBytes + draft.length
+        case .commit(let sink, let draft):
+            Self.ownBytes + sink.headBytes + draft.trailers.bytes.count
+                + (draft.last?.length ?? 0)
+        case .update(_, let head): Self.ownBytes + head.fieldBytes
+        case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: Self.ownBytes
+        }
+    }
+
+    /// Whether it may be turned away as too much: whoever posts it knows what to do instead.
+    var mayBeRefused: Bool {
+        switch self {
+        case .segment, .commit, .update: true
+        case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: false
         }
     }
 
@@ -79,4 +95,9 @@ enum WriteCommand: Sendable {
         case .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: limit
         }
     }
+}
+
+extension StoredHead {
+    /// About the bytes that it takes.
+    var fieldBytes: Int { self.fields.bytes.count + self.varyingFields.bytes.count }
 }

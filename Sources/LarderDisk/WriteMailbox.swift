@@ -1,7 +1,7 @@
 import LarderLMDB
 import Synchronization
 
-/// Commands on their way to the writer, in order, their bodies bounded in bytes.
+/// Commands on their way to the writer, in order, bounded in bytes.
 final class WriteMailbox: Sendable {
     enum Posting: Sendable { case accepted, full, closed }
 
@@ -13,6 +13,8 @@ final class WriteMailbox: Sendable {
         var isClosed: Bool
         /// When noted uses are to be written, where there are any.
         var usesDue: ContinuousClock.Instant?
+        /// When a wait ends for a reason that the writer has.
+        var alarm: ContinuousClock.Instant?
     }
 
     private struct State {
@@ -49,13 +51,15 @@ final class WriteMailbox: Sendable {
         self.urgentHaste = urgentHaste
     }
 
-    /// Hands a command to the writer; what has no bytes is never refused as too much.
+    /// Hands a command to the writer; what may not be refused is taken, however much there is.
     @discardableResult
     func post(_ command: WriteCommand) -> Posting {
         let bytes = command.bytes
         let (posting, rings) = self.state.withLock { state -> (Posting, Bool) in
             if state.isClosed { return (.closed, false) }
-            if bytes > 0, state.outstanding > self.limit - bytes { return (.full, false) }
+            if command.mayBeRefused, state.outstanding > self.limit - bytes {
+                return (.full, false)
+            }
             state.outstanding += bytes
             state.haste += command.haste(of: self.urgentHaste)
             state.commands.append(command)
@@ -187,7 +191,7 @@ final class WriteMailbox: Sendable {
     private func look(_ state: State) -> Look {
         Look(
             hasCommands: state.first < state.commands.count, isUrgent: self.isUrgent(state),
-            isClosed: state.isClosed, usesDue: state.usesDue)
+            isClosed: state.isClosed, usesDue: state.usesDue, alarm: state.alarm)
     }
 
     private func isUrgent(_ state: State) -> Bool {

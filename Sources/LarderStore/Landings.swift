@@ -67,6 +67,11 @@ struct Landings: Sendable {
         }
     }
 
+    /// Whether a removal has not ended before it is gone.
+    func isAwaited(_ ticket: ObjectID) -> Bool {
+        self.byTicket[ticket]?.waiters.isEmpty == false
+    }
+
     /// Dooms those of a key.
     mutating func doom(_ key: HashedKey, for removal: PendingRemoval?) {
         self.doom(self.landings(of: key).map(\.ticket), for: removal)

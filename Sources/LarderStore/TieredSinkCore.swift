@@ -160,8 +160,10 @@ final class TieredSinkCore: ObjectSinkObserver {
             if ended {
                 // It gave up between our two looks: it cannot have shown anything.
                 self.store.landed(placed.ticket, self.response, as: nil)
-            } else {
-                if let lower { ends(lower) }
+            } else if let lower {
+                ends(lower)
+                // A removal that came before could not yet hurry it.
+                if self.store.isAwaited(placed.ticket, of: self.response.key) { lower.hurry() }
             }
             self.tell()
         }

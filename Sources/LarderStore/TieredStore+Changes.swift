@@ -9,10 +9,12 @@ extension TieredStore {
         case remove([ObjectID])
         /// Which of them it has is no longer known: all of the key go, and are fetched anew.
         case removeKey
+        /// What is to be removed is about to come to it.
+        case hurry
     }
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
-        guard let disk = self.disk else { return self.memory.update(id, of: key, head: head) }
+        guard self.disk != nil else { return self.memory.update(id, of: key, head: head) }
         let hashed = HashedKey(key)
         let work: LowerWork = self.memory.withShard(of: hashed) { shard in
             shard.changes.note(hashed.hashed, at: self.memory.newMark())
@@ -27,10 +29,18 @@ extension TieredStore {
             return shard.lower.aliases.meaning(of: id) == .forgotten ? .removeKey : .none
         }
         switch work {
-        case .none, .remove: break
-        case .update(let lowerID): disk.update(lowerID, of: key, head: head)
+        case .none, .remove, .hurry: break
+        case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head)
         case .removeKey: self.removeBelow(hashed)
         }
+    }
+
+    /// Gives the lower tier a head that is noted among the latest.
+    func updateBelow(_ id: ObjectID, of key: HashedKey, head: StoredHead) {
+        guard let disk = self.disk else { return }
+        disk.update(id, of: key.key, head: head)
+        guard head.isInvalidated else { return }
+        disk.flush { self.memory.withShard(of: key) { $0.lower.heads.wrote(id) } }
     }
 
     package func remove(
@@ -55,24 +65,29 @@ extension TieredStore {
             shard.changes.note(key.hashed, at: self.memory.newMark())
             var lowerIDs: [ObjectID] = []
             var isForgotten = false
+            var isLanding = false
             for id in ids {
                 let lowerID = Self.lowerID(id, key, shard)
                 let entry = shard.remove(id, of: key)
                 let ticket = entry?.object.id ?? id
                 shard.lower.landings.doom([ticket], for: removal)
+                if shard.lower.landings.isAwaited(ticket) { isLanding = true }
                 if let lowerID {
                     lowerIDs.append(lowerID)
-                } else if entry != nil {
-                    removal.add(1)
+                } else if let entry {
+                    // What is landing is counted when it has landed.
+                    if !entry.isLanding { removal.add(1) }
                 } else if shard.lower.aliases.meaning(of: id) == .forgotten {
                     isForgotten = true
                 }
             }
             shard.lower.hide(lowerIDs)
-            return isForgotten ? .removeKey : lowerIDs.isEmpty ? .none : .remove(lowerIDs)
+            if isForgotten { return .removeKey }
+            return lowerIDs.isEmpty ? (isLanding ? .hurry : .none) : .remove(lowerIDs)
         }
         switch work {
         case .none, .update: break
+        case .hurry: self.disk?.flush {}
         case .removeKey:
             self.removeBelow(key)
         case .remove(let lowerIDs):

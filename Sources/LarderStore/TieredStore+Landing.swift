@@ -58,6 +58,11 @@ extension TieredStore {
         }
     }
 
+    /// Whether a removal waits until a response has landed.
+    func isAwaited(_ ticket: ObjectID, of key: HashedKey) -> Bool {
+        self.memory.withShard(of: key) { $0.lower.landings.isAwaited(ticket) }
+    }
+
     /// What is left to do below when a landing has ended.
     private struct Aftermath: Sendable {
         var isKept = true
@@ -90,7 +95,7 @@ extension TieredStore {
             }
         }
         if let lowerID, let head = after.newHead {
-            self.disk?.update(lowerID, of: key.key, head: head)
+            self.updateBelow(lowerID, of: key, head: head)
         }
         return after.isKept
     }

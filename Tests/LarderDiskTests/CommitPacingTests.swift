@@ -58,6 +58,23 @@ struct CommitPacingTests {
         }
     }
 
+    @Test("takes no more than so many bytes, heads and commands counted, but what must not be lost")
+    func bound() throws {
+        let mailbox = try WriteMailbox(limit: 32_768, urgentHaste: Self.limit)
+        var taken = 0
+        while mailbox.post(Self.update(isInvalidated: false)) == .accepted { taken += 1 }
+        #expect(taken == 16)
+        #expect(mailbox.post(Self.update(isInvalidated: true)) == .full)
+        #expect(mailbox.post(.removeExactly([Self.key], nil)) == .accepted)
+        #expect(mailbox.post(.barrier {}) == .accepted)
+        mailbox.release(Self.update(isInvalidated: false).bytes * 3)
+        #expect(mailbox.post(Self.update(isInvalidated: false)) == .accepted)
+        var long = Self.head
+        long.fields = ["X-Long": String(repeating: "x", count: 40_000)]
+        #expect(
+            try WriteMailbox(limit: 32_768, urgentHaste: 1).post(.update(Self.key, long)) == .full)
+    }
+
     @Test("is hurried until all that was there is taken")
     func hurry() throws {
         let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
@@ -117,5 +134,41 @@ struct GatheringTests {
             await observer.wrote(written)
         }
         #expect(observer.ends == 0)
+    }
+
+    @Test("commits at once what a lookup waits for, also where that came before the commit")
+    func lookup() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try self.open(directory)
+        let key = cacheKey("a")
+        let sink = SinkState(
+            id: store.core.newID(), key: key, role: .new(storedHead(), replacing: []),
+            expected: 0, observer: Observer(), core: store.core)
+        store.core.sinkBegan(sink)
+        store.core.landingBegan(sink)
+        let answers = AsyncStream<Int>.makeStream()
+        store.lookup(key) { answers.continuation.yield($0.count) }
+        // Its own beginning of the landing changes nothing any more.
+        sink.commit(trailers: Fields())
+        var found = answers.stream.makeAsyncIterator()
+        #expect(await found.next() == 1)
+        withExtendedLifetime(store) {}
+    }
+
+    @Test("commits at once what a removal waits for")
+    func removal() async throws {
+        let directory = try TemporaryDirectory()
+        let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(8)))
+        let store = TieredStore(memory: memory, disk: try self.open(directory))
+        let key = cacheKey("a")
+        #expect(await store.looked(key).isEmpty)
+        let sink = store.store(
+            storedHead(), for: key, length: nil, replacing: [], observer: Observer())
+        sink?.commit(trailers: Fields())
+        let id = try #require(store.lookupResident(key)?.first?.id)
+        let removed = await withCheckedContinuation { done in
+            store.remove(key, ids: [id]) { done.resume(returning: $0) }
+        }
+        #expect(removed == 1)
     }
 }

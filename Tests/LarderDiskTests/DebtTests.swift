@@ -228,6 +228,7 @@ struct DebtTests {
         }
         #expect(await store.find(cacheKey("b")).count == 1)
         #expect(self.directory.writerLockText == "\(getpid())\nsteady\n")
+        #expect(store.core.mailbox.look().alarm == nil, "the writer rests")
         await store.closed()
     }
 

@@ -368,6 +368,23 @@ struct DiskSinkTests {
         await store.closed()
     }
 
+    @Test("is dropped rather than used with an old head, where the store cannot take the new one")
+    func headTooMuch() async throws {
+        let store = try self.world.open(self.directory) { $0.outstanding = .kibibytes(100) }
+        let key = cacheKey("a")
+        guard case .visible(let id) = await store.put(key, pattern(100)) else {
+            Issue.record("it was not stored")
+            return
+        }
+        var head = storedHead()
+        head.fields.append("X-Long", String(repeating: "x", count: 200_000))
+        store.update(id, of: key, head: head)
+        #expect(await store.find(key).isEmpty)
+        await withCheckedContinuation { done in store.flush { done.resume() } }
+        #expect(store.statistics().disk?.objects == 0)
+        await store.closed()
+    }
+
     @Test("is told when the store closes, and what was committed before is kept")
     func closing() async throws {
         let store = try self.world.open(self.directory)

@@ -12,12 +12,12 @@ final class ScriptedStore: ObjectStore {
     enum Call: Hashable, Sendable {
         case lookup(CacheKey)
         case store(CacheKey, replacing: [ObjectID])
-        case commit, abandon
+        case hurry, commit, abandon
         case update(ObjectID)
         case remove(CacheKey, [ObjectID]?)
         case removeAll
         case noteUse(ObjectID)
-        case close
+        case flush, close
     }
 
     private struct State {
@@ -26,6 +26,7 @@ final class ScriptedStore: ObjectStore {
         var isHeld = false
         var readsEarly = false
         var waiting: [@Sendable () -> Void] = []
+        var whenWritten: (@Sendable () -> Void)?
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
         var refuses = false
         var failure: SinkAbandonment?
@@ -42,6 +43,13 @@ final class ScriptedStore: ObjectStore {
     func fail(_ failure: SinkAbandonment?) { self.state.withLock { $0.failure = failure } }
     /// Lets lookups see what is there when they are asked, whenever they answer.
     func readEarly() { self.state.withLock { $0.readsEarly = true } }
+    /// What happens, once, when a sink has been given a piece, before it is told anything else.
+    func whenWritten(_ meanwhile: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.whenWritten = meanwhile }
+    }
+
+    fileprivate func wasWritten() { self.state.withLock { $0.whenWritten.take() }?() }
+
     func hold() { self.state.withLock { $0.isHeld = true } }
 
     /// Makes everything happen in order, wherever the stream is read, until it is finished.
@@ -203,6 +211,11 @@ final class ScriptedStore: ObjectStore {
         }
     }
 
+    func flush(_ completion: @escaping @Sendable () -> Void) {
+        self.log(.flush)
+        self.perform(completion)
+    }
+
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
         self.log(.noteUse(id))
         self.state.withLock { $0.hits += 1 }
@@ -263,7 +276,10 @@ private final class ScriptedSink: ObjectSink {
             return $0.readableBytes
         }
         self.store.perform { self.observer.sink(written: UInt64(count)) }
+        self.store.wasWritten()
     }
+
+    func hurry() { self.store.log(.hurry) }
 
     func commit(trailers: Fields) {
         self.store.log(.commit)

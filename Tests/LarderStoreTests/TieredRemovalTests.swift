@@ -45,6 +45,52 @@ struct TieredRemovalTests {
         #expect(answer.last?.map(\.head.isInvalidated) == [true])
     }
 
+    @Test(
+        "shows nothing as valid that the lower tier has not written as invalid, however many follow"
+    )
+    func invalidatedLong() {
+        // Of one part.
+        let tiers = Tiers(capacity: .kibibytes(16))
+        let id = tiers.disk.seed("a", Sample.head(at: 1), body: Tiers.large)
+        let others = (0..<64).map { number in
+            (name: "\(number)", id: tiers.disk.seed("\(number)", body: Tiers.large))
+        }
+        var invalid = Sample.head(at: 1)
+        invalid.isInvalidated = true
+        tiers.disk.hold()
+        let answer = Box<[StoredObject]>()
+        tiers.store.lookup(Sample.key("a")) { answer.put($0) }
+        tiers.store.update(id, of: Sample.key("a"), head: invalid)
+        for other in others {
+            tiers.store.update(other.id, of: Sample.key(other.name), head: Sample.head(at: 2))
+        }
+        #expect(tiers.disk.step(), "the lookup, before the update")
+        #expect(answer.last?.map(\.head.isInvalidated) == [true])
+        tiers.disk.letGo()
+        #expect(tiers.disk.head("a")?.isInvalidated == true)
+    }
+
+    @Test("hurries what is on its way below, also where that is still to be told to commit")
+    func removedOnItsWay() throws {
+        let tiers = Tiers()
+        #expect(tiers.store.found("a").isEmpty)
+        tiers.disk.hold()
+        tiers.store.put("a")
+        let first = tiers.removed("a", ids: tiers.store.resident("a")?.map(\.id))
+        #expect(tiers.disk.calls.suffix(2) == [.commit, .flush])
+        // Its body goes below when it is whole: memory shows it by then.
+        let second = Box<Int>()
+        tiers.disk.whenWritten {
+            let ids = tiers.store.resident("a")?.map(\.id)
+            tiers.store.remove(Sample.key("a"), ids: ids) { second.put($0) }
+        }
+        tiers.store.put("a")
+        #expect(tiers.disk.calls.suffix(3) == [.flush, .commit, .hurry])
+        tiers.disk.letGo()
+        #expect(first.all == [1] && second.all == [1])
+        #expect(tiers.disk.ids("a").isEmpty)
+    }
+
     @Test("purges a key in both tiers at once, and counts each response once")
     func purge() {
         let tiers = Tiers()
