@@ -20,6 +20,8 @@ package final class CookieView: HopCookies {
         self.sends = sends
     }
 
+    package var mayAddCookies: Bool { self.sends && self.cookies.mayAddCookies }
+
     package func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp) {
         guard self.sends else { return }
         self.cookies.addCookies(to: &fields, for: hop, by: .jarReplaces, at: now)

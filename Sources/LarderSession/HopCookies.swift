@@ -36,6 +36,9 @@ package struct Hop: Sendable {
 ///
 /// Called on any thread, also an event loop or a transfer thread; must not block.
 package protocol HopCookies: AnyObject, Sendable {
+    /// Whether `addCookies` may find anything to add; true where it takes more than a look to know.
+    var mayAddCookies: Bool { get }
+
     /// Puts the jar's cookies into the fields of a request that is about to be sent.
     ///
     /// - Parameter fields: with the client's own `Cookie` lines, where those may travel.
@@ -57,4 +60,8 @@ package protocol HopCookies: AnyObject, Sendable {
     ///
     /// - Returns: false where there is nothing to wait for; `body` is not called then.
     func whenKept(_ body: @escaping @Sendable () -> Void) -> Bool
+}
+
+extension HopCookies {
+    package var mayAddCookies: Bool { true }
 }

@@ -67,6 +67,8 @@ package final class SessionCookies: HopCookies {
 
     // MARK: Requests and responses
 
+    package var mayAddCookies: Bool { self.state.withLock { $0.jar.count > 0 } }
+
     package func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp) {
         self.addCookies(to: &fields, for: hop, by: nil, at: now)
     }

@@ -26,6 +26,8 @@ final class SocketPoller {
     private var idle = 0
     /// Sockets of our own making on which only answers may come.
     private var plainSockets: Set<Int32> = []
+    /// The others, to whose connections a TLS library may write at any time, also to end them.
+    private var otherSockets: Set<Int32> = []
     /// The traffic classes that sockets were given.
     private var classes: [Int32: UInt8] = [:]
 
@@ -44,7 +46,13 @@ final class SocketPoller {
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
         self.setWatch(socket, nil)
-        if isPlain { self.plainSockets.insert(socket) } else { self.plainSockets.remove(socket) }
+        if isPlain {
+            self.plainSockets.insert(socket)
+            self.otherSockets.remove(socket)
+        } else {
+            self.plainSockets.remove(socket)
+            self.otherSockets.insert(socket)
+        }
         self.classes[socket] = nil
         if trafficClass != nil { self.mark(socket, trafficClass) }
         return socket
@@ -71,6 +79,7 @@ final class SocketPoller {
         self.counters.socketClosed()
         self.setWatch(socket, nil)  // epoll forgets it by itself.
         self.plainSockets.remove(socket)
+        self.otherSockets.remove(socket)
         self.classes[socket] = nil
         return Glibc.close(socket)
     }
@@ -115,6 +124,9 @@ final class SocketPoller {
     /// Whether libcurl, or this, waits for anything on a socket: an event of one that does not may
     /// have been on its way when it was closed.
     func isWatched(_ socket: Int32) -> Bool { self.watches[socket] != nil }
+
+    /// Whether no socket is for anything but plain HTTP/1.1.
+    var isPlain: Bool { self.otherSockets.isEmpty }
 
     /// Whether there is a plain connection between two exchanges.
     var hasIdleSockets: Bool { self.idle > 0 }

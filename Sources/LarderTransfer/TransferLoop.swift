@@ -101,6 +101,10 @@ final class TransferLoop: Timed {
     /// done for it but to send.
     var mayHaveGuest: Bool { !self.isOver && self.poller.hasIdleSockets }
 
+    /// Whether nothing can happen in it, if it begins a plain fetch, but what that fetch does: then
+    /// nobody writes to a socket without MSG_NOSIGNAL.
+    var raisesNoSignals: Bool { self.transfers.isEmpty && self.poller.isPlain }
+
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
         if self.inboxNext < self.inbox.count { return MonotonicTime(nanoseconds: 0) }

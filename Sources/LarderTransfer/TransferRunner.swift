@@ -162,6 +162,11 @@ final class TransferRunner {
         return true
     }
 
+    /// Whether a plain fetch can be begun at a port without a thought to SIGPIPE; asked by a guest.
+    func raisesNoSignals(at port: LoopPort) -> Bool {
+        self.loops[port.number]?.raisesNoSignals == true
+    }
+
     /// Gives the loops back to the thread.
     func leave() {
         self.mailbox.leave(leavesWork: !self.due.isEmpty, next: self.timetable.first?.moment)

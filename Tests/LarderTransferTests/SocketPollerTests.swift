@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 import Testing
 
@@ -5,6 +6,29 @@ import Testing
 
 @Suite("The watching of sockets")
 struct SocketPollerTests {
+    @Test("knows whether there is a socket that a TLS library writes to, until that is closed")
+    func plain() throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
+        var address = curl_sockaddr()
+        address.family = AF_INET
+        address.socktype = Int32(SOCK_STREAM.rawValue)
+        func open(isPlain: Bool) throws -> Int32 {
+            let socket = poller.open(address, isPlain: isPlain, trafficClass: nil)
+            return try #require(socket >= 0 ? socket : nil)
+        }
+        #expect(poller.isPlain)
+        let plain = try open(isPlain: true)
+        #expect(poller.isPlain)
+        let other = try open(isPlain: false)
+        #expect(!poller.isPlain)
+        #expect(poller.close(plain) == 0)
+        #expect(!poller.isPlain)
+        #expect(poller.close(other) == 0)
+        #expect(poller.isPlain)
+    }
+
     @Test("ends with a socket that is handed over, though its connection lives on (epoll(7))")
     func handOver() throws {
         let mailbox = try TransferMailbox()

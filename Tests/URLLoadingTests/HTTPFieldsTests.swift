@@ -24,6 +24,9 @@ struct HTTPFieldsTests {
             ("https://host.test?x=/@y", "https://host.test/?x=/@y"),
             ("http://[::1]:8080", "http://[::1]:8080/"),
             ("HTTP://host.test/%7Ea", "http://host.test/%7Ea"),
+            ("http://host.test#u:p@other.test/", "http://host.test/"),
+            ("http://host.test/a:b@c", "http://host.test/a:b@c"),
+            ("http://u@host.test?#f", "http://host.test/?"),
         ])
     func target(_ text: String, _ expected: String) throws {
         let uri = try TargetURI(loading: #require(URL(string: text)))

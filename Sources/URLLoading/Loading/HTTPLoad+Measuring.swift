@@ -18,8 +18,8 @@ extension HTTPLoad: TransferObserver {
         guard self.readsMeasurement else { return }
         self.state.withLock { state in
             state.machine.fetchMeasured()
-            state.measurement.transfer = measurement
-            if state.measurement.source == .unknown { state.measurement.source = .network }
+            state.measurement?.transfer = measurement
+            if state.measurement?.source == .unknown { state.measurement?.source = .network }
         }
         self.measureIfDue()
     }
@@ -28,8 +28,7 @@ extension HTTPLoad: TransferObserver {
     func measureIfDue() {
         guard self.readsMeasurement else { return }
         let due = self.state.withLock { state -> TransactionMeasurement? in
-            guard state.machine.isDue() else { return nil }
-            var measurement = state.measurement
+            guard state.machine.isDue(), var measurement = state.measurement else { return nil }
             measurement.bodyBytes = state.bodyBytes
             return measurement
         }

@@ -18,30 +18,41 @@ extension LoadOrder {
         if method == .get, self.body != nil, self.body?.length != 0 {
             throw URLError(.dataLengthExceedsMaximum)
         }
-        var request = Request(method: method, uri: uri)
-        if uri.scheme == .ftp {
-            request.transfer.reportsFTPRefusals = true
+        guard uri.scheme != .ftp else {
+            var request = Request(method: method, uri: uri)
+            var options = self.options(rules)
+            options.reportsFTPRefusals = true
             // Nothing of it is stored, and servers exist that leave the question unanswered.
-            request.transfer.asksFTPDate = false
-        } else {
-            let own = self.request.allHTTPHeaderFields
-            request.fields = rules.fields.completing(own)
-            request.bodyLength = self.bodyLength(own)
-            self.addContentType(to: &request)
-            self.authorize(&request)
-            if rules.handlesCookies {
-                request.cookies = RequestCookies(self.request, task: self.task)
-            }
-            request.transfer.acceptsBareLF = true
-            request.transfer.decodesContent = !request.fields.contains(FieldName(.range))
+            options.asksFTPDate = false
+            request.transfer = options
+            return request
         }
-        if self.request.isTimeoutSet {
-            request.transfer.idleTimeout = Duration(interval: self.request.timeoutInterval)
+        let own = self.request.allHTTPHeaderFields
+        var request = Request(
+            method: method, uri: uri, fields: rules.fields.completing(own),
+            bodyLength: self.bodyLength(own))
+        self.addContentType(to: &request)
+        self.authorize(&request)
+        if rules.handlesCookies {
+            request.cookies = RequestCookies(self.request, task: self.task)
         }
-        request.transfer.priority = min(1, max(0, self.task.priority))
-        request.transfer.receivesProxyChallenges = true
-        request.transfer.trafficClass = rules.trafficClass(for: self.request)
+        var options = self.options(rules)
+        options.acceptsBareLF = true
+        options.decodesContent = !request.fields.contains(FieldName(.range))
+        request.transfer = options
         return request
+    }
+
+    /// What it wants of the upstream, whatever the scheme.
+    private func options(_ rules: LoadingRules) -> TransferOptions {
+        var options = TransferOptions()
+        if self.request.isTimeoutSet {
+            options.idleTimeout = Duration(interval: self.request.timeoutInterval)
+        }
+        options.priority = min(1, max(0, self.task.priority))
+        options.receivesProxyChallenges = true
+        options.trafficClass = rules.trafficClass(for: self.request)
+        return options
     }
 
     private static func method(_ name: String?) throws(URLError) -> Method {
@@ -89,32 +100,60 @@ extension TargetURI {
     /// A URL as the engine takes it: without fragment, and for http without user and password, which
     /// are a credential and no part of the target.
     init(loading url: URL) throws(URLError) {
-        var text = Array(url.absoluteString.utf8)
-        if let hash = text.firstIndex(of: UInt8(ascii: "#")) { text.removeSubrange(hash...) }
-        let isFTP = text.prefix(4).map(ASCII.lowercased).elementsEqual("ftp:".utf8)
-        if !isFTP, let at = Self.endOfUserInfo(text) {
-            text.removeSubrange(at.start..<at.end)
-        }
+        let text = url.absoluteString
+        let span = text.utf8.span
+        let parts = LoadedParts(span)
         do throws(HeadError) {
-            try self.init(absolute: text.span)
+            if let userInfo = parts.userInfo {
+                var rest = Array(text.utf8.prefix(parts.end))
+                rest.removeSubrange(userInfo)
+                try self.init(absolute: rest.span)
+            } else {
+                try self.init(absolute: span.extracting(0..<parts.end))
+            }
         } catch {
             throw URLError(error.reason == .unknownScheme ? .unsupportedURL : .badURL)
         }
         guard !self.host.isEmpty, self.port != 0 else { throw URLError(.badURL) }
     }
+}
 
-    /// Where the user information stands, its `@` included.
-    private static func endOfUserInfo(_ text: [UInt8]) -> (start: Int, end: Int)? {
-        guard let at = text.firstIndex(of: UInt8(ascii: "@")),
-            let colon = text.firstIndex(of: ASCII.colon)
-        else { return nil }
-        let start = colon + 3
-        guard start < at,
-            !text[start..<at].contains(where: {
-                $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?")
-            })
-        else { return nil }
-        return (start, at + 1)
+/// What of a URL's text is not for the engine, found in one pass.
+private struct LoadedParts {
+    /// Before the fragment.
+    private(set) var end: Int
+    /// Of http and https, its `@` included; nil: there is none.
+    private(set) var userInfo: Range<Int>?
+
+    init(_ text: Span<UInt8>) {
+        var (colon, at, slash): (Int?, Int?, Int?)
+        self.end = text.count
+        for i in text.indices {
+            switch text[i] {
+            case UInt8(ascii: "#"):
+                self.end = i
+            case ASCII.colon where colon == nil:
+                colon = i
+                continue
+            case UInt8(ascii: "@") where at == nil && slash == nil:
+                at = i
+                continue
+            // Behind the two that begin the authority.
+            case UInt8(ascii: "/"), UInt8(ascii: "?"):
+                if let colon, i >= colon + 3, slash == nil { slash = i }
+                continue
+            default:
+                continue
+            }
+            break
+        }
+        guard let colon, let at, colon + 3 < at, !Self.isFTP(text, colon) else { return }
+        self.userInfo = colon + 3..<at + 1
+    }
+
+    private static func isFTP(_ text: Span<UInt8>, _ colon: Int) -> Bool {
+        colon == 3 && text[0] | 0x20 == UInt8(ascii: "f") && text[1] | 0x20 == UInt8(ascii: "t")
+            && text[2] | 0x20 == UInt8(ascii: "p")
     }
 }
 

@@ -20,7 +20,8 @@ final class HTTPLoad: Load {
         /// What the cache is about to store.
         var offer: StoringOffer?
         var body = Body.none
-        var measurement = TransactionMeasurement()
+        /// nil: nobody looks at what it takes.
+        var measurement: TransactionMeasurement?
         var bodyBytes: Int64 = 0
     }
 
@@ -49,9 +50,11 @@ final class HTTPLoad: Load {
         self.asks = observer.answersChallenges
         self.readsMeasurement = observer.readsMeasurement
         self.decidesAboutStoring = observer.decidesAboutStoring
-        self.isFTP = order.request.url?.scheme?.lowercased() == "ftp"
+        self.isFTP = order.request.url?.scheme.map { RequestFields.isSame($0, "ftp") } ?? false
         self.content = order.body.map { HeldContent($0.source) }
-        self.state = Mutex(State())
+        var state = State()
+        if self.readsMeasurement { state.measurement = TransactionMeasurement() }
+        self.state = Mutex(state)
     }
 
     func begin() {
@@ -66,16 +69,17 @@ final class HTTPLoad: Load {
     // MARK: Attempts
 
     /// Asks the engine, for the first time or once more.
-    func attempt(_ request: Request) {
-        var request = request
+    func attempt(_ given: consuming Request) {
+        // Moved, so that it is changed where it lies.
+        var request = given
         let identity = self.engine.remember { $0.identity(for: request.uri.host, request.uri.port) }
-        let goesOn = self.state.withLock { state in
-            request.transfer.identity = state.trust.identity ?? identity
-            return state.machine.begins()
-        }
+        let (goesOn, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
         guard goesOn else { return }
         request.observer = self
-        request.transfer.proxyAuthorization = self.proxyLogin.flatMap { ProxyAuthorization($0) }
+        if let identity = own ?? identity { request.transfer.identity = identity }
+        if let login = self.proxyLogin {
+            request.transfer.proxyAuthorization = ProxyAuthorization(login)
+        }
         let session =
             self.order.usesCache && request.uri.scheme != .ftp
             ? self.engine.caching : self.engine.direct
@@ -182,8 +186,8 @@ extension HTTPLoad: ExchangeClient {
                 case .resident(let bytes): .resident(bytes)
                 case .source(let source): .source(source)
                 }
-            state.measurement.source = isFromCache ? .cache : .network
-            state.measurement.response = response
+            state.measurement?.source = isFromCache ? .cache : .network
+            state.measurement?.response = response
             return (true, state.offer.take())
         }
         guard isWanted else {

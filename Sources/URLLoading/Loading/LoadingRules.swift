@@ -5,7 +5,9 @@ import LarderSession
 import LarderTransfer
 
 /// What a session's configuration says about each of its loads, read once.
-struct LoadingRules: Sendable {
+///
+/// An object, as every load is handed it.
+final class LoadingRules: Sendable {
     let cachePolicy: NSURLRequest.CachePolicy
     let timeout: TimeInterval
     let networkServiceType: NSURLRequest.NetworkServiceType

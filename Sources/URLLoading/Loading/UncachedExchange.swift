@@ -56,11 +56,7 @@ final class UncachedExchange: Exchange {
 
     /// Begins; once.
     func begin(by upstream: any Upstream) {
-        var request = self.request
-        if let cookies = self.cookies {
-            cookies.addCookies(to: &request.fields, for: self.hop, at: self.clock.now())
-        }
-        let fetch = upstream.fetch(request, body: nil, receiver: self)
+        let fetch = upstream.fetch(self.completed(), body: nil, receiver: self)
         let (isUnwanted, resumes) = self.state.withLock { state in
             guard state.stage != .over else { return (true, false) }
             if state.ending == nil { state.upstream = fetch }
@@ -72,6 +68,14 @@ final class UncachedExchange: Exchange {
         } else if resumes {
             fetch.resume()
         }
+    }
+
+    /// The request with the cookies that go with it.
+    private func completed() -> Request {
+        var request = self.request
+        guard let cookies = self.cookies, cookies.mayAddCookies else { return request }
+        cookies.addCookies(to: &request.fields, for: self.hop, at: self.clock.now())
+        return request
     }
 
     func cancel() {

@@ -18,14 +18,16 @@ final class BuiltInLoaders: SessionLoaders {
             for: request, task: task, classes: self.settings.protocolClasses,
             cache: self.settings.urlCache)
         if let own { return own }
-        guard let scheme = request.url?.scheme?.lowercased() else { return nil }
-        switch scheme {
+        guard let scheme = request.url?.scheme else { return nil }
+        // As they are nearly always written.
+        if scheme == "https" || scheme == "http" { return self.engine }
+        switch scheme.lowercased() {
         case "file": return FileLoader()
         case "data": return DataLoader()
         case "ws", "wss":
             guard task is URLSessionWebSocketTask, let session = task.session else { return nil }
             return WebSocketLoader(session: session)
-        default: return SessionEngine.knows(scheme) ? self.engine : nil
+        case let other: return SessionEngine.knows(other) ? self.engine : nil
         }
     }
 

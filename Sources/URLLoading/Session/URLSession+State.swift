@@ -1,3 +1,4 @@
+import LarderSession
 import Synchronization
 
 extension URLSession {
@@ -14,6 +15,32 @@ extension URLSession {
         var isCancelled = false
         /// The last message is under way.
         var isEnding = false
+    }
+
+    /// The state under its lock.
+    ///
+    /// An object of its own, so that the timer of the session's deadlines can hold it: a weak reference
+    /// to the session itself would give that a side table, by way of which it would then be retained
+    /// and released for ever, some ten times a request.
+    final class StateTable: Sendable {
+        private let state: Mutex<State>
+
+        init(_ delegate: (any URLSessionDelegate)?) {
+            self.state = Mutex(State(delegate: delegate))
+        }
+
+        func withLock<R>(_ body: (inout State) -> sending R) -> R {
+            self.state.withLock { body(&$0) }
+        }
+
+        /// Ends the session's tasks that take too long.
+        func deadlines(
+            of settings: URLSessionConfiguration, by timers: any Timers
+        ) -> ResourceDeadlines {
+            ResourceDeadlines(
+                after: .bounded(seconds: settings.timeoutIntervalForResource), timers: timers
+            ) { number in self.withLock { $0.tasks[number] }?.resourceTimeExpired() }
+        }
     }
 
     /// Ends a session that was invalidated and has no task left: tells the delegate, and lets it go.

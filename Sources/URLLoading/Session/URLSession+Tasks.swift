@@ -20,7 +20,7 @@ extension URLSession {
             state.tasks[task.taskIdentifier] = task
             return true
         }
-        if isTaken { self.clock().begin(task.taskIdentifier) }
+        if isTaken { self.deadlines.begin(task.taskIdentifier) }
         return isTaken
     }
 
@@ -42,7 +42,7 @@ extension URLSession {
             state.tasks[successor.taskIdentifier] = successor
             return !state.isCancelled
         }
-        self.clock().pass(task.taskIdentifier, on: successor.taskIdentifier)
+        self.deadlines.pass(task.taskIdentifier, on: successor.taskIdentifier)
         return isWanted
     }
 
@@ -53,22 +53,8 @@ extension URLSession {
             return (kept, kept != nil)
         }
         guard wasKept else { return }
-        self.clock().end(task.taskIdentifier)
+        self.deadlines.end(task.taskIdentifier)
         self.endIfIdle()
-    }
-
-    private func clock() -> ResourceDeadlines {
-        self.deadlines.withLock { deadlines in
-            if let deadlines { return deadlines }
-            let made = ResourceDeadlines(
-                after: .bounded(seconds: self.settings.timeoutIntervalForResource),
-                timers: self.timers
-            ) { [weak self] number in
-                self?.guarded.withLock { $0.tasks[number] }?.resourceTimeExpired()
-            }
-            deadlines = made
-            return made
-        }
     }
 
     /// Who hears of a task.

@@ -41,11 +41,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     let settings: URLSessionConfiguration
     let dispatcher: DelegateDispatcher
     let loaders: any SessionLoaders
-    let guarded: Mutex<State>
+    let guarded: StateTable
     private let isShared: Bool
-    let timers: any Timers
-    /// Made with the first task.
-    let deadlines = Mutex<ResourceDeadlines?>(nil)
+    let deadlines: ResourceDeadlines
 
     /// Makes a session.
     ///
@@ -62,9 +60,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.settings = settings
         self.dispatcher = Self.dispatcher(queue)
         self.loaders = BuiltInLoaders(settings)
-        self.guarded = Mutex(State(delegate: delegate))
+        self.guarded = StateTable(delegate)
         self.isShared = false
-        self.timers = SourceTimers.shared
+        self.deadlines = self.guarded.deadlines(of: settings, by: SourceTimers.shared)
         super.init()
     }
 
@@ -77,9 +75,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.settings = settings
         self.dispatcher = Self.dispatcher(nil)
         self.loaders = BuiltInLoaders(settings)
-        self.guarded = Mutex(State(delegate: nil))
+        self.guarded = StateTable(nil)
         self.isShared = false
-        self.timers = SourceTimers.shared
+        self.deadlines = self.guarded.deadlines(of: settings, by: SourceTimers.shared)
         super.init()
     }
 
@@ -93,9 +91,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.settings = settings
         self.dispatcher = Self.dispatcher(queue)
         self.loaders = loaders ?? BuiltInLoaders(settings)
-        self.guarded = Mutex(State(delegate: delegate))
+        self.guarded = StateTable(delegate)
         self.isShared = isShared
-        self.timers = timers
+        self.deadlines = self.guarded.deadlines(of: settings, by: timers)
         super.init()
     }
 

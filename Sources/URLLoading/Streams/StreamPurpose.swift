@@ -19,7 +19,7 @@ struct StreamPlace: Sendable {
 ///
 /// Each handler is called once: with what its operation had, or, when the task completes, with what
 /// that completes with.
-final class StreamPurpose: ConversingPurpose, StreamOwner {
+final class StreamPurpose: TaskPurpose, StreamOwner {
     /// Who waits for an operation.
     enum Handler: Sendable {
         case read(@Sendable (Data?, Bool, (any Error)?) -> Void)
@@ -43,6 +43,7 @@ final class StreamPurpose: ConversingPurpose, StreamOwner {
     }
 
     let lane: DelegateLane
+    var ownLane: DelegateLane? { self.lane }
     private let state = Mutex(State())
     private let connection: StreamConnection
 

@@ -99,7 +99,10 @@ final class MemoryConsumer: BodyConsumer {
             self.count = 0
             self.capacity = 0
         }
-        if let first = self.first.take() { return Data(first.readableBytesView) }
+        // From the bytes: of a collection `Data` first asks at run time whether it lies in one piece.
+        if let first = self.first.take() {
+            return unsafe first.withUnsafeReadableBytes { unsafe Data($0) }
+        }
         guard let memory = unsafe self.memory, self.count > 0 else { return Data() }
         unsafe self.memory = nil
         // Pages behind the end were never touched; a shorter block is the same one.

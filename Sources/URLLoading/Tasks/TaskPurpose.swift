@@ -11,6 +11,9 @@ protocol TaskPurpose: AnyObject, Sendable {
     var asksForStoring: Bool { get }
     /// Nobody minds on which thread the end is told, if there is no delegate either.
     var isDirect: Bool { get }
+    /// Where all messages of the task go, also those that come before it begins; nil: that is settled
+    /// when it begins.
+    var ownLane: DelegateLane? { get }
     /// Has what is left to do with an answer that is whole done by whoever waits for the result, on
     /// their thread; false where nobody does, and it is to be done here and now.
     func relays(_ work: @escaping @Sendable () -> Void) -> Bool
@@ -47,6 +50,7 @@ protocol TaskPurpose: AnyObject, Sendable {
 }
 
 extension TaskPurpose {
+    var ownLane: DelegateLane? { nil }
     func relays(_ work: @escaping @Sendable () -> Void) -> Bool { false }
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
     func asking(_ request: URLRequest) -> URLRequest { request }

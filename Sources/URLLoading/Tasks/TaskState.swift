@@ -65,8 +65,7 @@ struct TaskState {
     var content = UploadBody.none
     /// A stream that can be read once has been.
     var isContentSpent = false
-    /// Who asked who it is; nil: nobody has, or somebody is at work on it.
-    var challenges: ChallengeMachine?
+    private var asking = Asking.nobody
     /// What is being sent.
     var source: UploadSource?
     /// There is somebody who wants to hear what it took.
@@ -113,10 +112,26 @@ struct TaskState {
         self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
         self.session = session
         // Whoever speaks over a connection may be answered before it begins.
-        self.lane = (order.purpose as? any ConversingPurpose)?.lane
+        self.lane = order.purpose.ownLane
     }
 
-    enum Held {
+    /// Who asked who it is; nil: nobody has, or somebody is at work on it.
+    var challenges: ChallengeMachine? {
+        get {
+            if case .known(let machine) = self.asking { machine } else { nil }
+        }
+        set { self.asking = newValue.map { .known($0) } ?? .nobody }
+    }
+
+    /// Apart from the task, as few are ever asked: a task of more than 1 KiB would be beyond what
+    /// malloc keeps at hand for each thread, and every other one of its blocks in its way.
+    private indirect enum Asking {
+        case nobody
+        case known(ChallengeMachine)
+    }
+
+    /// Apart from the task, too.
+    indirect enum Held {
         case preparation
         case launch(UploadSource?)
         case answer(LoadAnswer)

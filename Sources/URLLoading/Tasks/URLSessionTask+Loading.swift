@@ -123,12 +123,13 @@ extension URLSessionTask {
 
     /// A load is over with a response; a suspended task looks at it when it is resumed.
     private func take(
-        _ held: TaskState.Held, load: Int, orDo then: (inout TaskState) -> Void
+        _ held: @autoclosure () -> TaskState.Held, load: Int,
+        orDo then: (inout TaskState) -> Void
     ) -> Taking {
         self.guarded.withLock { state in
             guard state.machine.hears(load: load) else { return .unheard }
             guard !state.machine.isSuspended else {
-                state.held = held
+                state.held = held()
                 return .held
             }
             guard state.machine.answered(load: load) else { return .unheard }

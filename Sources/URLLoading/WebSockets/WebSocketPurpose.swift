@@ -5,7 +5,7 @@ import Synchronization
 /// A WebSocket for a program: what it sends before the connection is open, and who waits for what.
 ///
 /// Each handler is called once: with what it waits for, or with what the task completes with.
-final class WebSocketPurpose: ConversingPurpose {
+final class WebSocketPurpose: TaskPurpose {
     typealias Waiter = @Sendable ((any Error)?) -> Void
     typealias Message = URLSessionWebSocketTask.Message
     typealias Receiver = @Sendable (Result<Message, any Error>) -> Void
@@ -31,6 +31,7 @@ final class WebSocketPurpose: ConversingPurpose {
     }
 
     let lane: DelegateLane
+    var ownLane: DelegateLane? { self.lane }
     private let state = Mutex(State())
 
     init(lane: DelegateLane) {
