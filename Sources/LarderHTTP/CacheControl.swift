@@ -53,6 +53,12 @@ package struct CacheControl: Sendable, Equatable {
     /// The directives of a request; `Pragma: no-cache` counts where there is no `Cache-Control`
     /// (RFC 9111 §5.4).
     package init(request fields: Fields) {
+        // Most requests have neither, and are asked several times.
+        guard fields.lines.contains(where: { $0.known == .cacheControl || $0.known == .pragma })
+        else {
+            self.init()
+            return
+        }
         self.init(fields)
         guard !self.isPresent else { return }
         self.noCache = fields.members(FieldName(.pragma)).contains { $0.spells("no-cache") }

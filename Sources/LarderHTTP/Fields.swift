@@ -176,6 +176,11 @@ package struct Fields: Sendable {
                 valueLength: UInt32(clamping: valueLength)))
     }
 
+    /// The same for bytes in an array: other modules have no form of the general one made for them.
+    package mutating func append(_ name: String, _ value: [UInt8]) {
+        unsafe value.withUnsafeBufferPointer { bytes in unsafe self.append(name, bytes) }
+    }
+
     package mutating func append(_ name: String, _ value: String) {
         // Text lies in one block, nearly always: looked through and copied as such.
         let isDone =
