@@ -90,7 +90,8 @@ import LarderHTTP
         let origin = OriginURL(uri)
         self.set(CURLOPT_URL, origin.text)
         // Without one libcurl parses the text, and says what is wrong with it.
-        unsafe self.set(CURLOPT_CURLU, pointer: origin.pointer.map { unsafe UnsafeMutableRawPointer($0) })
+        unsafe self.set(
+            CURLOPT_CURLU, pointer: origin.pointer.map { unsafe UnsafeMutableRawPointer($0) })
         self.origin = origin
     }
 

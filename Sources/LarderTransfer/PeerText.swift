@@ -8,7 +8,7 @@ struct PeerText {
     private var text = ""
 
     mutating func text(of address: String, port: Int32) -> String {
-        if self.port != port || self.address != address {
+        if self.port != port || self.address != address || self.text.isEmpty {
             self.address = address
             self.port = port
             self.text =
