@@ -64,7 +64,7 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -81,7 +81,10 @@ let package = Package(
             ["LarderCookies", "LarderCredentials", "LarderHTTP", "LarderLMDB", crypto]),
         module(
             "LarderDisk",
-            ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+            [
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", "CLinux",
+                nioCore,
+            ]),
 
         // Floor 5
         module(
@@ -208,7 +211,7 @@ let package = Package(
             "LarderProxyTests",
             [
                 "LarderProxy", "LarderSession", "LarderStore", "LarderPolicy", "LarderCredentials",
-                "LarderHTTP",
+                "LarderHTTP", "SeededNumbers",
                 nioCore, nioPosix, nioEmbedded,
             ]),
         tests("LarderConfigTests", ["LarderConfig"]),
@@ -217,8 +220,9 @@ let package = Package(
             "LarderDaemonTests",
             [
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
-                "LarderTransfer", "LarderStore", "LarderPolicy", "LarderCookies",
-                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioPosix,
+                "LarderTransfer", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioCore,
+                nioPosix,
             ]),
         tests(
             "LarderCommandTests",

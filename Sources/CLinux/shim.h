@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <malloc.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -35,6 +36,15 @@ static inline long larder_get_affinity(void *mask, unsigned long size) {
 // keeps before it gives it back, and from what size on an allocation is a mapping of its own.
 static inline int larder_keep_freed_memory(int bytes, int mapped) {
     return mallopt(M_TRIM_THRESHOLD, bytes) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
+}
+
+// sigprocmask(2): the signals that others send. Those that a thread brings upon itself are left out:
+// one of them that is blocked when it comes ends the process, whatever handler there is.
+static inline int larder_foreign_signals(sigset_t *set) {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    int code = sigfillset(set);
+    for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) code |= sigdelset(set, own[i]);
+    return code;
 }
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.

@@ -63,8 +63,19 @@ final class ArchiveStoring: Sendable {
         }
     }
 
-    private func begin(_ begin: (Pending) -> (any ObjectSink)?) -> Pending? {
+    /// Takes a place among those that are under way, when one is free.
+    private func takePlace() {
+        if self.room.wait(timeout: .now()) == .success { return }
+        // No more comes to what the store is about to commit.
+        self.hurry()
         self.room.wait()
+    }
+
+    /// Whoever fills the store is about to wait for it.
+    fileprivate func hurry() { self.store.flush {} }
+
+    private func begin(_ begin: (Pending) -> (any ObjectSink)?) -> Pending? {
+        self.takePlace()
         let pending = Pending(self)
         guard let sink = begin(pending) else {
             // No observer hears an end that had no beginning.
@@ -90,6 +101,7 @@ final class ArchiveStoring: Sendable {
 
     /// Waits until all has ended that was begun.
     func finish() -> Tally {
+        self.hurry()
         for _ in 0..<Self.mostUnderWay { self.room.wait() }
         for _ in 0..<Self.mostUnderWay { self.room.signal() }
         return self.tally.withLock { $0 }
@@ -117,6 +129,10 @@ final class Pending: ObjectSinkObserver {
     private let state = Mutex(State())
     private let moved = DispatchSemaphore(value: 0)
 
+    /// Memory's word would let the reading run ahead of the disk as far as it likes, and count what the
+    /// disk does not take.
+    var awaitsLowest: Bool { true }
+
     init(_ storing: ArchiveStoring) {
         self.storing = storing
     }
@@ -137,6 +153,7 @@ final class Pending: ObjectSinkObserver {
             }
             if isOver { return false }
             if !waits { return true }
+            sink.hurry()
             self.moved.wait()
         }
     }
@@ -157,6 +174,7 @@ final class Pending: ObjectSinkObserver {
 
     /// Waits for the store's last word.
     func outcome() -> SinkOutcome {
+        self.storing.hurry()
         while true {
             if let outcome = self.state.withLock({ $0.outcome }) { return outcome }
             self.moved.wait()

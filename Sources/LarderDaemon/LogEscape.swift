@@ -65,47 +65,43 @@ enum LogEscape {
     }
 }
 
-/// Builds one JSON object without a line break.
-struct LogObject {
-    private var bytes: [UInt8] = [UInt8(ascii: "{")]
-
+/// Members of a JSON object without a line break, added to a line.
+enum LogObject {
     /// - Parameter name: one of ours, that needs no escape.
-    private mutating func begin(_ name: String) {
-        if self.bytes.count > 1 { self.bytes.append(UInt8(ascii: ",")) }
-        self.bytes += "\"\(name)\":".utf8
+    private static func begin(_ name: StaticString, _ line: inout [UInt8]) {
+        if line.last != UInt8(ascii: "{") { line.append(UInt8(ascii: ",")) }
+        line.append(UInt8(ascii: "\""))
+        name.withUTF8Buffer { unsafe line += $0 }
+        line.append(UInt8(ascii: "\""))
+        line.append(UInt8(ascii: ":"))
     }
 
     /// Adds a text; nothing where there is none.
-    mutating func add(_ name: String, _ text: String?) {
+    static func add(_ name: StaticString, _ text: String?, _ line: inout [UInt8]) {
         guard let text, !text.isEmpty else { return }
-        self.begin(name)
-        LogEscape.json(text, &self.bytes)
+        self.begin(name, &line)
+        LogEscape.json(text, &line)
     }
 
     /// Adds a list of texts; nothing where it is empty.
-    mutating func add(_ name: String, _ texts: [String]) {
+    static func add(_ name: StaticString, _ texts: [String], _ line: inout [UInt8]) {
         guard !texts.isEmpty else { return }
-        self.begin(name)
-        self.bytes.append(UInt8(ascii: "["))
+        self.begin(name, &line)
+        line.append(UInt8(ascii: "["))
         for (index, text) in texts.enumerated() {
-            if index > 0 { self.bytes.append(UInt8(ascii: ",")) }
-            LogEscape.json(text, &self.bytes)
+            if index > 0 { line.append(UInt8(ascii: ",")) }
+            LogEscape.json(text, &line)
         }
-        self.bytes.append(UInt8(ascii: "]"))
+        line.append(UInt8(ascii: "]"))
     }
 
-    mutating func add(_ name: String, number: some FixedWidthInteger) {
-        self.begin(name)
-        self.bytes += String(number).utf8
+    static func add(_ name: StaticString, number: Int64, _ line: inout [UInt8]) {
+        self.begin(name, &line)
+        line.add(decimal: number)
     }
 
-    mutating func add(_ name: String, isTrue: Bool) {
-        self.begin(name)
-        self.bytes += (isTrue ? "true" : "false").utf8
-    }
-
-    consuming func finished() -> [UInt8] {
-        self.bytes.append(UInt8(ascii: "}"))
-        return self.bytes
+    static func add(_ name: StaticString, isTrue: Bool, _ line: inout [UInt8]) {
+        self.begin(name, &line)
+        line += (isTrue ? "true" : "false").utf8
     }
 }

@@ -5,8 +5,8 @@ import LarderHTTP
 ///
 /// A pure function of the entry. Every byte that a stranger chose is escaped, so that a line is one
 /// line, its fields are where they should be, and a terminal that shows it does nothing else.
-package struct AccessLogFormatter: Sendable {
-    private let format: LogSettings.AccessFormat
+package struct AccessLogFormatter: Sendable, Equatable {
+    let format: LogSettings.AccessFormat
 
     package init(_ format: LogSettings.AccessFormat) {
         self.format = format
@@ -14,90 +14,90 @@ package struct AccessLogFormatter: Sendable {
 
     /// The line, its line feed included.
     package func line(_ entry: AccessLogEntry) -> [UInt8] {
-        var line: [UInt8] = []
-        line.reserveCapacity(256)
+        var line = LogLine()
+        self.write(entry, to: &line)
+        return line.bytes
+    }
+
+    /// Adds the line, its line feed included.
+    func write(_ entry: AccessLogEntry, to line: inout LogLine) {
+        let facts = LogFacts(entry)
+        line.add(.start, facts, self.format)
         switch self.format {
-        case .squid: Self.squid(entry, &line)
-        case .combined: Self.combined(entry, &line)
-        case .json: Self.json(entry, &line)
+        case .squid: Self.squid(entry, facts, &line)
+        case .combined: Self.combined(entry, facts, &line)
+        case .json: Self.json(entry, facts, &line)
         }
-        line.append(0x0A)
-        return line
+        line.bytes.append(0x0A)
     }
 
     /// Squid's native format: time, milliseconds, client, result/status, bytes, method, URL, user,
     /// hierarchy/origin, type.
-    private static func squid(_ entry: AccessLogEntry, _ line: inout [UInt8]) {
-        let end = entry.end
-        let milliseconds = UInt64(clamping: end.microseconds / 1000)
-        line += "\(milliseconds / 1000).".utf8
-        line += LogClock.padded(milliseconds % 1000, 3)
-        let elapsed = String(max(0, entry.duration.inMicroseconds / 1000))
-        line += String(repeating: " ", count: max(1, 7 - elapsed.count)).utf8
-        line += "\(elapsed) ".utf8
-        LogEscape.word(entry.client, &line)
-        line += " \(entry.outcome.squid)\(entry.wasAborted ? "_ABORTED" : "")/".utf8
-        line += LogClock.padded(UInt64(clamping: entry.status), 3)
-        line += " \(entry.bytesSent) ".utf8
-        LogEscape.word(entry.method, &line)
-        line.append(ASCII.space)
-        LogEscape.word(entry.target, &line)
-        line.append(ASCII.space)
-        LogEscape.word(entry.user ?? "", &line)
-        line += " \(entry.hierarchy)/".utf8
-        LogEscape.word(entry.peer, &line)
-        line.append(ASCII.space)
+    private static func squid(
+        _ entry: AccessLogEntry, _ facts: LogFacts, _ line: inout LogLine
+    ) {
+        line.bytes += entry.outcome.squid.utf8
+        if entry.wasAborted { line.bytes += "_ABORTED".utf8 }
+        line.bytes.append(UInt8(ascii: "/"))
+        line.bytes.add(decimal: UInt64(clamping: entry.status), width: 3)
+        line.bytes.append(ASCII.space)
+        line.add(.bytesSent, facts, .squid)
+        line.bytes.append(ASCII.space)
+        LogEscape.word(entry.method, &line.bytes)
+        line.bytes.append(ASCII.space)
+        LogEscape.word(entry.target, &line.bytes)
+        line.bytes.append(ASCII.space)
+        LogEscape.word(entry.user ?? "", &line.bytes)
+        line.bytes += " \(entry.hierarchy)/".utf8
+        LogEscape.word(entry.peer, &line.bytes)
+        line.bytes.append(ASCII.space)
         // Parameters such as a charset are left out, as Squid does.
         let type = entry.contentType.map { $0.prefix { $0 != ";" && $0 != " " } } ?? ""
-        LogEscape.word(String(type), &line)
+        LogEscape.word(String(type), &line.bytes)
     }
 
     /// The combined format of web servers.
-    private static func combined(_ entry: AccessLogEntry, _ line: inout [UInt8]) {
-        LogEscape.word(entry.client, &line)
-        line += " - ".utf8
-        LogEscape.word(entry.user ?? "", &line)
-        line += " [\(LogClock.common(entry.end))] \"".utf8
+    private static func combined(
+        _ entry: AccessLogEntry, _ facts: LogFacts, _ line: inout LogLine
+    ) {
+        line.bytes += " \"".utf8
         // Spaces inside the method or target would shift the fields of the request line.
-        LogEscape.word(entry.method, &line)
-        line.append(ASCII.space)
-        LogEscape.word(entry.target, &line)
-        line.append(ASCII.space)
-        LogEscape.word(entry.version, &line)
-        line += "\" \(entry.status) \(entry.bytesSent) \"".utf8
-        LogEscape.quoted(entry.referer ?? "-", &line)
-        line += "\" \"".utf8
-        LogEscape.quoted(entry.userAgent ?? "-", &line)
-        line.append(UInt8(ascii: "\""))
+        LogEscape.word(entry.method, &line.bytes)
+        line.bytes.append(ASCII.space)
+        LogEscape.word(entry.target, &line.bytes)
+        line.bytes.append(ASCII.space)
+        LogEscape.word(entry.version, &line.bytes)
+        line.bytes += "\" \(entry.status) ".utf8
+        line.add(.bytesSent, facts, .combined)
+        line.bytes += " \"".utf8
+        LogEscape.quoted(entry.referer ?? "-", &line.bytes)
+        line.bytes += "\" \"".utf8
+        LogEscape.quoted(entry.userAgent ?? "-", &line.bytes)
+        line.bytes.append(UInt8(ascii: "\""))
     }
 
     /// One JSON object (RFC 8259) with everything that is known.
-    private static func json(_ entry: AccessLogEntry, _ line: inout [UInt8]) {
-        var object = LogObject()
-        object.add("time", LogClock.internet(entry.end))
-        object.add("id", entry.id)
-        object.add("session", entry.session)
-        object.add("client", entry.client)
-        object.add("user", entry.user)
-        if let uid = entry.uid { object.add("uid", number: uid) }
-        object.add("method", entry.method)
-        object.add("url", entry.target)
-        object.add("version", entry.version)
-        object.add("status", number: entry.status)
-        object.add("bytesSent", number: entry.bytesSent)
-        object.add("bytesReceived", number: entry.bytesReceived)
-        object.add("durationMicroseconds", number: entry.duration.inMicroseconds)
-        object.add("outcome", entry.outcome.word)
-        object.add("cacheStatus", entry.cacheStatus)
-        object.add("reason", entry.reason)
-        object.add("acts", entry.acts)
-        object.add("origin", entry.origin)
-        object.add("type", entry.contentType)
-        object.add("referer", entry.referer)
-        object.add("userAgent", entry.userAgent)
-        object.add("error", entry.error)
-        if entry.wasAborted { object.add("aborted", isTrue: true) }
-        line += object.finished()
+    private static func json(_ entry: AccessLogEntry, _ facts: LogFacts, _ line: inout LogLine) {
+        LogObject.add("method", entry.method, &line.bytes)
+        LogObject.add("url", entry.target, &line.bytes)
+        LogObject.add("version", entry.version, &line.bytes)
+        LogObject.add("status", number: Int64(clamping: entry.status), &line.bytes)
+        line.bytes += ",\"bytesSent\":".utf8
+        line.add(.bytesSent, facts, .json)
+        LogObject.add(
+            "bytesReceived", number: Int64(clamping: entry.bytesReceived), &line.bytes)
+        line.add(.duration, facts, .json)
+        LogObject.add("outcome", entry.outcome.word, &line.bytes)
+        line.add(.cacheStatus, facts, .json)
+        LogObject.add("reason", entry.reason, &line.bytes)
+        LogObject.add("acts", entry.acts, &line.bytes)
+        LogObject.add("origin", entry.origin, &line.bytes)
+        LogObject.add("type", entry.contentType, &line.bytes)
+        LogObject.add("referer", entry.referer, &line.bytes)
+        LogObject.add("userAgent", entry.userAgent, &line.bytes)
+        LogObject.add("error", entry.error, &line.bytes)
+        if entry.wasAborted { LogObject.add("aborted", isTrue: true, &line.bytes) }
+        line.bytes.append(UInt8(ascii: "}"))
     }
 }
 

@@ -1,13 +1,14 @@
 import Glibc
+import LarderHTTP
 
 /// Where log lines are written.
 ///
 /// Used by one thread: the log writer's.
 package protocol LogSink: AnyObject {
-    /// Writes whole lines, each with its line feed.
+    /// Writes whole lines, each with its line feed and no other.
     ///
     /// - Returns: 0, or the `errno` of what failed; the lines are lost then.
-    func write(_ lines: [[UInt8]]) -> CInt
+    func write(_ lines: Span<UInt8>) -> CInt
     /// Opens the file anew, which a rotation has moved away. The old one stays where that fails.
     func reopen() -> CInt
 }
@@ -44,15 +45,16 @@ package final class DescriptorSink: LogSink {
         return unsafe Glibc.open(path, flags, 0o640)
     }
 
-    package func write(_ lines: [[UInt8]]) -> CInt {
+    package func write(_ lines: Span<UInt8>) -> CInt {
         // One write for all: O_APPEND keeps it in one piece beside other writers.
-        var rest = lines.flatMap(\.self)[...]
-        while !rest.isEmpty {
+        var written = 0
+        while written < lines.count {
+            let rest = lines.extracting(droppingFirst: written)
             let count = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
             }
             if count > 0 {
-                rest = rest.dropFirst(count)
+                written += count
             } else if count < 0, errno == EINTR {
                 continue
             } else {
@@ -109,19 +111,26 @@ package final class JournalSink: LogSink {
         }
     }
 
-    package func write(_ lines: [[UInt8]]) -> CInt {
+    package func write(_ lines: Span<UInt8>) -> CInt {
         var failure: CInt = 0
-        for line in lines {
-            let head =
-                self.isNative
-                ? "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=" : "<6>"
-            let datagram = Array(head.utf8) + line
-            let count = unsafe datagram.withUnsafeBytes {
+        var line = self.head
+        for index in lines.indices {
+            line.append(lines[index])
+            guard lines[index] == ASCII.lf else { continue }
+            let count = unsafe line.withUnsafeBytes {
                 unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
             }
             if count < 0 { failure = errno }
+            line.removeSubrange(self.head.count...)
         }
         return failure
+    }
+
+    /// What stands before a line.
+    private var head: [UInt8] {
+        let text =
+            self.isNative ? "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=" : "<6>"
+        return Array(text.utf8)
     }
 
     package func reopen() -> CInt { 0 }

@@ -1,14 +1,18 @@
+import LarderHTTP
+import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Writes log lines off the event loops: a bounded queue and one thread.
+/// Writes log lines off the event loops that serve clients: a bounded queue and one thread.
 ///
 /// ```
 /// event loops ──record──▶ queue (bounded; full: dropped and counted) ──▶ one thread ──▶ sink
 /// ```
 ///
-/// The thread sleeps until lines are there and takes all of them at once. A sink that is slow or
-/// broken costs lines, never a client's time.
+/// The thread sleeps until lines are there and writes all of them at once. After that it lets lines
+/// gather for `gathering`, or until there are `batch` bytes of them: a line that comes after a rest is
+/// written at once, and under load a wake-up and a call of the system serve hundreds. A sink that is
+/// slow or broken costs lines, never a client's time.
 package final class LogWriter: Sendable {
     /// What the writer has to tell, on its own thread.
     package enum Notice: Sendable, Equatable {
@@ -19,53 +23,84 @@ package final class LogWriter: Sendable {
         case reopenFailed(CInt)
     }
 
-    private enum Job {
-        case line([UInt8])
+    private enum Control: Sendable {
         case reopen
-        case replace(SinkBox)
+        case replace(Desk)
         case flushed(@Sendable () -> Void)
     }
 
+    /// Whether the thread looks into the queue without being called.
+    private enum Look { case never, later, soon }
+
     private struct Queue {
-        var jobs: [Job] = []
-        var bytes = 0
-        /// A drain is on its way or at work: it takes what is added meanwhile.
-        var isScheduled = false
+        /// Whole lines, one behind the other.
+        var lines: [UInt8] = []
+        /// What to do when so many of the bytes are written.
+        var controls: [(offset: Int, control: Control)] = []
+        var look = Look.never
         var lost: UInt64 = 0
         var lostInAll: UInt64 = 0
+        var isClosed = false
+
+        /// - Returns: whether the thread has to be called for what was added.
+        mutating func mustCall(isUrgent: Bool) -> Bool {
+            switch self.look {
+            case .soon: return false
+            case .later where !isUrgent && self.lines.count < LogWriter.batch: return false
+            case .never, .later:
+                self.look = .soon
+                return true
+            }
+        }
     }
 
-    /// Holds the sink that is written to.
+    private struct Batch {
+        var lines: [UInt8] = []
+        var controls: [(offset: Int, control: Control)] = []
+        var lost: UInt64 = 0
+    }
+
+    /// The sink that is written to, and what the thread needs beside it.
     ///
-    /// Unchecked: only `drain` touches it, and there is one at a time (`Queue.isScheduled`), on a
-    /// pool of one thread.
-    private final class SinkBox: @unchecked Sendable {
+    /// Unchecked: touched on the writer's thread only, once it is made.
+    private final class Desk: @unchecked Sendable {
         var sink: any LogSink
         var isFailing = false
+        /// The thread will look into the queue when a time has passed.
+        var hasTimer = false
+        /// Empty, with room for the next lines.
+        var spare: [UInt8] = []
 
         init(_ sink: sending any LogSink) {
             self.sink = sink
         }
     }
 
+    private static let batch = 64 << 10
+
     private let queue = Mutex(Queue())
-    private let thread = NIOThreadPool(numberOfThreads: 1)
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let thread: any EventLoop
     private let capacity: Int
-    private let box: SinkBox
+    private let gathering: TimeAmount
+    private let desk: Desk
     private let notice: @Sendable (Notice) -> Void
 
     /// - Parameters:
     ///   - sink: used by the writer's thread alone from now on.
     ///   - capacity: bytes that may wait.
+    ///   - gathering: how long lines wait for others after a write.
     ///   - notice: hears what went wrong; must not block.
     package init(
         sink: sending any LogSink, capacity: Int = 4 << 20,
+        gathering: Duration = .milliseconds(50),
         notice: @escaping @Sendable (Notice) -> Void
     ) {
-        self.box = SinkBox(sink)
+        self.desk = Desk(sink)
         self.capacity = capacity
+        self.gathering = .microseconds(gathering.inMicroseconds)
         self.notice = notice
-        self.thread.start()
+        self.thread = self.group.next()
     }
 
     /// Lines lost since the start.
@@ -75,108 +110,129 @@ package final class LogWriter: Sendable {
     ///
     /// Returns at once; any thread.
     package func record(_ line: [UInt8]) {
-        self.add { queue in
-            guard queue.bytes + line.count <= self.capacity else {
+        let mustCall = self.queue.withLock { queue in
+            guard !queue.isClosed, queue.lines.count + line.count <= self.capacity else {
                 queue.lost += 1
                 queue.lostInAll += 1
-                return
+                return false
             }
-            queue.bytes += line.count
-            queue.jobs.append(.line(line))
+            queue.lines += line
+            return queue.mustCall(isUrgent: false)
         }
+        if mustCall { self.call() }
     }
 
     /// Opens the sink's file anew, after the lines that were recorded before.
-    package func reopen() { self.add { $0.jobs.append(.reopen) } }
+    package func reopen() { self.add(.reopen) }
 
     /// Writes to another sink from the next line on.
-    package func replace(sink: sending any LogSink) {
-        let box = SinkBox(sink)
-        self.add { $0.jobs.append(.replace(box)) }
-    }
+    package func replace(sink: sending any LogSink) { self.add(.replace(Desk(sink))) }
 
     /// Calls `completion`, on the writer's thread, once all lines recorded before are written.
     package func flush(_ completion: @escaping @Sendable () -> Void) {
-        self.add { $0.jobs.append(.flushed(completion)) }
+        self.add(.flushed(completion))
     }
 
     /// Writes what is there and ends the thread.
     ///
-    /// Nothing may be recorded after it.
+    /// What is recorded after it counts as lost.
     package func close() async {
-        await withCheckedContinuation { done in self.flush { done.resume() } }
+        await withCheckedContinuation { done in
+            self.add(.flushed { done.resume() }, isLast: true)
+        }
         // Fails only when it was closed before.
-        try? await self.thread.shutdownGracefully()
+        try? await self.group.shutdownGracefully()
     }
 
-    private func add(_ change: (inout Queue) -> Void) {
-        let mustSchedule = self.queue.withLock { queue in
-            change(&queue)
-            guard !queue.isScheduled, !queue.jobs.isEmpty else { return false }
-            queue.isScheduled = true
+    private func add(_ control: Control, isLast: Bool = false) {
+        let mustCall = self.queue.withLock { queue in
+            queue.isClosed = queue.isClosed || isLast
+            queue.controls.append((queue.lines.count, control))
+            return queue.mustCall(isUrgent: true)
+        }
+        if mustCall { self.call() }
+    }
+
+    private func call() { self.thread.execute { self.work() } }
+}
+
+/// On the writer's thread.
+extension LogWriter {
+    private func work() {
+        repeat { self.write(self.take()) } while !self.mayRest()
+        guard !self.desk.hasTimer else { return }
+        self.desk.hasTimer = true
+        self.thread.scheduleTask(in: self.gathering) { self.timePassed() }
+    }
+
+    private func timePassed() {
+        self.desk.hasTimer = false
+        let isWanted = self.queue.withLock { queue in
+            // Else it was called, and is about to look anyway.
+            guard queue.look == .later else { return false }
+            queue.look = queue.lines.isEmpty ? .never : .soon
+            return queue.look == .soon
+        }
+        if isWanted { self.work() }
+    }
+
+    private func take() -> Batch {
+        let spare = self.desk.spare
+        self.desk.spare = []
+        return self.queue.withLock { queue in
+            let batch = Batch(lines: queue.lines, controls: queue.controls, lost: queue.lost)
+            queue.lines = spare
+            queue.controls = []
+            queue.lost = 0
+            return batch
+        }
+    }
+
+    /// Whether what came meanwhile is little enough to wait.
+    private func mayRest() -> Bool {
+        self.queue.withLock { queue in
+            guard queue.controls.isEmpty, queue.lines.count < Self.batch else { return false }
+            queue.look = .later
             return true
         }
-        guard mustSchedule else { return }
-        self.thread.submit { state in
-            // Cancelled when the thread has ended: nobody is left who could write.
-            if case .active = state { self.drain() }
-        }
     }
 
-    private func drain() {
-        while let (jobs, lost) = self.take() {
-            var lines: [[UInt8]] = []
-            for job in jobs {
-                if case .line(let line) = job {
-                    lines.append(line)
-                    continue
-                }
-                self.write(&lines)
-                self.perform(job)
-            }
-            self.write(&lines)
-            if lost > 0 { self.notice(.lost(lost)) }
+    private func write(_ batch: consuming Batch) {
+        var written = 0
+        for (offset, control) in batch.controls {
+            self.write(batch.lines.span.extracting(written..<offset))
+            written = offset
+            self.perform(control)
         }
+        self.write(batch.lines.span.extracting(written..<batch.lines.count))
+        if batch.lost > 0 { self.notice(.lost(batch.lost)) }
+        // After a flood its memory is given back.
+        guard batch.lines.capacity <= 4 * Self.batch else { return }
+        batch.lines.removeAll(keepingCapacity: true)
+        self.desk.spare = batch.lines
     }
 
-    /// What is in the queue; nil when it is empty, and then this drain is over.
-    private func take() -> (jobs: [Job], lost: UInt64)? {
-        self.queue.withLock { queue in
-            guard !queue.jobs.isEmpty else {
-                queue.isScheduled = false
-                return nil
-            }
-            defer {
-                queue.jobs.removeAll()
-                queue.bytes = 0
-                queue.lost = 0
-            }
-            return (queue.jobs, queue.lost)
-        }
-    }
-
-    private func perform(_ job: Job) {
-        switch job {
-        case .line: break
+    private func perform(_ control: Control) {
+        switch control {
         case .reopen:
-            let code = self.box.sink.reopen()
+            let code = self.desk.sink.reopen()
             if code != 0 { self.notice(.reopenFailed(code)) }
         case .replace(let fresh):
-            self.box.sink = fresh.sink
-            self.box.isFailing = false
+            self.desk.sink = fresh.sink
+            self.desk.isFailing = false
         case .flushed(let completion): completion()
         }
     }
 
-    private func write(_ lines: inout [[UInt8]]) {
+    private func write(_ lines: Span<UInt8>) {
         guard !lines.isEmpty else { return }
-        let code = self.box.sink.write(lines)
+        let code = self.desk.sink.write(lines)
         if code != 0 {
-            let count = UInt64(lines.count)
+            var count: UInt64 = 0
+            for index in lines.indices where lines[index] == ASCII.lf { count += 1 }
             self.queue.withLock { $0.lostInAll += count }
-            if !self.box.isFailing { self.notice(.failed(code)) }
+            if !self.desk.isFailing { self.notice(.failed(code)) }
         }
-        self.box.isFailing = code != 0
-        lines.removeAll(keepingCapacity: true)
+        self.desk.isFailing = code != 0
     }
 }

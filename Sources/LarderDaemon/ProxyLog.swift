@@ -34,10 +34,41 @@ final class ProxyLog: ExchangeLog {
 
     var isOn: Bool { self.writes.load(ordering: .relaxed) }
 
-    func record(_ entry: ExchangeEntry) {
-        let (formatter, writer) = self.state.withLock { ($0.formatter, $0.writer) }
-        guard let writer else { return }
-        writer.record(formatter.line(AccessLogEntry(entry, name: self.name)))
+    func record(_ entry: ExchangeEntry) { self.recorder().record(entry) }
+
+    func recorder() -> any ExchangeRecorder { Recorder(self) }
+
+    /// Makes the lines of one loop.
+    private final class Recorder: ExchangeRecorder {
+        private let log: ProxyLog
+        private var line = LogLine()
+
+        init(_ log: ProxyLog) {
+            self.log = log
+        }
+
+        func record(_ entry: ExchangeEntry) {
+            let (formatter, writer) = self.log.state.withLock { ($0.formatter, $0.writer) }
+            guard let writer else { return }
+            self.line.clear()
+            formatter.write(AccessLogEntry(entry, name: self.log.name), to: &self.line)
+            writer.record(self.line.bytes)
+        }
+
+        func record(_ facts: EntryFacts, of pattern: EntryPattern) {
+            let (formatter, writer) = self.log.state.withLock { ($0.formatter, $0.writer) }
+            guard let writer else { return }
+            let draft: AccessLogDraft
+            if let known = pattern.draft as? AccessLogDraft, known.format == formatter.format {
+                draft = known
+            } else {
+                draft = AccessLogDraft(
+                    pattern.entry(with: facts), name: self.log.name, formatter, &self.line)
+                pattern.draft = draft
+            }
+            draft.write(facts, to: &self.line)
+            writer.record(self.line.bytes)
+        }
     }
 
     /// Changes over to these settings, and opens the file anew where the destination stays.

@@ -11,13 +11,25 @@ struct CommitPacing: Sendable, Equatable {
     /// The pause after a batch, in times of it.
     private static let pausePerBatch = 9
 
+    /// The pause after each batch, whatever came to it; nil leaves it to the batches.
+    private let fixed: Duration?
     /// nil: at once.
     private(set) var notBefore: ContinuousClock.Instant?
+
+    /// - Parameter fixed: before the first batch, too.
+    init(fixed: Duration? = nil) {
+        self.fixed = fixed
+        self.notBefore = fixed.map { .now + $0 }
+    }
 
     /// A batch of so many commands has ended.
     mutating func ended(
         commands: Int, began: ContinuousClock.Instant, at now: ContinuousClock.Instant
     ) {
+        if let fixed {
+            self.notBefore = now + fixed
+            return
+        }
         guard commands > 1 else {
             self.notBefore = nil
             return

@@ -34,6 +34,9 @@ package struct DiskConfiguration: Sendable {
     /// Says of what is in memory that it is not, so that tests need not empty the page cache; nil
     /// leaves it to the kernel.
     var isResident: (@Sendable (ReadPlace) -> Bool)?
+    /// How long commands gather after each batch where nobody waits for them, so that tests find out
+    /// whether somebody does; nil leaves it to ``CommitPacing``.
+    var pause: Duration?
 
     package static let minimumCapacity = ByteCount.mebibytes(1)
 

@@ -22,6 +22,7 @@ final class DiskSink: ObjectSink {
     }
 
     func write(_ piece: ByteBuffer) { self.state.write(piece) }
+    func hurry() { self.state.core.mailbox.hurry() }
     func commit(trailers: Fields) { self.state.commit(trailers: trailers) }
     func keep(completeLength: UInt64?) { self.state.keep(completeLength: completeLength) }
     func abandon() { self.state.abandon(.byWriter) }

@@ -100,7 +100,7 @@ struct DiskWriter {
     var hasToldNoShrinking = false
     /// A commit has failed: what of the last ones is on the disk is not certain.
     var owesSync = false
-    var pacing = CommitPacing()
+    var pacing: CommitPacing
     /// When the file is taken for one that does not end the process.
     private var steadyDue: ContinuousClock.Instant?
     /// When uses of responses whose uses were written are written again.
@@ -115,6 +115,7 @@ struct DiskWriter {
     init(core: DiskCore, meta: StoreMeta) {
         self.core = core
         self.meta = meta
+        self.pacing = CommitPacing(fixed: core.configuration.pause)
         self.isOversized = core.isOversized
         self.fragmentation = FragmentationReserve(capacityPages: core.marks.capacityPages)
     }

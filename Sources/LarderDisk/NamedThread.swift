@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import LarderLMDB
 
@@ -13,17 +14,18 @@ enum NamedThread {
         }
     }
 
-    /// Starts a detached thread called `name` (at most 15 bytes), all signals blocked.
+    /// Starts a detached thread called `name` (at most 15 bytes), the signals of others blocked.
     static func start(
         _ name: String, _ run: @escaping @Sendable () -> Void
     ) throws(LMDBError) {
         let body = unsafe Unmanaged.passRetained(Body(name: name, run: run))
         var thread = pthread_t()
-        // The thread inherits the mask: signals are the business of the main thread.
-        var all = sigset_t()
+        // The thread inherits the mask: signals are the business of the main thread, but the one for
+        // a page of the map that cannot be read.
+        var foreign = sigset_t()
         var before = sigset_t()
-        _ = unsafe sigfillset(&all)
-        _ = unsafe pthread_sigmask(SIG_BLOCK, &all, &before)
+        _ = unsafe larder_foreign_signals(&foreign)
+        _ = unsafe pthread_sigmask(SIG_BLOCK, &foreign, &before)
         let code = unsafe pthread_create(
             &thread, nil,
             { argument in

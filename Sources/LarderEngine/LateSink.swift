@@ -10,6 +10,7 @@ import Synchronization
 final class LateSink: ObjectSink, ObjectSinkObserver {
     private enum Command {
         case write(ByteBuffer)
+        case hurry
         case commit(Fields)
         case keep(UInt64?)
         case abandon
@@ -63,6 +64,7 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
     private static func pass(_ command: Command, to sink: any ObjectSink) {
         switch command {
         case .write(let piece): sink.write(piece)
+        case .hurry: sink.hurry()
         case .commit(let trailers): sink.commit(trailers: trailers)
         case .keep(let completeLength): sink.keep(completeLength: completeLength)
         case .abandon: sink.abandon()
@@ -72,6 +74,7 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
     // MARK: The writer
 
     func write(_ piece: ByteBuffer) { self.take(.write(piece)) }
+    func hurry() { self.take(.hurry) }
     func commit(trailers: Fields) { self.take(.commit(trailers)) }
     func keep(completeLength: UInt64?) { self.take(.keep(completeLength)) }
     func abandon() { self.take(.abandon) }

@@ -13,19 +13,32 @@ struct PageRuns: Sendable {
         let pages: Int
         /// By their places, and never side by side.
         var free: [Range<Int>]
+        /// Where it stands among those with room; nil: it has none.
+        fileprivate var place: Place?
 
         var isUnused: Bool { self.free.first?.count == self.pages }
+
+        init(base: UInt, pages: Int, free: [Range<Int>]) {
+            self.base = base
+            self.pages = pages
+            self.free = free
+        }
+    }
+
+    fileprivate struct Place: Sendable, Equatable {
+        var size: Int
+        var index: Int
     }
 
     static let pageSize = 4_096
     /// Pages of a stretch: one large page of the machine.
     static let stretchPages = 512
-    /// How many stretches are looked through for room.
+    /// How many stretches of one size of holes are looked through for room.
     private static let searchLimit = 8
 
     private var stretches: [UInt: Stretch] = [:]
-    /// Those with room, the one that was given some last at the end.
-    private var roomy: [UInt] = []
+    /// Those with room by the binary logarithm of their largest hole.
+    private var roomy: [[UInt]] = Array(repeating: [], count: Int.bitWidth)
     /// Runs in use: their stretch and their length, by address.
     private var runs: [UInt: (stretch: UInt, pages: Int)] = [:]
 
@@ -42,19 +55,20 @@ struct PageRuns: Sendable {
     }
 
     /// A run of so many pages, in use from now on; nil where no stretch has room: one is to be added.
+    ///
+    /// The stretches with the smallest holes come first: then others empty, and can be given back.
     mutating func take(_ pages: Int) -> UInt? {
-        for place in self.roomy.indices.suffix(Self.searchLimit).reversed() {
-            let base = self.roomy[place]
-            guard let hole = self.stretches[base]?.free.firstIndex(where: { $0.count >= pages })
-            else { continue }
-            return self.take(pages, of: base, at: hole, place)
+        for size in Self.size(pages)..<self.roomy.count {
+            for base in self.roomy[size].suffix(Self.searchLimit).reversed() {
+                guard let hole = self.stretches[base]?.free.firstIndex(where: { $0.count >= pages })
+                else { continue }
+                return self.take(pages, of: base, at: hole)
+            }
         }
         return nil
     }
 
-    private mutating func take(
-        _ pages: Int, of base: UInt, at hole: Int, _ place: Int
-    ) -> UInt? {
+    private mutating func take(_ pages: Int, of base: UInt, at hole: Int) -> UInt? {
         guard var stretch = self.stretches[base] else { return nil }
         let room = stretch.free[hole]
         if room.count == pages {
@@ -62,17 +76,40 @@ struct PageRuns: Sendable {
         } else {
             stretch.free[hole] = room.lowerBound + pages..<room.upperBound
         }
-        if stretch.free.isEmpty { self.roomy.remove(at: place) }
-        self.stretches[base] = stretch
+        self.put(stretch)
         let address = base + UInt(room.lowerBound * Self.pageSize)
         self.runs[address] = (base, pages)
         return address
     }
 
+    private static func size(_ pages: Int) -> Int {
+        Int.bitWidth - 1 - max(1, pages).leadingZeroBitCount
+    }
+
+    /// Keeps a stretch that has changed, at its place among those with room.
+    private mutating func put(_ changed: Stretch) {
+        var stretch = changed
+        let size = stretch.free.map(\.count).max().map(Self.size)
+        if stretch.place?.size != size {
+            self.leave(stretch.place)
+            stretch.place = size.map { Place(size: $0, index: self.roomy[$0].count) }
+            if let size { self.roomy[size].append(stretch.base) }
+        }
+        self.stretches[stretch.base] = stretch
+    }
+
+    /// The last of the same size takes the place that is left.
+    private mutating func leave(_ place: Place?) {
+        guard let place, let last = self.roomy[place.size].popLast(),
+            place.index < self.roomy[place.size].count
+        else { return }
+        self.roomy[place.size][place.index] = last
+        self.stretches[last]?.place = place
+    }
+
     /// New memory.
     mutating func add(_ base: UInt, pages: Int) {
-        self.stretches[base] = Stretch(base: base, pages: pages, free: [0..<pages])
-        self.roomy.append(base)
+        self.put(Stretch(base: base, pages: pages, free: [0..<pages]))
     }
 
     /// The run is in use no longer, nor free yet; its length in bytes, or nil where there is none.
@@ -86,12 +123,13 @@ struct PageRuns: Sendable {
     mutating func giveBack(_ address: UInt, bytes: Int, of base: UInt) -> Stretch? {
         guard var stretch = self.stretches[base] else { return nil }
         let first = Int(address - base) / Self.pageSize
-        if stretch.free.isEmpty { self.roomy.append(base) }
         Self.insert(first..<first + bytes / Self.pageSize, into: &stretch.free)
-        self.stretches[base] = stretch
-        guard stretch.isUnused else { return nil }
+        guard stretch.isUnused else {
+            self.put(stretch)
+            return nil
+        }
+        self.leave(stretch.place)
         self.stretches[base] = nil
-        self.roomy.removeAll { $0 == base }
         return stretch
     }
 

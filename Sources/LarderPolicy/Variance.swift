@@ -25,6 +25,11 @@ package enum Variance {
         }
     }
 
+    /// Whether the stored response is one of several that differ by a field.
+    package static func depends(_ head: StoredHead, on name: FieldName) -> Bool {
+        head.facts.varies.contains(.field(name))
+    }
+
     /// Whether the request has, in every field that the stored response varies by, what the request
     /// had that led to it.
     ///

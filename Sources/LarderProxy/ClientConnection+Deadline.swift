@@ -29,6 +29,36 @@ struct ConnectionTimer {
     }
 }
 
+/// How long each wait may last.
+///
+/// In the loops' own unit: a deadline is set with each request.
+struct ConnectionWaits {
+    private let request: TimeAmount
+    private let head: TimeAmount
+    private let content: TimeAmount
+    private let sending: TimeAmount
+    private let lingering: TimeAmount
+
+    init(_ configuration: ProxyConfiguration) {
+        self.request = .nanoseconds(configuration.idleTimeout.inNanoseconds)
+        self.head = .nanoseconds(configuration.headTimeout.inNanoseconds)
+        self.content = .nanoseconds(configuration.requestBodyTimeout.inNanoseconds)
+        self.sending = .nanoseconds(configuration.sendTimeout.inNanoseconds)
+        self.lingering = .nanoseconds(configuration.lingerTimeout.inNanoseconds)
+    }
+
+    func time(for wait: ConnectionTimer.Wait) -> TimeAmount? {
+        switch wait {
+        case .nothing: nil
+        case .request: self.request
+        case .head: self.head
+        case .content: self.content
+        case .sending: self.sending
+        case .lingering: self.lingering
+        }
+    }
+}
+
 /// Wakes a connection.
 private struct TimerHandler: NIOScheduledCallbackHandler {
     let connection: ClientConnection
@@ -46,19 +76,19 @@ extension ClientConnection {
         self.timer.wait = wait
         self.timer.hasProgressed = false
         let read = self.timer.now.take()
-        guard let time = self.time(for: wait) else {
+        guard let time = self.shared.waits.time(for: wait) else {
             self.timer.deadline = nil
             return
         }
         let now = read ?? .now()
         if wait == .sending { self.timer.unsent = self.unsentBytes }
-        self.setDeadline(now + .nanoseconds(time.inNanoseconds))
+        self.setDeadline(now + time)
     }
 
     private var currentWait: ConnectionTimer.Wait {
-        guard let channel = self.context?.channel else { return .nothing }
+        guard self.context != nil else { return .nothing }
         if self.state.isLingering, self.hasSentAll { return .lingering }
-        if self.isClosing || self.state.isLingering || !channel.isWritable { return .sending }
+        if self.isClosing || self.state.isLingering || !self.isWritable { return .sending }
         if self.state.isIdle { return .request }
         if self.state.isReceivingHead { return .head }
         // A client that waits for leave, or for a session to take what it has sent, owes nothing.
@@ -68,17 +98,6 @@ extension ClientConnection {
             return .content
         }
         return .nothing
-    }
-
-    private func time(for wait: ConnectionTimer.Wait) -> Duration? {
-        switch wait {
-        case .nothing: nil
-        case .request: self.configuration.idleTimeout
-        case .head: self.configuration.headTimeout
-        case .content: self.configuration.requestBodyTimeout
-        case .sending: self.configuration.sendTimeout
-        case .lingering: self.configuration.lingerTimeout
-        }
     }
 
     private func setDeadline(_ deadline: NIODeadline) {

@@ -127,15 +127,16 @@ extension ClientConnection {
     func closeExchange(failure: String?, isCut: Bool = false) {
         guard let exchange = self.exchange else { return }
         self.exchange = nil
+        let now = NIODeadline.now()
+        self.timer.now = now
+        self.timer.hasProgressed = true
+        guard self.shared.log.isOn else { return }
         var entry = ExchangeEntry(
             exchange: exchange.id, client: self.client, request: exchange.head,
             status: exchange.status, began: exchange.beganAt)
         entry.user = exchange.user
         entry.session = exchange.sessionName
-        let now = NIODeadline.now()
         entry.duration = .nanoseconds((now - exchange.began).nanoseconds)
-        self.timer.now = now
-        self.timer.hasProgressed = true
         entry.responseHeadBytes = exchange.headBytes
         entry.responseBodyBytes = exchange.bodyBytes
         entry.requestBodyBytes = self.upload?.received ?? exchange.requestBodyBytes
@@ -146,7 +147,7 @@ extension ClientConnection {
         entry.responseFields = exchange.responseFields
         entry.wasCut = isCut
         entry.failure = failure
-        self.shared.log.record(entry)
+        self.loop.recorder.record(entry)
     }
 
     /// Ends an exchange whose client is gone or must be cut off: whoever works for it may stop.

@@ -27,7 +27,7 @@ extension ClientConnection {
 
     private func readHead() -> Bool {
         // Answers to requests sent ahead must not pile up before a client that does not read.
-        guard let context = self.context, context.channel.isWritable else { return false }
+        guard self.context != nil, self.isWritable else { return false }
         guard self.inbound.readableBytes > 0 else { return self.inputExhausted() }
         do throws(HeadError) {
             guard let head = try self.parser.parse(&self.inbound) else {

@@ -19,9 +19,7 @@ extension ClientConnection {
     /// log gets its line. What is left out is what would come to the same as before.
     func answerKnown(_ bytes: ByteBuffer) -> Bool {
         self.arrival = nil
-        guard self.mayBeKnown(bytes), let context = self.context, context.channel.isWritable else {
-            return false
-        }
+        guard self.mayBeKnown(bytes) else { return false }
         let hash = self.loop.known.hash(of: bytes)
         guard let known = self.loop.known.find(bytes, hash: hash) else {
             self.noteArrival(bytes, hash)
@@ -46,7 +44,7 @@ extension ClientConnection {
     private func mayBeKnown(_ bytes: ByteBuffer) -> Bool {
         bytes.readableBytes <= KnownRequests.longestHead && self.listener.authentication == nil
             && self.state.isIdle && self.state.takesInput && self.state.reading == .head
-            && !self.isMidHead
+            && !self.isMidHead && self.isWritable
             && self.exchange == nil && self.upload == nil && !self.isClosing
             && !self.isAdvancing && !self.shared.connections.isCrowded
     }
@@ -92,33 +90,26 @@ extension ClientConnection {
                 minimumCapacity: head.readableBytes + (body?.readableBytes ?? 0))
             self.loop.joined.writeImmutableBuffer(head)
             if let body { self.loop.joined.writeImmutableBuffer(body) }
-            self.write(self.loop.joined)
+            self.sendAtOnce(self.loop.joined)
         }
         self.timer.now = began
         self.timer.hasProgressed = true
-        if self.shared.log.isOn {
-            self.record(known, id, moment, body, began)
-        }
+        if self.shared.log.isOn { self.record(known, id, moment, began) }
         let action = self.state.responseEnded(hasUnread: false)
         // Nothing lies unread.
         if action != .readHead { self.apply(action) }
     }
 
     private func record(
-        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment, _ body: ByteBuffer?,
+        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment,
         _ began: NIODeadline
     ) {
-        var entry = ExchangeEntry(
-            exchange: id, client: self.client, request: known.head, status: known.status,
-            began: self.shared.clock())
-        entry.session = self.standing.sessionName
-        entry.duration = .nanoseconds((NIODeadline.now() - began).nanoseconds)
-        entry.responseHeadBytes = UInt64(clamping: known.answerHead.bytes.readableBytes)
-        entry.responseBodyBytes = UInt64(clamping: body?.readableBytes ?? 0)
-        entry.cacheStatus = known.cacheStatus
-        entry.cacheStatus?.ttl = moment.ttl
-        entry.responseFields = known.responseFields
-        self.shared.log.record(entry)
+        let facts = EntryFacts(
+            exchange: id, client: self.client, session: self.standing.sessionName,
+            began: self.shared.clock(), took: NIODeadline.now() - began,
+            responseHeadBytes: UInt64(clamping: known.answerHead.bytes.readableBytes),
+            ttl: moment.ttl)
+        self.loop.recorder.record(facts, of: known.pattern(of: facts))
     }
 
     /// Keeps the request that came in the last read, with its answer, if that stands.

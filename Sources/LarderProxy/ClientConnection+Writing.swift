@@ -148,7 +148,7 @@ extension ClientConnection {
         self.isPumping = true
         var left = Self.piecesPerTurn
         while left > 0, let source = self.exchange?.source,
-            let context = self.context, context.channel.isWritable
+            self.context != nil, self.isWritable
         {
             left -= 1
             guard self.take(source.next()) else { break }

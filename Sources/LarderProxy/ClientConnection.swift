@@ -37,8 +37,15 @@ final class ClientConnection: ChannelInboundHandler {
     /// The last read, while it may be kept as a known request.
     var arrival: Arrival?
 
+    /// The socket below the channel, for `sendAtOnce`; nil where there is none.
+    private(set) var socket: NIOBSDSocket.Handle?
+    /// Whether the channel takes more, as it last said: asked several times with each request, and the
+    /// channel itself is found only by way of the pipeline.
+    private(set) var isWritable = true
     /// Something was written since the last flush.
     var needsFlush = false
+    /// Something was written since the channel was last known to have sent all.
+    var mayHaveUnsent = false
     /// `advance` is at work further up the stack.
     var isAdvancing = false
     /// `pump` is at work further up the stack.
@@ -73,6 +80,7 @@ final class ClientConnection: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        self.socket = Self.socket(of: context)
         self.loop.connections[ObjectIdentifier(self)] = self
         self.loop.counters.connectionOpened()
         if context.channel.isActive { self.settle() }
@@ -111,11 +119,12 @@ final class ClientConnection: ChannelInboundHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
+        self.isWritable = context.channel.isWritable
         if let tunnel = self.tunnel {
             tunnel.writabilityChanged(of: .client)
             return
         }
-        if context.channel.isWritable {
+        if self.isWritable {
             self.pump()
             self.advance()
         }
@@ -151,6 +160,7 @@ final class ClientConnection: ChannelInboundHandler {
         self.timer.cancel()
         self.inbound = ByteBuffer()
         self.context = nil
+        self.socket = nil
         self.bound = nil
         self.loop.connections[ObjectIdentifier(self)] = nil
         self.loop.counters.connectionClosed()
@@ -213,7 +223,7 @@ final class ClientConnection: ChannelInboundHandler {
         switch self.state.reading {
         case .head:
             // A head larger than its bounds is refused by the parser, so this is bounded.
-            return self.context?.channel.isWritable ?? false
+            return self.isWritable
         case .content:
             return self.upload?.isPaused != true
         case .discarded:
@@ -250,12 +260,5 @@ final class ClientConnection: ChannelInboundHandler {
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in action(self) }
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: sent)
-    }
-
-    func write(_ buffer: ByteBuffer) {
-        guard let context = self.context, buffer.readableBytes > 0 else { return }
-        self.loop.counters.sent(buffer.readableBytes)
-        self.needsFlush = true
-        context.write(self.wrapOutboundOut(buffer), promise: nil)
     }
 }

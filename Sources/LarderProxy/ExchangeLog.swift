@@ -9,10 +9,13 @@ package protocol ExchangeLog: AnyObject, Sendable {
     func record(_ entry: ExchangeEntry)
     /// Whether notes are taken at all now: false saves the making of entries.
     var isOn: Bool { get }
+    /// What a loop records its exchanges with.
+    func recorder() -> any ExchangeRecorder
 }
 
 extension ExchangeLog {
     package var isOn: Bool { true }
+    package func recorder() -> any ExchangeRecorder { WholeEntryRecorder(self) }
 }
 
 /// Takes no notes.

@@ -13,15 +13,17 @@ final class KnownRequest {
     let host: String
     let port: UInt16
     let standing: StandingAnswer
-    let bodyLength: Int
-    let status: StatusCode
-    let responseFields: Fields
-    let cacheStatus: CacheStatus
+    private let bodyLength: Int
+    private let status: StatusCode
+    private let responseFields: Fields
+    private let cacheStatus: CacheStatus
     var answerHead: RepeatedHead
     /// Who was last let through with it, and by which access rules.
     ///
     /// Clients without a user: of those who have one, no request is known.
     var admitted: (client: ClientPlace, generation: UInt64)?
+    /// For the log; nil until it is first written there.
+    private var pattern: EntryPattern?
 
     init(
         bytes: ByteBuffer, hash: UInt64, head: RequestHead, uri: TargetURI,
@@ -41,9 +43,23 @@ final class KnownRequest {
         self.answerHead = answerHead
     }
 
-    /// What it holds in memory, about.
+    /// What the log is told of it each time.
+    func pattern(of facts: EntryFacts) -> EntryPattern {
+        if let pattern = self.pattern { return pattern }
+        var entry = ExchangeEntry(
+            exchange: facts.exchange, client: facts.client, request: self.head,
+            status: self.status, began: facts.began)
+        entry.responseBodyBytes = UInt64(clamping: self.bodyLength)
+        entry.cacheStatus = self.cacheStatus
+        entry.responseFields = self.responseFields
+        let pattern = EntryPattern(entry)
+        self.pattern = pattern
+        return pattern
+    }
+
+    /// What it holds in memory, about, with a line of the log.
     var cost: Int {
-        512 + self.bytes.storageCapacity + self.answerHead.capacity
+        1_536 + self.bytes.storageCapacity + self.answerHead.capacity
             + 2 * self.head.fields.bytes.count + self.responseFields.bytes.count
     }
 }

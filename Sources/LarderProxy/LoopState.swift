@@ -7,6 +7,7 @@ import NIOCore
 final class LoopState {
     let counters: LoopCounters
     let shared: ProxyShared
+    let recorder: any ExchangeRecorder
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
     let lender = PageLender()
@@ -19,8 +20,8 @@ final class LoopState {
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 
-    /// For tunnels; made when the first one carries more than a little.
-    private var pipe: SplicePipe?
+    /// For tunnels that carry more than a little.
+    let pipes: SplicePipes
     private var nextExchange: UInt64
     private let stride: UInt64
     private var dateSecond: Int64 = .min
@@ -31,6 +32,8 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
+        self.pipes = SplicePipes(most: shared.configuration.tunnelPipes)
+        self.recorder = shared.log.recorder()
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))
     }
@@ -45,12 +48,6 @@ final class LoopState {
     func newExchange() -> UInt64 {
         defer { self.nextExchange &+= self.stride }
         return self.nextExchange
-    }
-
-    /// Nil where the process has no descriptors left.
-    func splicePipe() -> SplicePipe? {
-        if self.pipe == nil { self.pipe = SplicePipe() }
-        return self.pipe
     }
 
     /// `Date`'s value for `now`; written anew once a second.
@@ -91,6 +88,7 @@ final class ProxyShared: Sendable {
     let clock: @Sendable () -> Timestamp
     let router: RequestRouter
     let headWriter: ResponseHeadWriter
+    let waits: ConnectionWaits
     let connections: ConnectionCount
 
     init(
@@ -103,6 +101,7 @@ final class ProxyShared: Sendable {
         self.connections = connections
         self.clock = clock
         self.router = RequestRouter(configuration)
+        self.waits = ConnectionWaits(configuration)
         self.headWriter = ResponseHeadWriter(pseudonym: configuration.pseudonym)
     }
 }

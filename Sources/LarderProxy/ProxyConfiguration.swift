@@ -32,6 +32,10 @@ package struct ProxyConfiguration: Sendable {
     package var upgradeTimeout: Duration = .seconds(60)
     /// How long a tunnel may carry nothing either way.
     package var tunnelIdleTimeout: Duration = .seconds(600)
+    /// Pipes for tunnels that carry much, for each event loop; beyond them, bytes are copied.
+    ///
+    /// Two loops with so many have what the kernel lets one user have: 64 MiB (pipe(7)).
+    package var tunnelPipes = 32
     /// Connections with clients at one time; further ones wait in the kernel's queue.
     package var maximumConnections = 10_000
     /// The largest request content taken, else 413; nil for no bound.

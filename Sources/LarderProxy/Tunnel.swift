@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// Both channels live on one event loop, and their handlers pass their events here. A side is read
 /// only while the other takes bytes, so that a tunnel holds no more than one read and one send
-/// buffer each way.
+/// buffer, or what a pipe takes, each way.
 ///
 /// Where a read was filled, more has come than a little, and the kernel moves that by itself
 /// (`Tunnel+Splicing.swift`).
@@ -24,7 +24,7 @@ final class Tunnel {
     var splicing = Splicing()
     private var lastActivity = NIODeadline.now()
     private var timer: NIOScheduledCallback?
-    private var hasEnded = false
+    private(set) var hasEnded = false
     private var reason: String?
 
     /// - Parameter ended: called once, when both sides are closed or about to be; the text says why,
@@ -39,7 +39,7 @@ final class Tunnel {
         self.loop = loop
         self.ended = ended
         self.loop.counters.tunnelOpened()
-        for context in [client, origin] { Self.boundReads(of: context.channel) }
+        for side in Side.allCases { self.boundReads(of: side) }
     }
 
     /// Lets both sides flow, after what they sent ahead was passed to `received`.
@@ -53,22 +53,23 @@ final class Tunnel {
     func received(_ bytes: ByteBuffer, from side: Side) {
         guard bytes.readableBytes > 0 else { return }
         self.carried(bytes.readableBytes, from: side)
-        if bytes.readableBytes >= Splicing.filledRead { self.splicing.wasFilled = side }
-        self.context(of: side.other)?.write(NIOAny(bytes), promise: nil)
+        // At the end of a connection NIO reads all there is, wanted or not.
+        self.emptyPipe(from: side)
+        if !self.splicing[side].waitsForRoom, self.isFilled(bytes, from: side) {
+            self.writeAhead(bytes, from: side)
+        } else {
+            self.context(of: side.other)?.write(NIOAny(bytes), promise: nil)
+        }
     }
 
     func readCompleted(from side: Side) {
         self.context(of: side.other)?.flush()
-        if self.splicing.wasFilled == side {
-            self.splicing.wasFilled = nil
-            self.splice(from: side)
-        }
         self.readIfWanted(side)
     }
 
     /// Counts what has come from a side.
     func carried(_ bytes: Int, from side: Side) {
-        self.lastActivity = .now()
+        self.noteActivity()
         switch side {
         case .client:
             self.fromClient &+= UInt64(clamping: bytes)
@@ -78,11 +79,14 @@ final class Tunnel {
         }
     }
 
+    func noteActivity() { self.lastActivity = .now() }
+
     func writabilityChanged(of side: Side) {
         if self.context(of: side)?.channel.isWritable == true { self.readIfWanted(side.other) }
     }
 
     func inputEnded(from side: Side) {
+        self.emptyPipe(from: side)
         self.perform(self.state.inputEnded(from: side))
     }
 
@@ -91,6 +95,8 @@ final class Tunnel {
         case .client: self.client = nil
         case .origin: self.origin = nil
         }
+        self.dropPipe(to: side)
+        self.emptyPipe(from: side)
         self.perform(self.state.closed(side))
         self.cancelTimerIfGone()
     }
@@ -110,7 +116,7 @@ final class Tunnel {
     }
 
     func readIfWanted(_ side: Side) {
-        guard self.state.takesInput(from: side), !self.splicing.owes.contains(side.other),
+        guard self.state.takesInput(from: side), !self.splicing[side].waitsForRoom,
             self.context(of: side.other)?.channel.isWritable == true
         else { return }
         self.context(of: side)?.read()

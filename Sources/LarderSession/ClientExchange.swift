@@ -57,7 +57,7 @@ final class ClientExchange: Exchange {
 
     init(
         session: Session, request: Request, body: (any BodySource)?, options: ExchangeOptions,
-        client: any ExchangeClient
+        rules: UInt64, client: any ExchangeClient
     ) {
         self.session = session
         self.body = body
@@ -65,7 +65,7 @@ final class ClientExchange: Exchange {
         self.collapses = options.collapses
         self.keepsStanding = options.keepsStanding
         self.askedPolicy = options.cachePolicy
-        self.rules = session.rules.current
+        self.rules = rules
         let snapshot = session.snapshot.resolved(for: request.uri)
         self.snapshot = snapshot
         self.cachePolicy = options.cachePolicy ?? snapshot.values.cachePolicy

@@ -39,11 +39,19 @@ final class Filling: Sendable {
             return self.body.sinkWritten
         }
 
+        /// What is to be done where the sink keeps the origin waiting.
+        mutating func holdUp() -> Action? {
+            let sink = self.body.sinkToHurry()
+            let written = self.heldUp()
+            return sink == nil && written == nil
+                ? nil : .heldUp(self.control, at: written, hurries: sink)
+        }
+
         func resumption(_ resumes: Bool) -> Action? { resumes ? .resume(self.control) : nil }
 
         mutating func afterReading(resumes: Bool) -> Action? {
             if resumes { return .resume(self.control) }
-            return self.heldUp().map { .heldUp(self.control, at: $0) }
+            return self.holdUp()
         }
 
         /// Notes that no client is left, once.
@@ -294,7 +302,11 @@ final class Filling: Sendable {
     private enum Action {
         case resume((any FillingControl)?)
         case deserted((any FillingControl)?)
-        case heldUp((any FillingControl)?, at: UInt64)
+        /// The sink keeps the origin waiting.
+        ///
+        /// - at: how far it is, where its time is to be measured from now on.
+        /// - hurries: it may be waiting for more.
+        case heldUp((any FillingControl)?, at: UInt64?, hurries: (any ObjectSink)?)
     }
 
     private func act(_ change: (inout State) -> Action?) {
@@ -305,7 +317,9 @@ final class Filling: Sendable {
         switch action {
         case .resume(let control)?: control?.resume()
         case .deserted(let control)?: control?.deserted()
-        case .heldUp(let control, let written)?: control?.heldUpBySink(at: written)
+        case .heldUp(let control, let written, let sink)?:
+            if let written { control?.heldUpBySink(at: written) }
+            sink?.hurry()
         case nil: break
         }
     }

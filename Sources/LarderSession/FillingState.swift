@@ -57,6 +57,8 @@ struct FillingState {
     private var pieces: CircularBuffer<ByteBuffer>?
     private var nextReader: UInt64 = 0
     private var window: UInt64
+    /// Where the body had got to when the sink was hurried last.
+    private var hurriedAt: UInt64 = 0
 
     /// Pieces below this size are gathered in one buffer: each would keep its whole allocation
     /// alive, many times its size.
@@ -113,6 +115,19 @@ struct FillingState {
         self.letGo()
         self.isPaused = self.end &- self.base >= self.window
         return self.isPaused ? .pause : .more
+    }
+
+    /// The sink, where nothing but what it has not taken yet keeps the origin waiting: once for each
+    /// pause.
+    ///
+    /// A store may wait for more, so that much shares a commit; here no more comes.
+    mutating func sinkToHurry() -> (any ObjectSink)? {
+        guard self.isPaused, self.hurriedAt != self.end,
+            case .writing(let sink, let written) = self.sink, written < self.end,
+            self.needed == written
+        else { return nil }
+        self.hurriedAt = self.end
+        return sink
     }
 
     /// Whether only the sink keeps the origin waiting.

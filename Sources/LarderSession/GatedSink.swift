@@ -52,6 +52,8 @@ final class GatedSink: ObjectSink {
         self.inner.write(piece)
     }
 
+    func hurry() { self.inner.hurry() }
+
     func commit(trailers: Fields) {
         guard self.isHeld else { return self.inner.commit(trailers: trailers) }
         let (decision, waiters) = self.state.withLock { state in

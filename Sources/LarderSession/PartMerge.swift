@@ -36,7 +36,8 @@ final class PartMerge: ObjectSinkObserver {
 
     private enum Turn {
         case read(any BodySource, any ObjectSink)
-        case rest
+        /// The sink, where it has to take something first.
+        case rest((any ObjectSink)?)
         case again
     }
 
@@ -159,7 +160,9 @@ final class PartMerge: ObjectSinkObserver {
         guard isMine else { return }
         while true {
             switch self.state.withLock({ Self.turn(&$0) }) {
-            case .rest: return
+            case .rest(let sink):
+                sink?.hurry()
+                return
             case .again: continue
             case .read(let source, let sink): self.read(source, sink)
             }
@@ -167,9 +170,8 @@ final class PartMerge: ObjectSinkObserver {
     }
 
     private static func turn(_ state: inout State) -> Turn {
-        if let source = state.source, let sink = state.sink,
-            state.given &- min(state.written, state.given) < self.window, !state.isPending
-        {
+        let isFull = state.given &- min(state.written, state.given) >= self.window
+        if let source = state.source, let sink = state.sink, !isFull, !state.isPending {
             return .read(source, sink)
         }
         defer { state.movesAgain = false }
@@ -179,7 +181,7 @@ final class PartMerge: ObjectSinkObserver {
         }
         state.isMoving = false
         state.isPending = false
-        return .rest
+        return .rest(isFull ? state.sink : nil)
     }
 
     private func read(_ source: any BodySource, _ sink: any ObjectSink) {

@@ -66,6 +66,8 @@ extension ClientExchange {
             !self.request.fields.contains(FieldName(.pragma)),
             // When a group is invalidated nothing changes under the keys.
             !objects.contains(where: { CacheGroups.hasAny($0.head) }),
+            // A proxy may have added it: requests of the same bytes have another from each client.
+            !objects.contains(where: { Variance.depends($0.head, on: FieldName(.forwarded)) }),
             self.session.conduct?.isOnlyCredentials != false,
             let mark = self.session.store.residentMark(
                 of: objects[index].id, among: objects, under: self.key),

@@ -148,12 +148,15 @@ package final class Session: ExchangeSession {
         client: any ExchangeClient
     ) -> any Exchange {
         var request = request
+        // Before anything is read that they govern.
+        let rules = self.rules.current
         if let conduct = self.conduct {
             request = conduct.prepared(
                 request, permits: options.permits, at: self.clock.now())
         }
         let exchange = ClientExchange(
-            session: self, request: request, body: body, options: options, client: client)
+            session: self, request: request, body: body, options: options, rules: rules,
+            client: client)
         exchange.begin()
         return exchange
     }

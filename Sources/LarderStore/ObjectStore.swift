@@ -200,6 +200,11 @@ package protocol ObjectStore: AnyObject, Sendable {
     func useResident(
         _ mark: ResidentMark, of key: CacheKey, at time: Timestamp
     ) -> StoredObject?
+    /// Calls back once all that was told to be stored, changed or removed before is where it is to be
+    /// kept, or has failed.
+    ///
+    /// A store that waits for more, so as to do much at once, waits no longer.
+    func flush(_ completion: @escaping @Sendable () -> Void)
     func statistics() -> StoreStatistics
     /// The next of what lies in memory, for people to look at; nothing for a store that holds nothing
     /// there.
@@ -212,7 +217,14 @@ package protocol ObjectStore: AnyObject, Sendable {
     func close(_ completion: @escaping @Sendable () -> Void)
 }
 
+extension ObjectSinkObserver {
+    package var awaitsLowest: Bool { false }
+}
+
 extension ObjectSink {
+    /// For a store that waits for nothing.
+    package func hurry() {}
+
     package func keep(completeLength: UInt64?) { self.abandon() }
 }
 
@@ -225,6 +237,9 @@ extension ObjectStore {
     ) -> (any ObjectSink)? {
         nil
     }
+
+    /// For a store that does at once what it is told.
+    package func flush(_ completion: @escaping @Sendable () -> Void) { completion() }
 
     /// For a store that is never asked for it.
     package func names(
@@ -265,6 +280,9 @@ extension ObjectStore {
 package protocol ObjectSink: AnyObject, Sendable {
     /// Takes a piece; returns at once. Progress is told to the observer.
     func write(_ piece: ByteBuffer)
+    /// Whoever writes can do no more until something of what was written is taken: a store that waits
+    /// for more, so as to take much at once, waits no longer.
+    func hurry()
     /// The body is whole: make the response visible.
     func commit(trailers: Fields)
     /// The body broke off: what came of it stays, as partial content; as `abandon` where nothing
@@ -316,6 +334,11 @@ package enum SinkAbandonment: String, Error, Sendable, Equatable, CaseIterable {
 ///
 /// Called from the store's threads or from inside the sink's own calls; must not block.
 package protocol ObjectSinkObserver: AnyObject, Sendable {
+    /// Whether the sink is to end no sooner than the lowest tier that takes part, and as that says:
+    /// for one who counts on finding the response after a restart.
+    ///
+    /// Else it ends as soon as lookups find the response.
+    var awaitsLowest: Bool { get }
     /// All bytes below `offset` are taken: their pieces need no longer be kept for the sink, and
     /// `reader(from:)` can give them back where it gives any.
     func sink(written offset: UInt64)

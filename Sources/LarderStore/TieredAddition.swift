@@ -59,6 +59,8 @@ final class TieredAddition: ObjectSink {
 
     func write(_ piece: ByteBuffer) { self.lower.write(piece) }
 
+    func hurry() { self.lower.hurry() }
+
     func commit(trailers: Fields) {
         if self.isAdmitted { self.lower.commit(trailers: trailers) }
     }

@@ -16,6 +16,8 @@ final class TieredSink: ObjectSink {
 
     func write(_ piece: ByteBuffer) { self.core.write(piece) }
 
+    func hurry() { self.core.hurry() }
+
     func commit(trailers: Fields) { self.core.commit(trailers: trailers) }
 
     func keep(completeLength: UInt64?) { self.core.keep(completeLength: completeLength) }

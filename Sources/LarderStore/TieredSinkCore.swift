@@ -52,7 +52,9 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.body = body
         self.guarded = Mutex(
             Guarded(
-                state: TieredSinkState(collecting: body != nil), observer: observer,
+                state: TieredSinkState(
+                    collecting: body != nil, awaitsLower: observer.awaitsLowest),
+                observer: observer,
                 isWithheld: body != nil && (length ?? .max) <= Self.smallBody))
     }
 
@@ -90,6 +92,10 @@ final class TieredSinkCore: ObjectSinkObserver {
         if let withheld { lower?.write(withheld) }
         lower?.write(piece)
         self.tell()
+    }
+
+    func hurry() {
+        self.guarded.withLock { $0.lower }?.hurry()
     }
 
     func commit(trailers: Fields) {

@@ -9,10 +9,11 @@ import LarderHTTP
 /// open ──────┤
 ///            └─▶ lower:  open ─▶ ended(outcome)
 /// ended as soon as memory has taken it, else as soon as both have ended: visible if either is
+/// ended for one who awaits the lower tier: as soon as both have, and as that has if it takes part
 /// ```
 ///
 /// What memory has taken is visible whatever becomes of it below, so nobody waits for a lower tier
-/// that takes its time to commit many at once.
+/// that takes its time to commit many at once; but for one who wants to know that it is there.
 struct TieredSinkState: Sendable {
     /// What the observer is told, in order.
     enum Event: Sendable, Equatable {
@@ -32,6 +33,7 @@ struct TieredSinkState: Sendable {
         case absent
     }
 
+    private let awaitsLower: Bool
     private var upper: Upper
     private var lower = Lower.open
     private var isCommitted = false
@@ -42,8 +44,11 @@ struct TieredSinkState: Sendable {
     private var outbox: [Event] = []
     private var isTelling = false
 
-    /// - Parameter collecting: whether memory may take the response.
-    init(collecting: Bool) {
+    /// - Parameters:
+    ///   - collecting: whether memory may take the response.
+    ///   - awaitsLower: whether the lower tier's end is awaited in any case.
+    init(collecting: Bool, awaitsLower: Bool = false) {
+        self.awaitsLower = awaitsLower
         self.upper = collecting ? .collecting : .givenUp(.tooLarge)
     }
 
@@ -137,6 +142,9 @@ struct TieredSinkState: Sendable {
             self.outbox.append(.written(offset))
         }
         switch (self.upper, self.lower) {
+        case (.taken, .open) where self.awaitsLower: break
+        case (.taken, .ended(.abandoned(let reason))) where self.awaitsLower:
+            self.end(.abandoned(reason))
         case (.taken(let id), _): self.end(.visible(id))
         case (_, .open), (.collecting, _): break
         case (.givenUp, .ended(let outcome)): self.end(outcome)

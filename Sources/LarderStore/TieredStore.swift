@@ -324,6 +324,11 @@ package final class TieredStore: ObjectStore {
         return statistics
     }
 
+    package func flush(_ completion: @escaping @Sendable () -> Void) {
+        guard let disk = self.disk else { return completion() }
+        disk.flush(completion)
+    }
+
     package func close(_ completion: @escaping @Sendable () -> Void) {
         self.memory.close {
             guard let disk = self.disk else { return completion() }

@@ -35,6 +35,7 @@ package enum ClientIdentityReader {
     package static func pem(
         certificates: [UInt8], key: [UInt8], password: String
     ) throws(ClientIdentityFault) -> ClientIdentityParts {
+        CurlLibrary.prepare()
         var chain = unsafe [X509Handle]()
         defer { for index in unsafe chain.indices { unsafe chain[index].free() } }
         unsafe self.withText(certificates) { bio in
@@ -79,6 +80,7 @@ package enum ClientIdentityReader {
     package static func pkcs12(
         _ file: [UInt8], password: String
     ) throws(ClientIdentityFault) -> ClientIdentityParts {
+        CurlLibrary.prepare()
         let store = unsafe file.withUnsafeBufferPointer { bytes in
             var cursor = bytes.baseAddress
             return unsafe d2i_PKCS12(nil, &cursor, bytes.count)

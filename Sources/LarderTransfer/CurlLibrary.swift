@@ -12,6 +12,10 @@ enum CurlLibrary {
         return curl_global_init(ccurl_global_all)
     }()
 
+    /// To be called before OpenSSL is used for the first time, whatever for: later it no longer hears
+    /// that it is not to free anything.
+    static func prepare() { _ = self.state }
+
     /// Whether libcurl's TLS is the OpenSSL that this is linked with: otherwise a handshake cannot be
     /// looked into.
     static let usesOpenSSL: Bool = {
@@ -23,6 +27,18 @@ enum CurlLibrary {
             $0.hasPrefix("OpenSSL/\(OPENSSL_VERSION_MAJOR).")
         }
     }()
+
+    /// Whether a handle may be used for another request after it has received a response's fields.
+    ///
+    /// Before 8.1.1 a line that is folded before any field is appended to the last field of the
+    /// response before, which has been freed: an origin could write over this process's memory
+    /// (https://github.com/curl/curl/pull/11103).
+    static let forgetsFields: Bool = {
+        guard let info = unsafe curl_version_info(ccurl_version_now) else { return false }
+        return unsafe Self.forgetsFields(info.pointee.version_num)
+    }()
+
+    static func forgetsFields(_ version: UInt32) -> Bool { version >= 0x08_01_01 }
 
     /// The content codings that libcurl undoes (RFC 9110 §8.4.1), in lower case.
     static let contentCodings: Set<String> = {

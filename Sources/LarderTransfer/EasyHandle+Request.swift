@@ -5,6 +5,12 @@ import LarderHTTP
 /// remembers, decodes nor adds a field that the request does not have, and authenticates only
 /// where it was given a login to do so.
 extension EasyHandle {
+    /// So much brings a response of 100 KiB with its head at once.
+    ///
+    /// libcurl allocates it for each transfer: from 128 KiB on it would be a mapping of its own, page
+    /// faults each time.
+    private static let readSize = 122_880
+
     /// Sets every option for a transfer anew, or those alone that differ from the one before.
     ///
     /// Throws where the request cannot be sent as it stands: an authority or a target that would
@@ -81,7 +87,7 @@ extension EasyHandle {
         self.set(CURLOPT_QUICK_EXIT, true)
         self.set(CURLOPT_FOLLOWLOCATION, false)
         self.set(CURLOPT_MAXREDIRS, 0)
-        self.set(CURLOPT_BUFFERSIZE, 65_536)
+        self.set(CURLOPT_BUFFERSIZE, Self.readSize)
         self.set(CURLOPT_TCP_NODELAY, true)
         self.set(CURLOPT_TCP_KEEPALIVE, true)
         // Behind our own limits, should a phase have gone unnoticed.

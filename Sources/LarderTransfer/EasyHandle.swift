@@ -9,7 +9,7 @@ import LarderHTTP
 /// so that setting thirty of them reads as thirty lines. What `OptionProfile` describes may stay set
 /// from one transfer to the next; everything else is forgotten with the transfer.
 @safe final class EasyHandle {
-    let pointer: UnsafeMutableRawPointer
+    private(set) var pointer: UnsafeMutableRawPointer
     let fields = RequestFieldList()
     /// Those of the CONNECT to a parent.
     let parentFields = RequestFieldList()
@@ -39,6 +39,17 @@ import LarderHTTP
         guard self.firstError == CURLE_OK else {
             throw .library("CURLOPT_SHARE", self.firstError)
         }
+    }
+
+    /// Puts another of libcurl's handles with the same options in place of the one it has, which
+    /// remembers the last response (`CurlLibrary.forgetsFields`): a microsecond.
+    ///
+    /// - Returns: false where there is none to be had; this one must not be used again then.
+    func renew(share: SharedState) -> Bool {
+        guard let copy = unsafe curl_easy_duphandle(self.pointer) else { return false }
+        unsafe curl_easy_cleanup(self.pointer)
+        unsafe self.pointer = copy
+        return unsafe ccurl_set_pointer(copy, CURLOPT_SHARE, share.pointer) == CURLE_OK
     }
 
     deinit {

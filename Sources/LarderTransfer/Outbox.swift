@@ -3,7 +3,7 @@ import NIOCore
 
 /// What a transfer has for its receiver and could not hand over yet, in order.
 ///
-/// A value. Bytes are gathered into pieces of up to 64 KiB; the transfer asks `byteCount` before it
+/// A value. Bytes are gathered into pieces of up to 128 KiB; the transfer asks `byteCount` before it
 /// takes more from libcurl, which bounds what lies here.
 struct Outbox {
     enum Event {
@@ -15,13 +15,20 @@ struct Outbox {
         case connected(DialledSocket)
     }
 
-    static let pieceSize = 65_536
+    static let pieceSize = PieceBuffers.size
+    /// What is used where no large buffer is free.
+    private static let smallerPiece = 65_536
 
+    private let buffers: PieceBuffers
     private var events: [Event] = []
     private var next = 0
     /// The piece that is being filled, behind all events.
     private var open: ByteBuffer?
     private(set) var byteCount = 0
+
+    init(_ buffers: PieceBuffers) {
+        self.buffers = buffers
+    }
 
     var isEmpty: Bool { self.next == self.events.count && self.open == nil }
 
@@ -41,12 +48,12 @@ struct Outbox {
         var rest = unsafe bytes
         self.byteCount += rest.count
         while unsafe !rest.isEmpty {
-            var buffer = self.open.take() ?? Self.buffer(for: rest.count, expected: expected)
-            let part = unsafe UnsafeRawBufferPointer(
-                rebasing: rest.prefix(Self.pieceSize - buffer.writerIndex))
+            var buffer = self.open.take() ?? self.buffer(for: rest.count, expected: expected)
+            let room = max(buffer.capacity, Self.smallerPiece) - buffer.writerIndex
+            let part = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(room))
             unsafe buffer.writeBytes(part)
             self.open = buffer
-            if buffer.writerIndex >= Self.pieceSize { self.seal() }
+            if part.count == room { self.seal() }
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(part.count))
         }
     }
@@ -89,19 +96,19 @@ struct Outbox {
 
     /// Forgets everything: nobody listens any more, or a failure overtakes it.
     mutating func removeAll() {
-        self = Outbox()
+        self = Outbox(self.buffers)
     }
 
     private mutating func seal() {
         guard let piece = self.open.take() else { return }
+        self.buffers.keep(piece)
         self.events.append(.piece(piece))
     }
 
-    private static func buffer(for count: Int, expected: UInt64?) -> ByteBuffer {
+    private func buffer(for count: Int, expected: UInt64?) -> ByteBuffer {
         // Of unknown length: what one read brings, mostly, so that buffers are not moved.
-        let wish = expected.map { Int(clamping: $0) } ?? 16_384
-        var buffer = ByteBuffer()
-        buffer.reserveCapacity(Swift.min(self.pieceSize, Swift.max(count, wish)))
-        return buffer
+        let wish = max(count, expected.map { Int(clamping: $0) } ?? 16_384)
+        if wish > Self.smallerPiece, let large = self.buffers.take() { return large }
+        return ByteBufferAllocator().buffer(capacity: min(Self.smallerPiece, wish))
     }
 }

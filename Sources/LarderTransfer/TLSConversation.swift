@@ -55,6 +55,7 @@ package import LarderHTTP
     ) throws(TransferError) {
         self.host = host
         self.port = port
+        CurlLibrary.prepare()
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw Self.refusal("SSL_CTX_new")
         }

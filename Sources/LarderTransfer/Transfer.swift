@@ -68,7 +68,7 @@ final class Transfer {
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
-    var outbox = Outbox()
+    var outbox: Outbox
     var phase = Phase.queued
     /// The receiver wants nothing further for now.
     var isPaused = false
@@ -112,6 +112,7 @@ final class Transfer {
         self.receiver = order.receiver
         self.content = content
         self.loop = loop
+        self.outbox = Outbox(loop.pieces)
         self.dial = order.dial
         let request = order.request
         // Read once: each reading from another module is a call and a copy.

@@ -27,6 +27,7 @@ final class TransferLoop: Timed {
     var settling: [Transfer] = []
     /// In which receivers are told.
     let round = DeliveryRound()
+    let pieces = PieceBuffers()
     var deadlines: Deadlines
     var queue: ConnectionQueue
     /// The peer of the last request.
@@ -364,7 +365,10 @@ final class TransferLoop: Timed {
             return
         }
         easy.retire(mayKeep: transfer.isWhole && transfer.attempts == 1)
-        if self.idleHandles.count < 256 { self.idleHandles.append(easy) }
+        guard self.idleHandles.count < 256,
+            CurlLibrary.forgetsFields || easy.renew(share: self.share)
+        else { return }
+        self.idleHandles.append(easy)
     }
 
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.

@@ -1,4 +1,5 @@
 import CCurl
+import CLinux
 import Glibc
 import Synchronization
 
@@ -74,21 +75,21 @@ enum TransferThread {
         return runner.takeCompletions()
     }
 
-    /// Blocks every signal on the calling thread.
+    /// Blocks the signals of others on the calling thread.
     ///
     /// The process's signals are for other threads, and SIGPIPE, which OpenSSL's writes can raise,
     /// for nobody. Threads that libcurl makes to resolve names inherit this.
     private static func blockSignals() {
         var set = sigset_t()
-        _ = unsafe sigfillset(&set)
+        _ = unsafe larder_foreign_signals(&set)
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Does something as a transfer thread would, with every signal blocked.
+    /// Does something as a transfer thread would, with the signals of others blocked.
     static func withoutSignals<Result>(_ body: () -> Result) -> Result {
-        var (all, before) = (sigset_t(), sigset_t())
-        _ = unsafe sigfillset(&all)
-        let code = unsafe pthread_sigmask(SIG_BLOCK, &all, &before)
+        var (foreign, before) = (sigset_t(), sigset_t())
+        _ = unsafe larder_foreign_signals(&foreign)
+        let code = unsafe pthread_sigmask(SIG_BLOCK, &foreign, &before)
         defer {
             if unsafe sigismember(&before, SIGPIPE) == 0 { Self.dropBrokenPipe() }
             if code == 0 { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }

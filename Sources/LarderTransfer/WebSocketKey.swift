@@ -7,6 +7,7 @@ package enum WebSocketKey {
 
     /// The value of `Sec-WebSocket-Accept` that answers a key; nil where OpenSSL has no SHA-1.
     package static func accept(for key: String) -> String? {
+        CurlLibrary.prepare()
         let text = Array((key + self.suffix).utf8)
         var digest = [UInt8](repeating: 0, count: 20)
         var length: UInt32 = 0

@@ -41,6 +41,7 @@ package struct X509Certificate: Sendable, Hashable {
     }
 
     init?(der: [UInt8]) {
+        CurlLibrary.prepare()
         let (found, isWhole) = unsafe der.withUnsafeBufferPointer {
             bytes -> (OpaquePointer?, Bool) in
             var cursor = bytes.baseAddress

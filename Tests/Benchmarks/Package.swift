@@ -44,10 +44,13 @@ let package = Package(
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
         module(
             "LarderDisk",
-            ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+            [
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", "CLinux",
+                nioCore,
+            ]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "LarderHTTP", nioCore]),
+        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
         module(
             "LarderSession",
             [

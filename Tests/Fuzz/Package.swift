@@ -50,7 +50,10 @@ let package = Package(
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
         module(
             "LarderDisk",
-            ["LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", nioCore]),
+            [
+                "LarderStore", "LarderPolicy", "LarderHTTP", "LarderLMDB", "CXXHash", "CLinux",
+                nioCore,
+            ]),
         module(
             "LarderState",
             ["LarderCookies", "LarderCredentials", "LarderHTTP", "LarderLMDB", crypto]),

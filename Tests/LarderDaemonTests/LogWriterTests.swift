@@ -10,6 +10,7 @@ import Testing
 final class ScriptedSink: LogSink {
     struct State {
         var lines: [String] = []
+        var writes = 0
         var reopened = 0
         var code: CInt = 0
     }
@@ -27,14 +28,16 @@ final class ScriptedSink: LogSink {
 
     init(_ book: Book) { self.book = book }
 
-    func write(_ lines: [[UInt8]]) -> CInt {
+    func write(_ lines: Span<UInt8>) -> CInt {
+        let text = lines.indices.map { Character(Unicode.Scalar(lines[$0])) }
         if self.book.isGated {
             self.book.entered.signal()
             self.book.gate.wait()
         }
         return self.book.state.withLock { state in
             if state.code == 0 {
-                state.lines += lines.map { String(decoding: $0, as: UTF8.self) }
+                state.lines += text.split(separator: "\n").map { String($0) + "\n" }
+                state.writes += 1
             }
             return state.code
         }
@@ -69,6 +72,49 @@ struct LogWriterTests {
         await writer.close()
         #expect(book.state.withLock { $0.lines } == expected)
         #expect(writer.lost == 0)
+    }
+
+    @Test("gathers lines that come soon after others, and writes them in one piece")
+    func gathering() async {
+        let book = ScriptedSink.Book(isGated: true)
+        let writer = LogWriter(sink: ScriptedSink(book)) { _ in }
+        writer.record(Array("first\n".utf8))
+        while book.entered.wait(timeout: .now() + 30) == .timedOut {}
+        for number in 0..<100 { writer.record(Array("\(number)\n".utf8)) }
+        book.gate.signal()
+        book.gate.signal()
+        // No flush: they come by themselves.
+        while book.entered.wait(timeout: .now() + 30) == .timedOut {}
+        await writer.close()
+        #expect(book.state.withLock { $0.lines } == ["first\n"] + (0..<100).map { "\($0)\n" })
+        #expect(book.state.withLock { $0.writes } == 2)
+    }
+
+    @Test("waits for no more where much has gathered")
+    func batch() async {
+        let book = ScriptedSink.Book(isGated: true)
+        let writer = LogWriter(sink: ScriptedSink(book), gathering: .seconds(86_400)) { _ in }
+        let line = [UInt8](repeating: 0x61, count: 1_023) + [0x0A]
+        for count in [1, 64] {
+            for _ in 0..<count { writer.record(line) }
+            while book.entered.wait(timeout: .now() + 30) == .timedOut {}
+            book.gate.signal()
+        }
+        writer.record(line)
+        book.gate.signal()
+        await writer.close()
+        #expect(book.state.withLock { $0.lines.count } == 66)
+        #expect(writer.lost == 0)
+    }
+
+    @Test("counts what comes after its end as lost")
+    func closed() async {
+        let book = ScriptedSink.Book()
+        let writer = LogWriter(sink: ScriptedSink(book)) { _ in }
+        await writer.close()
+        writer.record(Array("late\n".utf8))
+        #expect(book.state.withLock { $0.lines } == [])
+        #expect(writer.lost == 1)
     }
 
     @Test("drops what does not fit while the sink is slow, and tells how much")
@@ -168,11 +214,13 @@ struct LogWriterTests {
         }
         try #require(bound == 0)
         let sink = JournalSink(path: path)
-        #expect(sink.write([Array("hello\n".utf8)]) == 0)
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = unsafe read(receiver, &bytes, bytes.count)
-        #expect(
-            String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-                == "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=hello\n")
+        #expect(sink.write(Array("hello\nagain\n".utf8).span) == 0)
+        for line in ["hello", "again"] {
+            var bytes = [UInt8](repeating: 0, count: 256)
+            let count = unsafe read(receiver, &bytes, bytes.count)
+            #expect(
+                String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+                    == "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=\(line)\n")
+        }
     }
 }

@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import NIOCore
 import Testing
 
 @testable import LarderDisk
@@ -92,5 +93,29 @@ struct CommitPacingTests {
                 ends(mailbox)
             }
         }
+    }
+}
+
+/// A disk whose writer lets commands gather for an hour after each batch, unless somebody waits.
+@Suite("A writer that lets commands gather", .timeLimit(.minutes(5)))
+struct GatheringTests {
+    private func open(_ directory: TemporaryDirectory) throws -> DiskStore {
+        try World().open(directory) { $0.pause = .seconds(3600) }
+    }
+
+    @Test("takes what has come of a body when whoever writes it can do no more")
+    func window() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try self.open(directory)
+        let observer = Observer()
+        let sink = try #require(
+            store.store(
+                storedHead(), for: cacheKey("a"), length: nil, replacing: [], observer: observer))
+        for written in [196_608, 458_752] as [UInt64] {
+            sink.write(ByteBuffer(repeating: 1, count: 262_144))
+            sink.hurry()
+            await observer.wrote(written)
+        }
+        #expect(observer.ends == 0)
     }
 }

@@ -26,6 +26,39 @@ struct DamageTests {
         try data.write(to: url)
     }
 
+    @Test("by which it ends early ends its use, not the process, on the store's own threads")
+    func cutUnderway() async throws {
+        let path = self.directory.path + "/cut.mdb"
+        let environment = try Environment.open(
+            path: path, options: EnvironmentOptions(mapSize: 16 << 20))
+        let database = try environment.openDatabases(["one"], creating: true)[0]
+        try environment.write { (transaction) throws(LMDBError) in
+            try transaction.put(database, [1].span, pattern(100_000).span)
+        }
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.truncate(atOffset: 4096)
+        try file.close()
+        let code = await withCheckedContinuation { continuation in
+            do {
+                try NamedThread.start("cut") {
+                    do throws(LMDBError) {
+                        try environment.read { (transaction) throws(LMDBError) in
+                            _ = try transaction.get(database, [1].span) { $0.count }
+                        }
+                        continuation.resume(returning: LMDBError.Code?.none)
+                    } catch {
+                        continuation.resume(returning: error.code)
+                    }
+                }
+            } catch {
+                Issue.record(error)
+                continuation.resume(returning: nil)
+            }
+        }
+        #expect(code == .corrupted)
+        environment.close()
+    }
+
     @Test("in a body is found before a wrong byte is handed out, and the entry is dropped")
     func body() async throws {
         let body = pattern(300_000)

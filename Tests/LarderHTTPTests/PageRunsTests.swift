@@ -71,9 +71,37 @@ struct PageRunsTests {
             let (stretch, bytes) = try #require(runs.withdraw(address))
             gone = runs.giveBack(address, bytes: bytes, of: stretch)
         }
-        #expect(gone == PageRuns.Stretch(base: self.base, pages: 3, free: [0..<3]))
+        #expect(gone?.base == self.base && gone?.pages == 3 && gone?.free == [0..<3])
         #expect(runs.stretchCount == 0)
         #expect(runs.take(1) == nil)
+    }
+
+    @Test("are found wherever there is room, however many stretches have none that is as large")
+    func holes() throws {
+        // Twenty runs leave twelve pages of each stretch, which is too few for another.
+        let runs = Table()
+        var taken: [[UInt]] = []
+        for stretch in 0..<100 {
+            runs.add(self.base + UInt(stretch) << 21, pages: 512)
+            taken.append(try (0..<20).map { _ in try #require(runs.take(25)) })
+            #expect(runs.take(25) == nil)
+        }
+        for freed in [0, 50, 99] {
+            let address = taken[freed][7]
+            let (stretch, bytes) = try #require(runs.withdraw(address))
+            #expect(runs.giveBack(address, bytes: bytes, of: stretch) == nil)
+            #expect(runs.take(25) == address)
+        }
+    }
+
+    @Test("go where holes are small, so that others empty")
+    func packing() throws {
+        let runs = Table()
+        runs.add(self.base, pages: 64)
+        #expect(runs.take(60) == self.base)
+        runs.add(self.base << 1, pages: 64)
+        #expect(runs.take(4) == self.base + 60 * self.page)
+        #expect(runs.take(4) == self.base << 1)
     }
 
     @Test("never overlap, whatever comes and goes", arguments: [1, 2, 3] as [UInt64])

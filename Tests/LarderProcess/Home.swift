@@ -42,9 +42,12 @@ final class Home: Sendable {
         try self.write(listener + settings + "\n", to: "larder.yaml")
     }
 
-    /// Starts `larder` with these arguments.
-    func start(_ arguments: [String], path: String = Program.larder) throws -> Program {
-        try Program(path, arguments, environment: self.environment)
+    /// Starts `larder` with these arguments, and these variables beside those of every scenario.
+    func start(
+        _ arguments: [String], path: String = Program.larder, variables: [String: String] = [:]
+    ) throws -> Program {
+        try Program(
+            path, arguments, environment: self.environment.merging(variables) { $1 })
     }
 
     /// Runs `larder` with these arguments to its end.
@@ -58,8 +61,9 @@ final class Home: Sendable {
     }
 
     /// Starts the proxy, and waits until clients can connect.
-    func serve() async throws -> ProxyProcess {
-        let program = try self.start(["serve", "--config", self.configuration])
+    func serve(variables: [String: String] = [:]) async throws -> ProxyProcess {
+        let program = try self.start(
+            ["serve", "--config", self.configuration], variables: variables)
         let proxy = ProxyProcess(program)
         try await proxy.announced()
         return proxy

@@ -96,6 +96,32 @@ struct KnownRequestTests {
         }
     }
 
+    @Test("of a client that takes its time get whole answers in their order")
+    func slow() async throws {
+        let origin = StoringSession { String(repeating: $0, count: 4_000) + "." }
+        let paths = ["/a", "/b", "/c"]
+        try await Self.run(origin, session: origin.session()) { proxy in
+            let reader = try await proxy.connect()
+            var answers: [String] = []
+            for path in paths {
+                for _ in 0..<2 { _ = try await Self.ask(reader, get(path), until: "\(path).") }
+                answers.append(try await Self.ask(reader, get(path), until: "\(path)."))
+            }
+            let client = try await proxy.connect(reads: false)
+            // More than the largest buffers of the kernel's hold.
+            let count = 800
+            for number in 0..<count { try await client.send(get(paths[number % paths.count])) }
+            try await client.send(get("/a", "Connection: close\r\n"))
+            try await client.resumeReading()
+            let all = try await client.receivedAll()
+            let expected = (0..<count).map { answers[$0 % answers.count] }.joined()
+            #expect(all.hasPrefix(expected))
+            #expect(all.dropFirst(expected.count).hasSuffix("/a."))
+            let sent = proxy.server.statistics().bytesOut
+            #expect(sent >= UInt64(all.utf8.count))
+        }
+    }
+
     @Test("are answered in order where several come at once, or in pieces")
     func pipelined() async throws {
         let origin = StoringSession()

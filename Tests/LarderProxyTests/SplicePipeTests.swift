@@ -55,14 +55,30 @@ struct SplicePipeTests {
         }
     }
 
+    /// Sends until the target takes no more; what was sent.
+    private static func block(
+        _ pipe: SplicePipe, from source: Sockets, to target: Sockets
+    ) -> [UInt8] {
+        var (sent, counted) = ([UInt8](), 0)
+        var movement = SplicePipe.Movement()
+        for _ in 0..<1_000 where movement.stop != .outputIsFull {
+            sent += source.fill(100_000)
+            movement = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
+            counted += movement.taken
+        }
+        #expect(movement.stop == .outputIsFull)
+        #expect(counted <= sent.count)
+        return sent
+    }
+
     @Test("moves what there is, in order", arguments: [1, 100, 4_097, 60_000])
     func moving(count: Int) throws {
         let (source, target, pipe) = (try Sockets(), try Sockets(), try #require(SplicePipe()))
         let sent = source.fill(count)
         let movement = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
         #expect(movement.stop == .inputIsEmpty)
-        #expect(movement.count == count)
-        #expect(movement.rest.readableBytes == 0)
+        #expect((movement.taken, movement.given) == (count, count))
+        #expect(pipe.held == 0)
         #expect(target.taken() == sent)
     }
 
@@ -72,30 +88,48 @@ struct SplicePipeTests {
         let sent = source.fill(40_000)
         let first = pipe.move(from: source.near, to: target.near, limit: 1)
         #expect(first.stop == .limit)
-        #expect(first.count >= 1)
+        #expect(first.taken >= 1)
         let second = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
         #expect(second.stop == .inputIsEmpty)
-        #expect(first.count + second.count == 40_000)
+        #expect(first.taken + second.taken == 40_000)
         #expect(target.taken() == sent)
     }
 
-    @Test("gives back what the target does not take")
-    func fullTarget() throws {
+    @Test(
+        "keeps what the target does not take, and gives it first", arguments: [0, 1, 1_000, .max])
+    func fullTarget(read: Int) throws {
         let (source, target, pipe) = (try Sockets(), try Sockets(), try #require(SplicePipe()))
-        var sent: [UInt8] = []
+        let sent = Self.block(pipe, from: source, to: target)
         var movement = SplicePipe.Movement()
-        for _ in 0..<1_000 where movement.stop != .outputIsFull {
-            sent += source.fill(100_000)
+        #expect(pipe.held > 0)
+        // A full target is given nothing more, and nothing more is taken for it.
+        let held = pipe.held
+        movement = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
+        #expect((movement.taken, movement.given, pipe.held) == (0, 0, held))
+        // What is read out of the pipe comes before what stays in it.
+        var got = target.taken() + Array(buffer: try #require(pipe.take(atMost: read)))
+        #expect(pipe.held == held - min(held, read))
+        while movement.stop != .inputIsEmpty {
             movement = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
-        }
-        #expect(movement.stop == .outputIsFull)
-        var got = target.taken() + Array(buffer: movement.rest)
-        // What was not taken off the source yet comes behind the rest.
-        while movement.count > 0 {
-            movement = pipe.move(from: source.near, to: target.near, limit: 1 << 20)
-            got += target.taken() + Array(buffer: movement.rest)
+            got += target.taken()
         }
         #expect(got == sent)
+    }
+
+    @Test("of one loop are lent up to a bound, and only empty ones again")
+    func pool() throws {
+        let (source, target, pipes) = (try Sockets(), try Sockets(), SplicePipes(most: 2))
+        let (one, other) = (try #require(pipes.borrow()), try #require(pipes.borrow()))
+        #expect(pipes.borrow() == nil)
+        pipes.giveBack(one)
+        #expect(pipes.borrow() === one)
+        _ = Self.block(other, from: source, to: target)
+        pipes.giveBack(other)
+        #expect(pipes.count == 1)
+        let third = try #require(pipes.borrow())
+        #expect(third !== other)
+        #expect(third.held == 0)
+        #expect(SplicePipes(most: 0).borrow() == nil)
     }
 
     @Test("tells the end, what fails, and what cannot be spliced")
@@ -109,7 +143,7 @@ struct SplicePipeTests {
         #expect(shutdown(source.far, CInt(SHUT_WR)) == 0)
         let movement = pipe.move(from: source.near, to: target.near, limit: 1_000)
         #expect(movement.stop == .inputEnded)
-        #expect(movement.count == 100)
+        #expect(movement.taken == 100)
         #expect(target.taken() == sent)
     }
 }

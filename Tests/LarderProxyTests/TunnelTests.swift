@@ -103,50 +103,6 @@ struct TunnelTests {
         }
     }
 
-    @Test("carries much, whole")
-    func bulk() async throws {
-        try await Self.run { _, origin, client in
-            try await client.send(Self.connect(origin))
-            try await client.received("\r\n\r\n")
-            let head = client.seen.value.bytes.count
-            let far = try await origin.accepted()
-            try far.push(ByteBuffer(repeating: 120, count: 8 << 20))
-            try client.push(ByteBuffer(repeating: 121, count: 8 << 20))
-            try await client.seen.wait(for: "all") { $0.bytes.count == head + (8 << 20) }
-            try await far.seen.wait(for: "all") { $0.bytes.count == 8 << 20 }
-        }
-    }
-
-    @Test("carries much in order, also to who takes it late, and counts it")
-    func bulkInOrder() async throws {
-        try await Self.run { proxy, origin, _ in
-            let client = try await proxy.connect(reads: false)
-            try await client.send(Self.connect(origin))
-            let far = try await origin.accepted()
-            let total = 6 << 20
-            // No two stretches that could be exchanged are the same.
-            let much = ByteBuffer(
-                bytes: (0..<total).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 24) })
-            try far.push(much)
-            try client.push(much)
-            try await far.seen.wait(for: "all") { $0.bytes.count == total }
-            try await client.resumeReading()
-            let entire = try await client.seen.wait(for: "all") { $0.bytes.count > total }
-            let head = entire.bytes.prefix(1_024).firstRange(of: Array("\r\n\r\n".utf8))
-            let start = try #require(head).upperBound
-            try await client.seen.wait(for: "all") { $0.bytes.count == start + total }
-            #expect(ByteBuffer(bytes: far.seen.value.bytes) == much)
-            #expect(ByteBuffer(bytes: client.seen.value.bytes.dropFirst(start)) == much)
-            try await far.endOutput()
-            try await client.endOutput()
-            let entry = try await proxy.log.entry()
-            #expect(entry.requestBodyBytes == UInt64(total))
-            #expect(entry.responseBodyBytes == UInt64(total))
-            #expect(proxy.server.statistics().bytesIn >= UInt64(total))
-            #expect(proxy.server.statistics().bytesOut >= UInt64(total))
-        }
-    }
-
     @Test("that cannot be had is refused with its reason, and the connection stays")
     func refused() async throws {
         // Nobody is given this port, as one that was closed may be given to another test.

@@ -30,6 +30,26 @@ struct ForwardingTests {
         }
     }
 
+    @Test("A line folded before any field is refused, and read as no part of an earlier response")
+    func foldedFirst() async throws {
+        // What is freed is overwritten: whoever reads it shows that.
+        try await Scene.scripted(variables: ["MALLOC_PERTURB_": "165"]) { connection in
+            while let request = try await connection.request() {
+                guard request.target == "/folded" else {
+                    try await connection.send(response(body: "fine", cache: "no-store"))
+                    continue
+                }
+                try await connection.send(
+                    "HTTP/1.1 200 OK\r\n folded: line\r\nContent-Length: 2\r\n\r\nno")
+            }
+        } _: { scene in
+            for path in ["/a", "/folded", "/b", "/folded", "/c", "/folded", "/d"] {
+                let answer = try await scene.get(path)
+                #expect(answer.status == (path == "/folded" ? 502 : 200))
+            }
+        }
+    }
+
     @Test("POST is not", arguments: [false, true])
     func notRetried(_ isReset: Bool) async throws {
         try await Scene.scripted { connection in

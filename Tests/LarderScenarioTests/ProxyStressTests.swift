@@ -40,11 +40,7 @@ struct ProxyStressTests {
             let faults = try FaultControl(path: home.path + "/faults")
             try home.configure("sessions: {default: {cache: {memory: 0 B}}}")
             let variables = ["LD_PRELOAD": library, "LARDER_DISK_FAULTS": faults.path]
-            let proxy = ProxyProcess(
-                try Program(
-                    Program.larder, ["serve", "--config", home.configuration],
-                    environment: home.environment.merging(variables) { $1 }))
-            try await proxy.announced()
+            let proxy = try await home.serve(variables: variables)
             let origin = try await ScriptedOrigin.answering { request in
                 response(body: request.target + String(repeating: "x", count: 100_000))
             }

@@ -207,6 +207,30 @@ struct FillingTests {
         #expect(fetch.resumed == 1)
     }
 
+    @Test("a store that alone keeps the origin waiting is told so, once a pause")
+    func hurriesStore() {
+        let disk = SlowDisk()
+        let bench = Bench(store: disk, window: .mebibytes(1))
+        let client = bench.ask("bytes=0-999999")
+        let fetch = bench.upstream.fetches[0]
+        fetch.head(
+            206, Representation(0).head(("Content-Range", "bytes 0-999999/1000000")),
+            length: .known(1_000_000))
+        for round in 1...3 {
+            // All that is held for one that nobody can join.
+            for _ in 0..<3 { #expect(fetch.piece(bytes: 65_536) == .more) }
+            #expect(disk.sinks[0].hurries == round - 1)
+            #expect(fetch.piece(bytes: 65_536) == .pause)
+            #expect(disk.sinks[0].hurries == round)
+            #expect(client.readBytes().bytes.count == 262_144)
+            disk.sinks[0].takes(65_536)
+            #expect(fetch.resumed == round - 1)
+            disk.sinks[0].takes(196_608)
+            #expect(fetch.resumed == round)
+            #expect(disk.sinks[0].hurries == round, "it is at it")
+        }
+    }
+
     @Test("the fetch goes on when the last client leaves, if little is left, and is stored")
     func finishesAlone() {
         let bench = Bench()

@@ -9,14 +9,18 @@ final class LateStore: ObjectStore {
     /// Holds back the end of what is written.
     private final class Sink: ObjectSink {
         private let sink: any ObjectSink
+        private let report: Report
         private let store: LateStore
 
-        init(_ sink: any ObjectSink, _ store: LateStore) {
+        init(_ sink: any ObjectSink, _ report: Report, _ store: LateStore) {
             self.sink = sink
+            self.report = report
             self.store = store
         }
 
         func write(_ piece: ByteBuffer) { self.sink.write(piece) }
+
+        func hurry() { self.report.hurry() }
 
         func commit(trailers: Fields) {
             self.store.hold { [sink] in sink.commit(trailers: trailers) }
@@ -31,17 +35,30 @@ final class LateStore: ObjectStore {
         func reader(from offset: UInt64) -> (any BodySource)? { self.sink.reader(from: offset) }
     }
 
-    /// Holds back the word that something is stored, when lookups show it already.
+    /// Holds back the word that something is written or stored, when lookups show it already.
     private final class Report: ObjectSinkObserver {
         private let observer: any ObjectSinkObserver
         private let store: LateStore
+        /// What has been written and not told.
+        private let untold = Mutex<UInt64?>(nil)
 
         init(_ observer: any ObjectSinkObserver, _ store: LateStore) {
             self.observer = observer
             self.store = store
         }
 
-        func sink(written offset: UInt64) { self.observer.sink(written: offset) }
+        func sink(written offset: UInt64) {
+            if self.store.awaitsHurry {
+                self.untold.withLock { $0 = offset }
+            } else {
+                self.observer.sink(written: offset)
+            }
+        }
+
+        func hurry() {
+            let offset = self.untold.withLock { $0.take() }
+            if let offset { self.observer.sink(written: offset) }
+        }
 
         func sinkEnded(_ outcome: SinkOutcome) {
             self.store.report { [observer] in observer.sinkEnded(outcome) }
@@ -52,6 +69,7 @@ final class LateStore: ObjectStore {
         var reports: [@Sendable () -> Void]?
         var ends: [@Sendable () -> Void] = []
         var holdsEnds = true
+        var awaitsHurry = false
         var answers: [@Sendable () -> Void]?
         var lookups = 0
         var meanwhile: (@Sendable () -> Void)?
@@ -100,6 +118,11 @@ final class LateStore: ObjectStore {
         self.settle()
     }
 
+    fileprivate var awaitsHurry: Bool { self.state.withLock { $0.awaitsHurry } }
+
+    /// Tells no sooner than it is hurried what it has taken, as a disk that waits for more.
+    func awaitHurry() { self.state.withLock { $0.awaitsHurry = true } }
+
     /// Holds back again what is committed from now on.
     func holds() { self.state.withLock { $0.holdsEnds = true } }
 
@@ -134,30 +157,37 @@ final class LateStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        self.memory.store(
-            head, for: key, length: length, replacing: replacing,
-            observer: Report(observer, self)
-        ).map { Sink($0, self) }
+        self.begin(observer) {
+            self.memory.store(head, for: key, length: length, replacing: replacing, observer: $0)
+        }
     }
 
     func store(
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        self.memory.store(
-            head, for: key, length: length, replacing: replacing, begun: begun,
-            observer: Report(observer, self)
-        ).map { Sink($0, self) }
+        self.begin(observer) {
+            self.memory.store(
+                head, for: key, length: length, replacing: replacing, begun: begun, observer: $0)
+        }
     }
 
     func extend(
         _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
         completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        self.memory.extend(
-            id, of: key, at: offset, length: length, completeLength: completeLength, begun: begun,
-            observer: Report(observer, self)
-        ).map { Sink($0, self) }
+        self.begin(observer) {
+            self.memory.extend(
+                id, of: key, at: offset, length: length, completeLength: completeLength,
+                begun: begun, observer: $0)
+        }
+    }
+
+    private func begin(
+        _ observer: any ObjectSinkObserver, _ begin: (Report) -> (any ObjectSink)?
+    ) -> (any ObjectSink)? {
+        let report = Report(observer, self)
+        return begin(report).map { Sink($0, report, self) }
     }
 
     func removalMark() -> RemovalMark { self.memory.removalMark() }

@@ -66,6 +66,21 @@ struct PartRaceTests {
         #expect(bench.asked == 3)
     }
 
+    @Test("where the store takes nothing before it must, though they exceed what may be on its way")
+    func hurried() {
+        self.store.hurries()
+        self.store.awaitHurry()
+        let large = Representation(900_000)
+        let ranges = [0..<450_000, 400_000..<900_000]
+        _ = self.ask(ranges)
+        for (fetch, range) in zip(self.bench.upstream.fetches, ranges) {
+            fetch.part(range, of: large, sending: range.count)
+        }
+        for fetch in self.bench.upstream.fetches { fetch.finish() }
+        #expect(self.objects.map(\.bodyLength) == [900_000])
+        #expect(self.objects.first?.head.extent == nil)
+    }
+
     @Test("who asks while they are put together waits for that")
     func waits() {
         _ = self.ask([0..<500, 500..<1000])

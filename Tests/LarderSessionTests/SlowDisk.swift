@@ -12,6 +12,7 @@ final class SlowDisk: ObjectStore {
             var observer: (any ObjectSinkObserver)?
             var given = ByteBuffer()
             var written = 0
+            var hurries = 0
             var committed = false
             var abandoned = false
         }
@@ -24,11 +25,15 @@ final class SlowDisk: ObjectStore {
 
         var isAbandoned: Bool { self.state.withLock { $0.abandoned } }
         var isCommitted: Bool { self.state.withLock { $0.committed } }
+        /// How often the writer has said that it can do no more.
+        var hurries: Int { self.state.withLock { $0.hurries } }
         var given: Int { self.state.withLock { $0.given.readableBytes } }
 
         func write(_ piece: ByteBuffer) {
             self.state.withLock { state in _ = state.given.writeImmutableBuffer(piece) }
         }
+
+        func hurry() { self.state.withLock { $0.hurries += 1 } }
 
         func commit(trailers: Fields) {
             self.state.withLock { $0.committed = true }

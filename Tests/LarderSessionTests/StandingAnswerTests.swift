@@ -83,6 +83,8 @@ struct StandingAnswerTests {
         arguments: [
             Asked("plain", stands: true),
             Asked("HEAD", method: .head, stands: true),
+            Asked("Vary", stored: ["Vary": "Accept"], stands: true),
+            Asked("Vary of what a proxy adds", stored: ["Vary": "Forwarded"], stands: false),
             Asked("304", ["If-None-Match": "\"a\""], stands: true),
             Asked("a range", ["Range": "bytes=1-2"], stands: true),
             Asked("several ranges", ["Range": "bytes=0-0,2-2"], stands: false),

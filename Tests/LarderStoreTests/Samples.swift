@@ -39,6 +39,11 @@ final class RecordingObserver: ObjectSinkObserver {
     }
 
     private let state = Mutex(Heard())
+    let awaitsLowest: Bool
+
+    init(awaitsLowest: Bool = false) {
+        self.awaitsLowest = awaitsLowest
+    }
 
     var heard: Heard { self.state.withLock { $0 } }
     var outcome: SinkOutcome? { self.heard.outcomes.first }

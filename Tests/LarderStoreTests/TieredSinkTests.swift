@@ -34,6 +34,27 @@ struct TieredSinkTests {
         #expect(tiers.disk.ids("a").count == 1)
     }
 
+    @Test(
+        "ends with the lower tier, and as that does, for one who awaits it",
+        arguments: [nil, .noSpace] as [SinkAbandonment?])
+    func awaited(failure: SinkAbandonment?) throws {
+        let tiers = Tiers()
+        #expect(tiers.store.found("a").isEmpty)
+        tiers.disk.hold()
+        tiers.disk.fail(failure)
+        let observer = RecordingObserver(awaitsLowest: true)
+        let sink = tiers.store.store(
+            Sample.head(at: 5), for: Sample.key("a"), length: nil, replacing: [],
+            observer: observer)
+        sink?.write(Sample.body(10))
+        sink?.commit(trailers: Fields())
+        let id = try #require(tiers.store.resident("a")?.first?.id)
+        #expect(observer.heard.outcomes.isEmpty)
+        tiers.disk.letGo()
+        #expect(observer.heard.outcomes == [failure.map { .abandoned($0) } ?? .visible(id)])
+        #expect(tiers.store.foundIDs("a") == [id])
+    }
+
     @Test("ends with the lower tier where memory does not take it")
     func slowDiskAlone() throws {
         let tiers = Tiers()

@@ -102,6 +102,39 @@ struct WebSocketTaskTests {
         }
     }
 
+    @Test("answers the last of many pings to a server that does not read (RFC 6455 §5.5.3)")
+    func pings() async throws {
+        let count = 60_000
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            let padding = [UInt8](repeating: 0, count: 121)
+            for first in stride(from: 0, to: count, by: 500) {
+                let frames = (first..<first + 500).flatMap { number in
+                    OriginConnection.bytes(
+                        0x89, [24, 16, 8, 0].map { UInt8(number >> $0 & 255) } + padding)
+                }
+                try await connection.wire.send(frames)
+            }
+            try await connection.send(0x81, Array("all".utf8))
+            // Only now does it read.
+            var (answers, last) = (0, -1)
+            while last != count - 1 {
+                let frame = try await connection.frame()
+                guard frame.first == 0x8A else { break }
+                answers += 1
+                last = frame.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            }
+            try await connection.send(0x81, Array("\(answers < count) \(last)".utf8))
+        }
+        let session = Self.session()
+        let task = session.webSocketTask(with: try Self.url(origin))
+        task.resume()
+        #expect(Self.text(try await task.receive()) == "all")
+        #expect(Self.text(try await task.receive()) == "true \(count - 1)")
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("opens, sends, receives, pings and closes; what was asked early goes on when it is open")
     func conversation() async throws {
         let origin = try await Self.echo()

@@ -71,6 +71,7 @@ final class ResponseWriter: ObjectSinkObserver {
             switch step {
             case .write(let sink, let range):
                 sink.write(ByteBuffer(bytes: self.data[range]))
+            case .hurry(let sink): sink.hurry()
             case .commit(let sink): sink.commit(trailers: Fields())
             }
         }
@@ -78,6 +79,7 @@ final class ResponseWriter: ObjectSinkObserver {
 
     private enum Step {
         case write(any ObjectSink, Range<Data.Index>)
+        case hurry(any ObjectSink)
         case commit(any ObjectSink)
     }
 
@@ -92,7 +94,7 @@ final class ResponseWriter: ObjectSinkObserver {
                 }
                 guard state.sent - Int(clamping: state.written) < Self.window else {
                     state.isWoken = false
-                    break
+                    return .hurry(sink)
                 }
                 let count = min(Self.pieceSize, self.data.count - state.sent)
                 let start = self.data.startIndex + state.sent

@@ -43,6 +43,10 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
     private var nextNumber = 2
     private var writes: [Int: WebSocketPurpose.Waiter] = [:]
+    /// A pong is being sent.
+    private var isAnswering = false
+    /// Of the last ping since.
+    private var unanswered: Data?
     private var timer: (any DispatchSourceTimer)?
     private let queue: DispatchQueue
 
@@ -247,7 +251,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             while !self.isOver, let event = try self.reader.next(limit: purpose.maximumLength) {
                 switch event {
                 case .message(let message): purpose.received(message)
-                case .ping(let payload): self.write(.pong, payload)
+                case .ping(let payload): self.pong(payload)
                 case .pong(let payload): purpose.ponged(payload)
                 case .closed(let code, let reason): self.peerClosed(code, reason)
                 }
@@ -255,6 +259,21 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         } catch {
             self.sendClose(error.closeCode.rawValue, nil)
             self.failed(error.error)
+        }
+    }
+
+    /// Answers a ping; where the answer to another is still to be sent, the most recent one only
+    /// (RFC 6455 §5.5.3), so that a server that reads nothing fills nothing.
+    private func pong(_ payload: Data) {
+        guard !self.isAnswering else {
+            self.unanswered = payload
+            return
+        }
+        self.isAnswering = true
+        self.write(.pong, payload) { [weak self] _ in
+            guard let self else { return }
+            self.isAnswering = false
+            if !self.isOver, let next = self.unanswered.take() { self.pong(next) }
         }
     }
 

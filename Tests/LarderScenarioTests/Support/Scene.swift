@@ -12,13 +12,15 @@ struct Scene: Sendable {
     /// Plays a scenario on an origin that speaks HTTP itself.
     ///
     /// Afterwards the proxy must end well when asked to.
+    ///
+    /// - Parameter variables: further ones of the proxy's environment.
     static func scripted(
-        _ settings: String = "", script: @escaping ScriptedOrigin.Script,
-        _ body: (Scene) async throws -> Void
+        _ settings: String = "", variables: [String: String] = [:],
+        script: @escaping ScriptedOrigin.Script, _ body: (Scene) async throws -> Void
     ) async throws {
         try await Self.inTurn {
             let origin = try await ScriptedOrigin.start(script)
-            try await Self.play(settings, origin, body)
+            try await Self.play(settings, variables, origin, body)
         }
     }
 
@@ -30,7 +32,7 @@ struct Scene: Sendable {
     ) async throws {
         try await Self.inTurn {
             let origin = try await ScriptedOrigin.answering(answer)
-            try await Self.play(settings, origin, body)
+            try await Self.play(settings, [:], origin, body)
         }
     }
 
@@ -47,13 +49,14 @@ struct Scene: Sendable {
     }
 
     private static func play(
-        _ settings: String, _ origin: ScriptedOrigin, _ body: (Scene) async throws -> Void
+        _ settings: String, _ variables: [String: String], _ origin: ScriptedOrigin,
+        _ body: (Scene) async throws -> Void
     ) async throws {
         let home = try Home()
         // What the proxy says of each exchange shows where a scenario failed.
         let log = settings.contains("log:") ? "" : "\nlog: {access: {format: json, to: stdout}}"
         try home.configure(settings + log)
-        let proxy = try await home.serve()
+        let proxy = try await home.serve(variables: variables)
         do {
             try await body(Scene(home: home, origin: origin, proxy: proxy))
         } catch {

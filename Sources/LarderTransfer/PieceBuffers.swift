@@ -1,0 +1,32 @@
+import NIOCore
+
+/// Buffers of large pieces, filled again when nobody holds them any more.
+///
+/// Allocated and freed for each piece, they would be given back to the system and come again page by
+/// page, by faults: with pieces of this size a response of 100 KiB cost 115 µs of CPU time in place
+/// of 58. Confined to a loop; whoever gets a piece may hold it for as long as he likes.
+final class PieceBuffers {
+    /// A response that libcurl reads at once is one piece (`WholeResponse`).
+    static let size = 131_072
+    /// Held at most, whether in use or not: 8 MiB.
+    static let most = 64
+
+    private var kept: [ByteBuffer] = []
+
+    /// An empty buffer of `size` that nobody else has; nil where all are in use.
+    func take() -> ByteBuffer? {
+        for index in self.kept.indices {
+            guard self.kept[index].modifyIfUniquelyOwned({ $0.clear() }) != nil else { continue }
+            self.kept.swapAt(index, self.kept.count - 1)
+            return self.kept.popLast()
+        }
+        guard self.kept.count < Self.most else { return nil }
+        return ByteBufferAllocator().buffer(capacity: Self.size)
+    }
+
+    /// Keeps a buffer that has been filled, for when nobody else holds it.
+    func keep(_ buffer: ByteBuffer) {
+        guard self.kept.count < Self.most, buffer.capacity == Self.size else { return }
+        self.kept.append(buffer)
+    }
+}
