@@ -85,6 +85,10 @@ package final class DiskStore: ObjectStore {
     /// Always nil: only the disk knows.
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
+    package var mayHoldWithoutSearch: Bool {
+        self.core.holdsSearch.load(ordering: .sequentiallyConsistent)
+    }
+
     /// Waits for a response of this key that is being committed: what was told to be stored is found.
     ///
     /// `completion` is called before it returns where all that it takes is in the page cache and

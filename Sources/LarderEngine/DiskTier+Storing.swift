@@ -8,6 +8,16 @@ import Synchronization
 extension DiskTier {
     func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
+    var mayHoldWithoutSearch: Bool {
+        self.state.withLock { state in
+            switch state.phase {
+            case .none, .vacant, .closed: false
+            case .open(let disk): disk.mayHoldWithoutSearch
+            case .unopened, .changing, .failed: true
+            }
+        }
+    }
+
     func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {

@@ -53,6 +53,12 @@ package struct CacheControl: Sendable, Equatable {
     /// The directives of a request; `Pragma: no-cache` counts where there is no `Cache-Control`
     /// (RFC 9111 §5.4).
     package init(request fields: Fields) {
+        // Most requests have neither, and are asked several times.
+        guard fields.lines.contains(where: { $0.known == .cacheControl || $0.known == .pragma })
+        else {
+            self.init()
+            return
+        }
         self.init(fields)
         guard !self.isPresent else { return }
         self.noCache = fields.members(FieldName(.pragma)).contains { $0.spells("no-cache") }
@@ -77,21 +83,36 @@ package struct CacheControl: Sendable, Equatable {
         case staleWhileRevalidate = "stale-while-revalidate"
         case staleIfError = "stale-if-error"
 
+        /// As bytes, which are compared without a string being made for each.
+        private struct Letters: Sendable {
+            let name: Name
+            let bytes: [UInt8]
+        }
+
         /// By their length: few names have one in common, so few are compared.
-        private static let byLength: [[Name]] = {
-            let longest = Self.allCases.map(\.rawValue.utf8.count).max() ?? 0
-            return (0...longest).map { length in
-                Self.allCases.filter { $0.rawValue.utf8.count == length }
-            }
+        private static let byLength: [[Letters]] = {
+            let all = Self.allCases.map { Letters(name: $0, bytes: Array($0.rawValue.utf8)) }
+            let longest = all.map(\.bytes.count).max() ?? 0
+            return (0...longest).map { length in all.filter { $0.bytes.count == length } }
         }()
 
         /// The directive that these bytes name in any case.
         package init?(matching bytes: FieldValue) {
             let names = Self.byLength
-            guard bytes.count < names.count,
-                let name = names[bytes.count].first(where: { bytes.spells($0.rawValue) })
-            else { return nil }
-            self = name
+            guard bytes.count < names.count else { return nil }
+            let span = bytes.span
+            for letters in names[bytes.count] where Self.spells(span, letters.bytes.span) {
+                self = letters.name
+                return
+            }
+            return nil
+        }
+
+        private static func spells(_ bytes: Span<UInt8>, _ lowercase: Span<UInt8>) -> Bool {
+            for i in bytes.indices where ASCII.lowercased(bytes[i]) != lowercase[i] {
+                return false
+            }
+            return true
         }
     }
 

@@ -55,31 +55,37 @@ package struct CacheStatus: Sendable, Equatable {
     ///
     /// - Parameter name: the cache's name; what is no token is written as a string.
     package func member(named name: String) -> String {
-        var text = StructuredField.tokenOrString(name)
-        // Once, and added to without strings between: it is written with every answer.
+        String(decoding: self.bytes(named: name), as: UTF8.self)
+    }
+
+    /// The same as the bytes that it is: put together in one block, as it goes with every answer.
+    package func bytes(named name: String) -> [UInt8] {
+        var text: [UInt8] = []
         text.reserveCapacity(128)
-        if self.hit { text += "; hit" }
+        func add(_ part: String) { text.append(contentsOf: part.utf8) }
+        add(StructuredField.tokenOrString(name))
+        if self.hit { add("; hit") }
         if let forward = self.forward {
-            text += "; fwd="
-            text += forward.rawValue
+            add("; fwd=")
+            add(forward.rawValue)
         }
         if let status = self.forwardStatus {
-            text += "; fwd-status="
-            text += status.description
+            add("; fwd-status=")
+            add(status.description)
         }
         if let ttl = self.ttl {
-            text += "; ttl="
-            text += String(ttl)
+            add("; ttl=")
+            add(String(ttl))
         }
-        if self.stored { text += "; stored" }
-        if self.collapsed { text += "; collapsed" }
+        if self.stored { add("; stored") }
+        if self.collapsed { add("; collapsed") }
         if let key = self.key {
-            text += "; key="
-            text += StructuredField.string(key)
+            add("; key=")
+            add(StructuredField.string(key))
         }
         if let detail = self.detail {
-            text += "; detail="
-            text += StructuredField.tokenOrString(detail)
+            add("; detail=")
+            add(StructuredField.tokenOrString(detail))
         }
         return text
     }

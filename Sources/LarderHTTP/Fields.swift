@@ -58,6 +58,31 @@ package struct Fields: Sendable {
         for line in other.lines where isIncluded(other, line) { self.lines.append(line) }
     }
 
+    /// Those lines alone, in a buffer that holds nothing else.
+    package init(keeping other: Fields, spareBytes: Int, where isIncluded: (Line) -> Bool) {
+        self.init()
+        self.lines = other.lines.filter(isIncluded)
+        self.bytes.reserveCapacity(
+            self.lines.reduce(spareBytes) { $0 + Int($1.nameLength) + Int($1.valueLength) + 4 })
+        for i in self.lines.indices { self.lines[i] = self.copy(self.lines[i], of: other) }
+    }
+
+    /// Adds the bytes of another section's line, and says where they lie.
+    private mutating func copy(_ line: Line, of other: Fields) -> Line {
+        let nameStart = self.bytes.count
+        self.bytes.append(contentsOf: other.name(of: line))
+        self.bytes.append(ASCII.colon)
+        self.bytes.append(ASCII.space)
+        let valueStart = self.bytes.count
+        self.bytes.append(contentsOf: other.value(of: line))
+        self.bytes.append(ASCII.cr)
+        self.bytes.append(ASCII.lf)
+        return Line(
+            known: line.known, nameStart: UInt32(clamping: nameStart),
+            nameLength: line.nameLength, valueStart: UInt32(clamping: valueStart),
+            valueLength: line.valueLength)
+    }
+
     package var isEmpty: Bool { self.lines.isEmpty }
     package var count: Int { self.lines.count }
 
@@ -176,6 +201,11 @@ package struct Fields: Sendable {
                 valueLength: UInt32(clamping: valueLength)))
     }
 
+    /// The same for bytes in an array: other modules have no form of the general one made for them.
+    package mutating func append(_ name: String, _ value: [UInt8]) {
+        unsafe value.withUnsafeBufferPointer { bytes in unsafe self.append(name, bytes) }
+    }
+
     package mutating func append(_ name: String, _ value: String) {
         // Text lies in one block, nearly always: looked through and copied as such.
         let isDone =
@@ -187,19 +217,7 @@ package struct Fields: Sendable {
 
     /// Adds another section's line at the end, name in its own case.
     package mutating func append(_ line: Line, of other: Fields) {
-        let nameStart = self.bytes.count
-        self.bytes.append(contentsOf: other.name(of: line))
-        self.bytes.append(ASCII.colon)
-        self.bytes.append(ASCII.space)
-        let valueStart = self.bytes.count
-        self.bytes.append(contentsOf: other.value(of: line))
-        self.bytes.append(ASCII.cr)
-        self.bytes.append(ASCII.lf)
-        self.lines.append(
-            Line(
-                known: line.known, nameStart: UInt32(clamping: nameStart),
-                nameLength: line.nameLength, valueStart: UInt32(clamping: valueStart),
-                valueLength: line.valueLength))
+        self.lines.append(self.copy(line, of: other))
     }
 
     package mutating func append(contentsOf other: Fields) {

@@ -19,6 +19,11 @@ package struct HTTPVersion: Hashable, Comparable, Sendable {
 
     /// As `Via` and `received-protocol` write it (RFC 9110 §7.6.3): `1.1`, `2`.
     package var viaName: String {
-        self.major >= 2 ? "\(self.major)" : "\(self.major).\(self.minor)"
+        switch (self.major, self.minor) {
+        case (1, 1): "1.1"
+        case (1, 0): "1.0"
+        case (2..., _): "\(self.major)"
+        default: "\(self.major).\(self.minor)"
+        }
     }
 }

@@ -77,8 +77,9 @@ package enum MessageFraming {
         var found: UInt64?
         for line in fields.lines where line.known == .contentLength {
             let value = fields.value(of: line)
+            let isNumber = ASCII.isDigit(value.first ?? 0) && value.allSatisfy(ASCII.isDigit)
             let members =
-                mayRepeat
+                mayRepeat && !isNumber
                 ? value.split(separator: ASCII.comma, omittingEmptySubsequences: false) : [value]
             for member in members {
                 guard let length = self.number(ASCII.trimmed(member)) else {

@@ -12,9 +12,10 @@ package enum BodyLength: Hashable, Sendable {
 /// `fields` holds end-to-end fields only: no hop-by-hop field, nothing that `Connection` names, no
 /// `Host` (the authority is the URI's), no `Content-Length`, `Transfer-Encoding` or `Expect`.
 ///
-/// A value that lies behind one reference, copied when it is changed: it goes from hand to hand
+/// A value that lies behind one reference, made anew when it is changed: it goes from hand to hand
 /// through exchange, fetch, order and transfer, and each copy of a dozen references would be
-/// counted up and down one by one.
+/// counted up and down one by one. What lies there never changes, so that to read it takes no check
+/// for exclusive access: a miss reads some eighty parts.
 package struct Request: Sendable {
     private var storage: RequestStorage
 
@@ -30,80 +31,124 @@ package struct Request: Sendable {
 
     package var method: Method {
         get { self.storage.parts.method }
-        _modify { yield &self.own.parts.method }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.method
+        }
     }
 
     package var uri: TargetURI {
         get { self.storage.parts.uri }
-        _modify { yield &self.own.parts.uri }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.uri
+        }
     }
 
     package var fields: Fields {
         get { self.storage.parts.fields }
-        _modify { yield &self.own.parts.fields }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.fields
+        }
     }
 
     package var bodyLength: BodyLength {
         get { self.storage.parts.bodyLength }
-        _modify { yield &self.own.parts.bodyLength }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.bodyLength
+        }
     }
 
     /// The client sent `Expect: 100-continue`: it waits for leave to send the content.
     package var expectsContinue: Bool {
         get { self.storage.parts.expectsContinue }
-        _modify { yield &self.own.parts.expectsContinue }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.expectsContinue
+        }
     }
 
     /// It is sent with a credential of the session's, in whatever field or way.
     package var isAuthorized: Bool {
         get { self.storage.parts.isAuthorized }
-        _modify { yield &self.own.parts.isAuthorized }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.isAuthorized
+        }
     }
 
     /// What stands in `fields` as digests; nil where the session adds no secret.
     package var sealed: SealedFields? {
         get { self.storage.parts.sealed }
-        _modify { yield &self.own.parts.sealed }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.sealed
+        }
     }
 
     /// How much of the time for the whole resource requests before it have used, which led to it.
     package var elapsed: Duration {
         get { self.storage.parts.elapsed }
-        _modify { yield &self.own.parts.elapsed }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.elapsed
+        }
     }
 
     /// The handshake that the upstream is to authenticate its connection with.
     package var connectionAuthentication: ConnectionAuthentication? {
         get { self.storage.parts.connectionAuthentication }
-        _modify { yield &self.own.parts.connectionAuthentication }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.connectionAuthentication
+        }
     }
 
     /// What it wants of the upstream by itself.
     package var transfer: TransferOptions {
         get { self.storage.parts.transfer }
-        _modify { yield &self.own.parts.transfer }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.transfer
+        }
     }
 
     /// Looks on; nil: nobody.
     package var observer: (any TransferObserver)? {
         get { self.storage.parts.observer }
-        _modify { yield &self.own.parts.observer }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.observer
+        }
     }
 
     /// What its client says of cookies by itself; nil: what can be told from `fields`.
     package var cookies: RequestCookies? {
         get { self.storage.parts.cookies }
-        _modify { yield &self.own.parts.cookies }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.cookies
+        }
     }
 
-    /// The storage, nobody else's: to be changed.
-    private var own: RequestStorage {
-        mutating get {
-            if !isKnownUniquelyReferenced(&self.storage) {
-                self.storage = RequestStorage(self.storage.parts)
-            }
-            return self.storage
-        }
+    /// Takes the parts out, to be changed in place where nobody else has them.
+    private mutating func taken() -> RequestParts {
+        defer { self.storage = .vacant }
+        return self.storage.parts
     }
 }
 
@@ -122,9 +167,14 @@ private struct RequestParts: Sendable {
     var cookies: RequestCookies?
 }
 
-/// `@unchecked`: it is changed only through a `Request` that alone refers to it.
-private final class RequestStorage: @unchecked Sendable {
-    var parts: RequestParts
+private final class RequestStorage: Sendable {
+    let parts: RequestParts
+
+    /// In the place of what is being changed.
+    static let vacant = RequestStorage(
+        RequestParts(
+            method: .get, uri: TargetURI(scheme: .http, host: "", pathAndQuery: "/"),
+            fields: Fields(), bodyLength: .none, expectsContinue: false))
 
     init(_ parts: RequestParts) {
         self.parts = parts

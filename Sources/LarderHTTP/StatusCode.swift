@@ -11,6 +11,10 @@ package struct StatusCode: Hashable, Sendable, RawRepresentable, Codable {
         self.rawValue = code
     }
 
+    // Open to other modules, as a method's.
+    @inlinable
+    package static func == (a: StatusCode, b: StatusCode) -> Bool { a.rawValue == b.rawValue }
+
     package var isInformational: Bool { self.rawValue < 200 }
     package var isSuccessful: Bool { (200..<300).contains(self.rawValue) }
     package var isRedirection: Bool { (300..<400).contains(self.rawValue) }

@@ -2,12 +2,17 @@
 extension StructuredField {
     /// Whether a text is an `sf-token` (§3.3.4).
     package static func isToken(_ text: String) -> Bool {
-        guard let first = text.utf8.first else { return false }
-        let isLetter = ASCII.lowercased(first) &- UInt8(ascii: "a") < 26
-        guard isLetter || first == UInt8(ascii: "*") else { return false }
-        return text.utf8.allSatisfy {
-            ASCII.isToken($0) || $0 == ASCII.colon || $0 == UInt8(ascii: "/")
+        let bytes = text.utf8.span
+        guard !bytes.isEmpty else { return false }
+        let isLetter = ASCII.lowercased(bytes[0]) &- UInt8(ascii: "a") < 26
+        guard isLetter || bytes[0] == UInt8(ascii: "*") else { return false }
+        for i in bytes.indices {
+            let byte = bytes[i]
+            guard ASCII.isToken(byte) || byte == ASCII.colon || byte == UInt8(ascii: "/") else {
+                return false
+            }
         }
+        return true
     }
 
     /// The text as an `sf-string` (§3.3.3): quoted, quotes and backslashes escaped.

@@ -8,9 +8,14 @@ package enum Via {
     package static func append(
         to fields: inout Fields, version: HTTPVersion, pseudonym: String
     ) {
-        let safe = pseudonym.utf8.map { self.isReceivedByte($0) ? $0 : UInt8(ascii: "-") }
-        let name = String(decoding: safe, as: UTF8.self)
-        fields.append("Via", "\(version.viaName) \(name.isEmpty ? "-" : name)")
+        var value = Array(version.viaName.utf8)
+        value.append(ASCII.space)
+        let start = value.count
+        for byte in pseudonym.utf8 {
+            value.append(self.isReceivedByte(byte) ? byte : UInt8(ascii: "-"))
+        }
+        if value.count == start { value.append(UInt8(ascii: "-")) }
+        fields.append("Via", value)
     }
 
     /// Whether the message has passed a proxy of this pseudonym: it runs in a circle.

@@ -28,8 +28,11 @@ final class HeadFacts: Sendable {
     let groups: [String]
     let noVarySearch: NoVarySearch
 
-    init(of fields: Fields, receivedAt received: Timestamp) {
-        self.directives = ResponseDirectives(fields)
+    /// - Parameter directives: those of the fields, where they are known; else they are read.
+    init(
+        of fields: Fields, receivedAt received: Timestamp, directives: ResponseDirectives? = nil
+    ) {
+        self.directives = directives ?? ResponseDirectives(fields)
         self.date = fields.date(.date, now: received)
         self.lastModified = fields.date(.lastModified, now: received)
         self.expiry = Self.expiry(fields, now: received)

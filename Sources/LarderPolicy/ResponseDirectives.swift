@@ -34,6 +34,14 @@ package final class ResponseDirectives: Sendable {
             readsExpires: !ignored.contains(.expires))
     }
 
+    /// Whether they are what `Cache-Control` alone says among those lines of a section that are kept,
+    /// where they were read from the whole.
+    func hold(for kept: Fields, of section: Fields, _ configuration: PolicyConfiguration) -> Bool {
+        self.targetedField == nil && configuration.ignored.isEmpty
+            && kept.lines.count { $0.known == .cacheControl }
+                == section.lines.count { $0.known == .cacheControl }
+    }
+
     /// The directives of a stored response: read from its fields only where the configuration
     /// looks at other fields, or sets some aside.
     package static func of(

@@ -3,11 +3,15 @@ package import LarderHTTP
 extension Storability {
     /// What allows a response to be stored that `judge` has found storable: the last requirement of
     /// RFC 9111 §3, by the rule that speaks most directly.
+    ///
+    /// - Parameter directives: those of the response, where they were read.
     package static func grounds(
-        request: Request, response: ResponseHead, configuration: PolicyConfiguration
+        request: Request, response: ResponseHead, configuration: PolicyConfiguration,
+        directives: ResponseDirectives? = nil
     ) -> PolicyReason {
         if request.method == .post { return .postForGet }
-        let directives = ResponseDirectives(response.fields, configuration: configuration)
+        let directives =
+            directives ?? ResponseDirectives(response.fields, configuration: configuration)
         let control = directives.control
         if self.hasExplicitFreshness(response, directives, configuration) {
             return .explicitFreshness

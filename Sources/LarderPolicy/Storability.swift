@@ -12,14 +12,17 @@ package enum Storability {
     ///
     /// A response that may be stored but could never be used again is not storable either: it would
     /// only take room.
+    ///
+    /// - Parameter directives: those of the response, where they were read.
     package static func judge(
         request: Request, response: ResponseHead, bodyLength: BodyLength, now: Timestamp,
-        configuration: PolicyConfiguration
+        configuration: PolicyConfiguration, directives: ResponseDirectives? = nil
     ) -> StorageVerdict {
         guard configuration.rule?.forbidsStoring != true else {
             return .notStorable(.ruleStoresNothing)
         }
-        let directives = ResponseDirectives(response.fields, configuration: configuration)
+        let directives =
+            directives ?? ResponseDirectives(response.fields, configuration: configuration)
         let reason =
             self.forbiddenByRequest(request, response, directives, configuration)
             ?? self.forbiddenByStatus(response, directives.control)
@@ -58,7 +61,7 @@ package enum Storability {
             // A HEAD has no body to store; it can only freshen what a GET stored (§4.3.5).
             return .methodNotCacheable
         }
-        return CacheControl(request.fields).noStore ? .requestNoStore : nil
+        return CacheControl(request: request.fields).noStore ? .requestNoStore : nil
     }
 
     /// RFC 9110 §9.3.3: "a Content-Location header field that has the same value as the POST's target

@@ -6,41 +6,54 @@ extension StoredHead {
     /// Left out are the fields of the connection and those it names, those of proxy authentication,
     /// the obsolete `Warning`, and in a shared cache those that `private="…"` names. A missing `Date`
     /// is added (RFC 9110 §6.6.1). A file from ftp gets the lifetime that the settings give it.
+    ///
+    /// - Parameter directives: those of the response, where they were read.
     package init(
         storing response: ResponseHead, to request: Request, requestTime: Timestamp,
-        responseTime: Timestamp, configuration: PolicyConfiguration = PolicyConfiguration()
+        responseTime: Timestamp, configuration: PolicyConfiguration = PolicyConfiguration(),
+        directives: ResponseDirectives? = nil
     ) {
-        var fields = StoredFields.endToEnd(response.fields, configuration: configuration)
-        if !fields.has(.date) { fields.append("Date", HTTPDate.format(responseTime)) }
+        let told =
+            directives ?? ResponseDirectives(response.fields, configuration: configuration)
+        var fields = StoredFields.endToEnd(
+            response.fields, told.control, configuration: configuration)
+        if !fields.has(.date) { fields.append("Date", HTTPDate.bytes(responseTime)) }
+        var own = told.hold(for: fields, of: response.fields, configuration) ? told : nil
         if request.uri.scheme == .ftp, configuration.ftpLifetime > .zero {
+            own = nil
             fields.set("Cache-Control", "max-age=\(configuration.ftpLifetime.inSeconds)")
         }
         self.init(
             method: request.method == .post ? .get : request.method, status: response.status,
             reason: response.reason, fields: fields,
             varyingFields: Variance.fields(selectedBy: response, from: request),
-            requestTime: requestTime, responseTime: responseTime)
+            requestTime: requestTime, responseTime: responseTime,
+            directives: own)
     }
 }
 
 /// Which fields of a response are stored.
 enum StoredFields {
+    /// Of a `Date` that is added.
+    private static let dateLength = 37
+
     /// The fields that may be stored, in their order, in a buffer that holds nothing else.
-    static func endToEnd(_ fields: Fields, configuration: PolicyConfiguration) -> Fields {
+    ///
+    /// - Parameter control: the directives that govern.
+    static func endToEnd(
+        _ fields: Fields, _ control: CacheControl, configuration: PolicyConfiguration
+    ) -> Fields {
         let named = fields.members(FieldName(.connection))
             .filter { $0.isToken }
             .map { FieldName(String(decoding: $0, as: UTF8.self)) }
-        let control = ResponseDirectives(fields, configuration: configuration).control
         let withholdsCookies = configuration.ignored.contains(.setCookie)
         let withheld = configuration.kind == .shared ? control.privateFields : []
-        var kept = Fields()
-        for line in fields.lines where !self.isExcluded(line, of: fields) {
-            if named.contains(where: { fields.matches(line, $0) }) { continue }
-            if withheld.contains(where: { fields.matches(line, $0) }) { continue }
-            if withholdsCookies, line.known == .setCookie { continue }
-            kept.append(line, of: fields)
+        return Fields(keeping: fields, spareBytes: Self.dateLength) { line in
+            if self.isExcluded(line, of: fields) { return false }
+            if named.contains(where: { fields.matches(line, $0) }) { return false }
+            if withheld.contains(where: { fields.matches(line, $0) }) { return false }
+            return !withholdsCookies || line.known != .setCookie
         }
-        return kept
     }
 
     /// What is withheld of a head that is stored already: what `private="…"` names, in a shared cache

@@ -43,13 +43,29 @@ package struct StoredHead: Sendable, Equatable {
         storedTime: Timestamp? = nil, isInvalidated: Bool = false,
         extent: StoredExtent? = nil, pathAndQuery: String? = nil
     ) {
+        self.init(
+            method: method, status: status, reason: reason, fields: fields,
+            varyingFields: varyingFields, requestTime: requestTime, responseTime: responseTime,
+            storedTime: storedTime, isInvalidated: isInvalidated, extent: extent,
+            pathAndQuery: pathAndQuery, directives: nil)
+    }
+
+    /// - Parameter directives: what `Cache-Control` among the fields says, where that was read.
+    init(
+        method: Method = .get, status: StatusCode, reason: String = "", fields: Fields,
+        varyingFields: Fields = Fields(), requestTime: Timestamp, responseTime: Timestamp,
+        storedTime: Timestamp? = nil, isInvalidated: Bool = false,
+        extent: StoredExtent? = nil, pathAndQuery: String? = nil,
+        directives: ResponseDirectives?
+    ) {
         self.content = Content(
             Parts(
                 method: method, status: status, reason: reason, fields: fields,
                 varyingFields: varyingFields, requestTime: requestTime,
                 responseTime: responseTime, storedTime: storedTime ?? responseTime,
                 isInvalidated: isInvalidated, extent: extent, pathAndQuery: pathAndQuery,
-                facts: HeadFacts(of: fields, receivedAt: responseTime)))
+                facts: HeadFacts(
+                    of: fields, receivedAt: responseTime, directives: directives)))
     }
 
     package static func == (a: StoredHead, b: StoredHead) -> Bool {

@@ -187,7 +187,10 @@ package enum Validation {
         requestTime: Timestamp, responseTime: Timestamp,
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> StoredHead {
-        let news = StoredFields.endToEnd(notModified.fields, configuration: configuration)
+        let news = StoredFields.endToEnd(
+            notModified.fields,
+            ResponseDirectives(notModified.fields, configuration: configuration).control,
+            configuration: configuration)
         var updates = Fields()
         for line in news.lines where self.mayUpdate(line.known) {
             updates.append(line, of: news)

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderSession
 import NIOCore
 import Synchronization
 
@@ -7,7 +8,22 @@ import Synchronization
 /// What is posted in one round of deliveries (`DeliveryRound`) goes to the loop in one piece and wakes
 /// it once.
 final class LoopMail: Sendable, RoundEnd {
-    typealias Letter = @Sendable () -> Void
+    /// What is said.
+    enum Letter: Sendable {
+        /// An answer, as nearly all are: without a closure, which would be made for each.
+        case answer(Answer, ClientExchange)
+        case other(@Sendable () -> Void)
+
+        func open() {
+            switch self {
+            case .answer(let answer, let client): client.deliver(answer)
+            case .other(let body): body()
+            }
+        }
+    }
+
+    /// Room for more is not kept.
+    private static let keptLetters = 256
 
     private struct State {
         var letters: [Letter] = []
@@ -23,7 +39,7 @@ final class LoopMail: Sendable, RoundEnd {
     }
 
     /// Has the loop run `letter` in one of its next turns, after those that were posted before.
-    func post(_ letter: @escaping Letter) {
+    func post(_ letter: Letter) {
         let isFirst = self.state.withLock { state in
             state.letters.append(letter)
             defer { state.isOnItsWay = true }
@@ -32,16 +48,24 @@ final class LoopMail: Sendable, RoundEnd {
         if isFirst, !DeliveryRound.putOff(self) { self.roundEnded() }
     }
 
+    func post(_ body: @escaping @Sendable () -> Void) { self.post(.other(body)) }
+
     func roundEnded() {
         self.eventLoop.execute { self.open() }
     }
 
     private func open() {
-        let letters = self.state.withLock { state in
+        var letters = self.state.withLock { state in
             state.isOnItsWay = false
             defer { state.letters = [] }
             return state.letters
         }
-        for letter in letters { letter() }
+        for letter in letters { letter.open() }
+        guard letters.count <= Self.keptLetters else { return }
+        // Its room is used again.
+        letters.removeAll(keepingCapacity: true)
+        self.state.withLock { state in
+            if state.letters.isEmpty { state.letters = letters }
+        }
     }
 }

@@ -54,7 +54,7 @@ final class LoopState {
     func date(at now: Timestamp) -> [UInt8] {
         if now.seconds != self.dateSecond {
             self.dateSecond = now.seconds
-            self.dateText = Array(HTTPDate.format(now).utf8)
+            self.dateText = HTTPDate.bytes(now)
         }
         return self.dateText
     }

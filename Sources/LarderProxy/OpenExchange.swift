@@ -117,7 +117,16 @@ final class ClientExchange: ExchangeClient {
     }
 
     func exchange(answered answer: Answer) {
-        self.onLoop { $0.answered(answer, number: $1) }
+        if self.connection.eventLoop.inEventLoop {
+            self.deliver(answer)
+        } else {
+            self.mail.post(.answer(answer, self))
+        }
+    }
+
+    /// On the connection's loop.
+    func deliver(_ answer: Answer) {
+        self.connection.value.answered(answer, number: self.number)
     }
 
     func exchange(failed failure: ExchangeFailure) {

@@ -17,9 +17,12 @@ package struct ResponseHeadWriter {
 
     /// Our name in `Via`.
     let pseudonym: String
+    /// The whole line for a response in HTTP/1.1.
+    private let via: [UInt8]
 
     package init(pseudonym: String) {
         self.pseudonym = pseudonym
+        self.via = Array("Via: 1.1 \(pseudonym)\r\n".utf8)
     }
 
     /// - Parameter date: for a response without a `Date` (RFC 9110 §6.6.1); nil to add none.
@@ -28,21 +31,16 @@ package struct ResponseHeadWriter {
         date: [UInt8]?, into buffer: inout ByteBuffer
     ) {
         self.writeStatusLine(head, into: &buffer)
-        var hasDate = false
-        for line in head.fields.lines where self.travels(line.known, persistence) {
-            if line.known == .date { hasDate = true }
-            Self.write(line, of: head.fields, into: &buffer)
-        }
-        if !hasDate, let date {
+        if !self.write(head.fields, persistence, into: &buffer), let date {
             buffer.writeStaticString("Date: ")
             buffer.writeBytes(date)
             buffer.writeStaticString("\r\n")
         }
-        buffer.writeStaticString("Via: ")
-        buffer.writeString(head.version.viaName)
-        buffer.writeStaticString(" ")
-        buffer.writeString(self.pseudonym)
-        buffer.writeStaticString("\r\n")
+        if head.version == .http11 {
+            buffer.writeBytes(self.via)
+        } else {
+            buffer.writeString("Via: \(head.version.viaName) \(self.pseudonym)\r\n")
+        }
         if let length = framing?.announcedLength {
             buffer.writeStaticString("Content-Length: ")
             buffer.writeString(String(length))
@@ -59,6 +57,11 @@ package struct ResponseHeadWriter {
     }
 
     private func writeStatusLine(_ head: ResponseHead, into buffer: inout ByteBuffer) {
+        // As nearly all are.
+        if head.status == .ok, head.reason == "OK" {
+            buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
+            return
+        }
         buffer.writeStaticString("HTTP/1.1 ")
         buffer.writeString(head.status.description)
         buffer.writeStaticString(" ")
@@ -70,6 +73,41 @@ package struct ResponseHeadWriter {
             }
         }
         buffer.writeStaticString("\r\n")
+    }
+
+    /// Writes the lines that travel, in as few pieces as they lie in: those behind each other, as they
+    /// were received, in one.
+    ///
+    /// - Returns: whether `Date` is among them.
+    private func write(
+        _ fields: Fields, _ persistence: Persistence, into buffer: inout ByteBuffer
+    ) -> Bool {
+        var hasDate = false
+        var stretch = 0..<0
+        for line in fields.lines where self.travels(line.known, persistence) {
+            if line.known == .date { hasDate = true }
+            let place = Self.place(of: line, in: fields.bytes.span)
+            if let place, place.lowerBound == stretch.upperBound {
+                stretch = stretch.lowerBound..<place.upperBound
+                continue
+            }
+            buffer.writeBytes(fields.bytes[stretch])
+            stretch = place ?? 0..<0
+            if place == nil { Self.write(line, of: fields, into: &buffer) }
+        }
+        buffer.writeBytes(fields.bytes[stretch])
+        return hasDate
+    }
+
+    /// Where a line lies with its end, if it does so as it is written.
+    private static func place(of line: Fields.Line, in bytes: Span<UInt8>) -> Range<Int>? {
+        let start = Int(line.nameStart)
+        let (colon, value) = (start + Int(line.nameLength), Int(line.valueStart))
+        let end = value + Int(line.valueLength)
+        guard value == colon + 2, bytes[colon] == ASCII.colon, bytes[colon + 1] == ASCII.space,
+            end + 2 <= bytes.count, bytes[end] == ASCII.cr, bytes[end + 1] == ASCII.lf
+        else { return nil }
+        return start..<end + 2
     }
 
     private func travels(_ field: KnownField, _ persistence: Persistence) -> Bool {
@@ -84,22 +122,13 @@ package struct ResponseHeadWriter {
         }
     }
 
-    /// Copies a field line, in one piece where name and value lie together as they were received.
+    /// Writes a line anew.
     private static func write(
         _ line: Fields.Line, of fields: Fields, into buffer: inout ByteBuffer
     ) {
-        let name = fields.name(of: line)
-        let value = fields.value(of: line)
-        let gap = value.startIndex - name.endIndex
-        if gap == 2, fields.bytes[name.endIndex] == ASCII.colon,
-            fields.bytes[name.endIndex + 1] == ASCII.space
-        {
-            buffer.writeBytes(fields.bytes[name.startIndex..<value.endIndex])
-        } else {
-            buffer.writeBytes(name)
-            buffer.writeStaticString(": ")
-            buffer.writeBytes(value)
-        }
+        buffer.writeBytes(fields.name(of: line))
+        buffer.writeStaticString(": ")
+        buffer.writeBytes(fields.value(of: line))
         buffer.writeStaticString("\r\n")
     }
 }

@@ -198,7 +198,7 @@ extension ClientExchange: FillingWaiter {
         }
         if self.configuration.role == .intermediary {
             head.fields.append(
-                "Cache-Status", status.member(named: self.configuration.cacheName))
+                "Cache-Status", status.bytes(named: self.configuration.cacheName))
         }
         var body = Answer.Body.none
         let isBodyless =

@@ -12,13 +12,15 @@ extension ClientExchange {
         guard self.collapses, self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
-        let asked = CacheControl(request: self.request.fields).ignoringReload(self.policy)
+        let fields = self.request.fields
+        let asked = CacheControl(request: fields).ignoringReload(self.policy)
         if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
-        let own: [KnownField] = [
-            .range, .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince,
-        ]
-        return !self.request.fields.lines.contains { line in
-            own.contains(line.known) && !(ofGap && line.known == .range)
+        return !fields.lines.contains { line in
+            switch line.known {
+            case .range: !ofGap
+            case .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince: true
+            default: false
+            }
         }
     }
 

@@ -42,7 +42,7 @@ final class ClientExchange: Exchange {
     let body: (any BodySource)?
     let client: any ExchangeClient
     /// What the session was told when the exchange began, for its URI.
-    let configuration: SessionConfiguration
+    private let snapshot: ConfigurationSnapshot
     let cachePolicy: RequestCachePolicy
     let collapses: Bool
     let gate: (any StoringGate)?
@@ -66,10 +66,9 @@ final class ClientExchange: Exchange {
         self.keepsStanding = options.keepsStanding
         self.askedPolicy = options.cachePolicy
         self.rules = rules
-        var configuration = session.configuration
-        configuration.policy = configuration.policy.resolved(for: request.uri)
-        self.configuration = configuration
-        self.cachePolicy = options.cachePolicy ?? configuration.cachePolicy
+        let snapshot = session.snapshot.resolved(for: request.uri)
+        self.snapshot = snapshot
+        self.cachePolicy = options.cachePolicy ?? snapshot.values.cachePolicy
         self.gate = options.storing
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
@@ -131,7 +130,8 @@ final class ClientExchange: Exchange {
         }
     }
 
-    var policy: PolicyConfiguration { self.configuration.policy }
+    var configuration: SessionConfiguration { self.snapshot.values }
+    var policy: PolicyConfiguration { self.snapshot.values.policy }
 
     // MARK: Deciding
 
@@ -140,7 +140,9 @@ final class ClientExchange: Exchange {
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
             configuration: self.policy, policy: self.cachePolicy)
-        if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch {
+        if !isWhole, verdict.mayGainByMore, self.policy.honoursNoVarySearch,
+            self.session.store.mayHoldWithoutSearch
+        {
             return self.search(beside: objects)
         }
         let isAnswered = self.isAnswered(by: verdict, objects)

@@ -115,9 +115,11 @@ extension Fetch {
         let request = self.answered(self.order.request)
         self.invalidate(by: head, now: now)
         if request.method == .head { self.compare(head, now: now) }
+        // Read once for all that follows from them.
+        let directives = ResponseDirectives(head.fields, configuration: self.policy)
         let verdict = Storability.judge(
             request: request, response: head, bodyLength: bodyLength, now: now,
-            configuration: self.policy)
+            configuration: self.policy, directives: directives)
         var shared: StoredHead?
         var reason: PolicyReason?
         var sink: (any ObjectSink)?
@@ -132,7 +134,7 @@ extension Fetch {
         case .storable:
             let stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
-                configuration: self.policy)
+                configuration: self.policy, directives: directives)
             if self.spoilsStored(stored) {
                 reason = .keepsStored
             } else {
@@ -142,7 +144,8 @@ extension Fetch {
                 sink = self.beginStoring(stored, length: known, among: self.order.stored)
                 self.session.live.reasons.add(
                     Storability.grounds(
-                        request: request, response: head, configuration: self.policy))
+                        request: request, response: head, configuration: self.policy,
+                        directives: directives))
             }
         case .notStorable(let because):
             reason = because

@@ -15,7 +15,7 @@ package enum ForwardedHead {
                 without: [.contentLength, .warning]))
         forwarded.hasSetCookies = head.hasSetCookies
         if !forwarded.fields.contains(FieldName(.date)) {
-            forwarded.fields.append("Date", HTTPDate.format(now))
+            forwarded.fields.append("Date", HTTPDate.bytes(now))
         }
         return forwarded
     }

@@ -11,7 +11,8 @@ import Synchronization
 package final class Session: ExchangeSession {
     /// What may change while the session runs.
     private struct Current {
-        var configuration: SessionConfiguration
+        /// Exchanged as a whole: each exchange keeps the one that it began with, by one reference.
+        var configuration: ConfigurationSnapshot
         /// What it adds to requests; nil: nothing.
         var conduct: SessionConduct?
         var upstream: any Upstream
@@ -62,6 +63,7 @@ package final class Session: ExchangeSession {
         digest: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) {
         let partition = CacheKey.partition(of: partition)
+        let own = ConfigurationSnapshot(configuration, isPrivate: !partition.isEmpty)
         self.store = store
         self.credentials = credentials
         self.partition = partition
@@ -73,7 +75,7 @@ package final class Session: ExchangeSession {
                 digest: digest, acts: acts)
         }
         self.origins = upstream
-        var current = Current(configuration: configuration, upstream: upstream)
+        var current = Current(configuration: own, upstream: upstream)
         current.take(self.makeConduct(configuration), upstream, clock, timers)
         self.current = Mutex(current)
         self.clock = clock
@@ -88,16 +90,11 @@ package final class Session: ExchangeSession {
     /// The configuration of this moment.
     ///
     /// An exchange reads it once, so that all of it follows the same rules.
-    package var configuration: SessionConfiguration {
-        var configuration = self.current.withLock { $0.configuration }
-        // What belongs to one principal is shared with nobody (RFC 9111 §1.1).
-        if !self.partition.isEmpty { configuration.policy.kind = .private }
-        return configuration
-    }
+    package var configuration: SessionConfiguration { self.snapshot.values }
 
-    package var cachePolicy: RequestCachePolicy {
-        self.current.withLock { $0.configuration.cachePolicy }
-    }
+    var snapshot: ConfigurationSnapshot { self.current.withLock { $0.configuration } }
+
+    package var cachePolicy: RequestCachePolicy { self.snapshot.values.cachePolicy }
 
     var conduct: SessionConduct? { self.current.withLock { $0.conduct } }
 
@@ -108,9 +105,9 @@ package final class Session: ExchangeSession {
     ///
     /// What is stored is judged by them when it is asked for next.
     package func follow(_ policy: PolicyConfiguration, cachePolicy: RequestCachePolicy) {
-        self.current.withLock { current in
-            current.configuration.policy = policy
-            current.configuration.cachePolicy = cachePolicy
+        self.change { configuration in
+            configuration.policy = policy
+            configuration.cachePolicy = cachePolicy
         }
         self.rules.change()
     }
@@ -118,16 +115,30 @@ package final class Session: ExchangeSession {
     /// The same with what the session does by itself; the rest of a configuration stays as it is.
     package func follow(_ newer: SessionConfiguration) {
         let conduct = self.makeConduct(newer)
-        self.current.withLock { current in
-            current.configuration.policy = newer.policy
-            current.configuration.cachePolicy = newer.cachePolicy
-            current.configuration.additionalFields = newer.additionalFields
-            current.configuration.injections = newer.injections
-            current.configuration.answersChallenges = newer.answersChallenges
-            current.configuration.followsRedirects = newer.followsRedirects
+        self.change { configuration in
+            configuration.policy = newer.policy
+            configuration.cachePolicy = newer.cachePolicy
+            configuration.additionalFields = newer.additionalFields
+            configuration.injections = newer.injections
+            configuration.answersChallenges = newer.answersChallenges
+            configuration.followsRedirects = newer.followsRedirects
+        } with: { current in
             current.take(conduct, self.origins, self.clock, self.timers)
         }
         self.rules.change()
+    }
+
+    private func change(
+        _ change: (inout SessionConfiguration) -> Void,
+        with others: (inout Current) -> Void = { _ in }
+    ) {
+        self.current.withLock { current in
+            var values = current.configuration.values
+            change(&values)
+            current.configuration = ConfigurationSnapshot(
+                values, isPrivate: !self.partition.isEmpty)
+            others(&current)
+        }
     }
 
     package var dialer: (any TunnelDialer)? { self.upstream.dialer }

@@ -40,6 +40,8 @@ package final class MemoryStore: ObjectStore {
     private let ids = Atomic<UInt64>(0)
     private let marks = Atomic<UInt64>(0)
     private let sweeps = Mutex(Sweeps())
+    /// Something was stored, or found below, under a key without its query.
+    private let holdsWithoutSearch = Atomic(false)
     /// By the hash of their names, which the process seeds anew.
     private let groups = Mutex(GroupInvalidations<Int>())
 
@@ -275,6 +277,7 @@ package final class MemoryStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
+        self.willHold(key)
         if let extent = head.extent {
             return self.storePart(
                 head, extent, for: key, length: length, replacing: replacing, begun: begun,
@@ -284,6 +287,16 @@ package final class MemoryStore: ObjectStore {
         return MemorySink(
             self, .new(head, replacing: replacing), HashedKey(key), start: 0, length: length,
             begun: begun, observer)
+    }
+
+    package var mayHoldWithoutSearch: Bool {
+        self.holdsWithoutSearch.load(ordering: .acquiring)
+    }
+
+    /// Notes that a response may come to lie under a key.
+    func willHold(_ key: CacheKey) {
+        guard key.leavesOutSearch, !self.mayHoldWithoutSearch else { return }
+        self.holdsWithoutSearch.store(true, ordering: .releasing)
     }
 
     /// Whether a body of this length, or of unknown length, may be kept.

@@ -109,6 +109,11 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
     /// the store's, and must not block.
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
+    /// Whether a response may be stored for other queries than the one that it answered, under a key
+    /// without its query; false where there certainly is none.
+    ///
+    /// True from before such a response can be found.
+    var mayHoldWithoutSearch: Bool { get }
     /// Begins to store a response. nil: not here (too large, no room, store broken).
     ///
     /// Where `head.extent` is set, it names one range, and the bytes written are those of that
@@ -224,6 +229,8 @@ extension ObjectSink {
 }
 
 extension ObjectStore {
+    package var mayHoldWithoutSearch: Bool { true }
+
     package func extend(
         _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
         completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver

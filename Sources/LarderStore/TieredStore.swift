@@ -61,6 +61,10 @@ package final class TieredStore: ObjectStore {
         return self.memory.withShard(of: key) { $0.completeObjects(of: key) }
     }
 
+    package var mayHoldWithoutSearch: Bool {
+        self.memory.mayHoldWithoutSearch || self.disk?.mayHoldWithoutSearch == true
+    }
+
     package func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
@@ -88,6 +92,7 @@ package final class TieredStore: ObjectStore {
     private func merged(
         _ found: [StoredObject], into key: HashedKey, asked mark: RemovalMark
     ) -> [StoredObject] {
+        if !found.isEmpty { self.memory.willHold(key.key) }
         let swept = self.memory.isSwept(key.key, since: mark)
         let bodies = found.map { self.bodyToKeep(of: $0) }
         return self.memory.withShard(of: key) { shard in
@@ -243,6 +248,7 @@ package final class TieredStore: ObjectStore {
                 head, for: key, length: length, replacing: replacing, begun: begun,
                 observer: observer)
         }
+        self.memory.willHold(key)
         let hashed = HashedKey(key)
         let lowerIDs = self.memory.withShard(of: hashed) { shard in
             replacing.compactMap { Self.lowerID($0, hashed, shard) }

@@ -53,6 +53,9 @@ struct ConnectionQueue {
         self.limit = Swift.max(0, limit)
     }
 
+    /// Whether anybody may have to wait.
+    var isBounded: Bool { self.limit > 0 }
+
     /// Lets a transfer in; false where it has to wait.
     mutating func enter(_ id: UInt64, for destination: Destination, priority: Float) -> Bool {
         guard self.limit > 0 else { return true }

@@ -55,7 +55,7 @@ extension EasyHandle {
     private func setVia(_ fields: Fields) throws(UpstreamFailure) {
         guard fields.contains(FieldName(.via)) else { return }
         for line in fields.lines where line.known == .via {
-            guard self.parentFields.append("Via".utf8, fields.value(of: line)) else {
+            guard self.parentFields.append("Via".utf8.span, fields.value(of: line).span) else {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .client,
                     detail: "a field line that would break in two")

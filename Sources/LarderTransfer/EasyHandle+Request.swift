@@ -19,14 +19,20 @@ extension EasyHandle {
         for transfer: Transfer, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
-        try RequestChecks.check(request, isDial: transfer.dial != nil)
         let profile = OptionProfile(transfer)
+        let isSet = profile != nil && profile == self.profile
+        let uri = request.uri
+        let keepsURL = isSet && self.origin?.isOf(uri) == true
+        try RequestChecks.check(
+            request, isDial: transfer.dial != nil, knowsHost: keepsURL)
         self.transfer = transfer
-        if let profile, let set = self.profile, set == profile {
-            self.setTarget(request, transfer.way)
+        if isSet {
+            if !keepsURL { self.setOrigin(uri) }
+            self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
             try self.setFields(request, nil, isRelayed: false)
         } else {
             try self.setAll(for: transfer, configuration)
+            if profile != nil { self.setOrigin(uri) }
         }
         guard self.firstError == CURLE_OK else {
             let error = TransferError.library("curl_easy_setopt", self.firstError)
@@ -138,8 +144,9 @@ extension EasyHandle {
         _ request: Request, _ content: RequestContent?, isRelayed: Bool
     ) throws(UpstreamFailure) {
         let expects = content?.isWithheld == true
+        let authority = self.origin?.authority ?? request.uri.authority
         var safe = self.fields.append(
-            "Host".utf8, request.uri.authority.utf8, expectingContinue: expects)
+            "Host".utf8.span, authority.utf8.span, expectingContinue: expects)
         var hasAccept = false
         var hasAcceptEncoding = false
         let section = request.fields
@@ -159,8 +166,7 @@ extension EasyHandle {
             default:
                 break
             }
-            let fine = self.fields.append(section.name(of: line), section.value(of: line))
-            safe = safe && fine
+            safe = self.fields.append(line, of: section) && safe
         }
         if !hasAccept { self.fields.suppress("Accept") }
         // CURLOPT_ACCEPT_ENCODING(3) adds the field, unless there is one already.
@@ -170,7 +176,7 @@ extension EasyHandle {
         if isRelayed { self.fields.suppress("Proxy-Connection") }
         if content == nil {
             if RequestChecks.announcesEmptyContent(request) {
-                safe = self.fields.append("Content-Length".utf8, "0".utf8) && safe
+                safe = self.fields.append("Content-Length".utf8.span, "0".utf8.span) && safe
             }
         } else {
             self.fields.suppress("Expect")

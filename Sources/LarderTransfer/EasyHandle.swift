@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import LarderHTTP
 
 /// The one owner of a curl easy handle: typed options, pause, facts.
 ///
@@ -19,6 +20,8 @@ import Glibc
     private var isReset = false
     /// What the options are set for; nil after any that this does not describe.
     private(set) var profile: OptionProfile?
+    /// Whom the URL names, where that may be the same for the next transfer.
+    private(set) var origin: OriginURL?
     /// Whose callbacks libcurl calls, with this handle as their context: never a pointer to a transfer
     /// that may have gone.
     var transfer: Transfer?
@@ -87,7 +90,20 @@ import Glibc
         unsafe self.errorText[0] = 0
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
         self.profile = nil
+        self.origin = nil
         self.isReset = true
+    }
+
+    /// Sets the URL of requests that go to their origin directly.
+    ///
+    /// libcurl gets it taken apart, and as text for what it tells of it.
+    func setOrigin(_ uri: TargetURI) {
+        let origin = OriginURL(uri)
+        self.set(CURLOPT_URL, origin.text)
+        // Without one libcurl parses the text, and says what is wrong with it.
+        unsafe self.set(
+            CURLOPT_CURLU, pointer: origin.pointer.map { unsafe UnsafeMutableRawPointer($0) })
+        self.origin = origin
     }
 
     /// What libcurl says of a failure: one line, perhaps empty.

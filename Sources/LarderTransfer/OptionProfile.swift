@@ -18,14 +18,14 @@ struct OptionProfile: Equatable {
     /// - Returns: nil where the request wants options that must not outlive it.
     init?(_ transfer: Transfer) {
         let request = transfer.request
-        let options = request.transfer
-        guard case .direct = transfer.way, transfer.dial == nil, request.uri.scheme != .ftp,
-            request.method == .get || request.method == .head, transfer.content == nil,
+        let (options, method, scheme) = (request.transfer, request.method, request.uri.scheme)
+        guard case .direct = transfer.way, transfer.dial == nil, scheme != .ftp,
+            method == .get || method == .head, transfer.content == nil,
             request.connectionAuthentication == nil, options.identity == nil,
             options.proxyAuthorization == nil, options.priority == 0.5, !transfer.isJudged
         else { return nil }
-        self.isSecure = request.uri.scheme == .https
-        self.isHead = request.method == .head
+        self.isSecure = scheme == .https
+        self.isHead = method == .head
         self.decodesContent = options.decodesContent
         self.idleTimeout = options.idleTimeout
     }

@@ -3,31 +3,38 @@ import LarderHTTP
 /// What must hold of a request before libcurl gets it: nothing in it may end a line, name another
 /// host or mean something else to libcurl's URL parser.
 enum RequestChecks {
-    /// - Parameter isDial: the origin alone is wanted, which is what CONNECT names.
-    static func check(_ request: Request, isDial: Bool = false) throws(UpstreamFailure) {
-        guard self.isHost(request.uri.host), request.uri.port != 0 else {
+    /// - Parameters:
+    ///   - isDial: the origin alone is wanted, which is what CONNECT names.
+    ///   - knowsHost: host and port are those of a request that was checked.
+    static func check(
+        _ request: Request, isDial: Bool = false, knowsHost: Bool = false
+    ) throws(UpstreamFailure) {
+        let (uri, method) = (request.uri, request.method)
+        guard knowsHost || self.isHost(uri.host), uri.port != 0 else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,
                 detail: "not a host and a port")
         }
-        guard self.isTarget(request.uri, request.method) else {
+        guard self.isTarget(uri, method) else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,
                 detail: "not a request target")
         }
         if isDial { return }
-        if let user = request.uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
+        if let user = uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,
                 detail: "user information that is no text")
         }
-        let method = request.method.rawValue.utf8
-        guard !method.isEmpty, method.allSatisfy(ASCII.isToken), request.method != .connect else {
+        // What nearly every request has need not be spelled.
+        if method == .get || method == .head { return }
+        let name = method.rawValue.utf8
+        guard !name.isEmpty, name.allSatisfy(ASCII.isToken), method != .connect else {
             throw UpstreamFailure(
                 .proxyInternalError, party: .client, cause: .unsupported,
                 detail: "a method that cannot be fetched with")
         }
-        if request.uri.scheme == .ftp, request.method != .get, request.method != .head {
+        if uri.scheme == .ftp {
             throw UpstreamFailure(
                 .proxyConfigurationError, party: .client, cause: .unsupported,
                 detail: "ftp resources can only be read (GET, HEAD)")
@@ -37,8 +44,8 @@ enum RequestChecks {
     /// Whether a request without content says so (RFC 9110 §8.6).
     static func announcesEmptyContent(_ request: Request) -> Bool {
         switch request.method {
-        case .post, .put, .patch: true
         case .get, .head: false
+        case .post, .put, .patch: true
         default: request.bodyLength == .known(0)
         }
     }
@@ -66,8 +73,13 @@ enum RequestChecks {
     private static func isTarget(_ uri: TargetURI, _ method: Method) -> Bool {
         let target = uri.pathAndQuery
         if target == "*" { return method == .options && uri.scheme != .ftp }
-        return target.utf8.first == UInt8(ascii: "/")
-            && target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") }
+        let bytes = target.utf8.span
+        guard !bytes.isEmpty, bytes[0] == UInt8(ascii: "/") else { return false }
+        for i in bytes.indices {
+            let byte = bytes[i]
+            if byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "#") { return false }
+        }
+        return true
     }
 
     /// Text without its percent-encoding (RFC 3986 §2.1); nil where it is broken or would hold a

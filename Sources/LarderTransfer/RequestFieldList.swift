@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import LarderHTTP
 
 /// The field lines of a request as the linked list that CURLOPT_HTTPHEADER reads.
 ///
@@ -43,15 +44,15 @@ import Glibc
     ///   the request again by itself and throwing the origin's explanation away, which no option
     ///   prevents. The waiting that goes with the field is done by `RequestContent`.
     func append(
-        _ name: some Collection<UInt8>, _ value: some Collection<UInt8>,
-        expectingContinue: Bool = false
+        _ name: Span<UInt8>, _ value: Span<UInt8>, expectingContinue: Bool = false
     ) -> Bool {
         let expectation: StaticString = "\r\nExpect: 100-continue"
         self.reserve(name.count + value.count + expectation.utf8CodeUnitCount + 3)
         self.starts.append(self.used)
-        var safe = !name.isEmpty
-        for byte in name {
-            if byte <= 0x20 || byte == 0x3A || byte == 0x3B { safe = false }
+        var isSafe = !name.isEmpty
+        for i in name.indices {
+            let byte = name[i]
+            if byte <= 0x20 || byte == 0x3A || byte == 0x3B { isSafe = false }
             self.put(byte)
         }
         if value.isEmpty {
@@ -59,8 +60,9 @@ import Glibc
         } else {
             self.put(UInt8(ascii: ":"))
             self.put(UInt8(ascii: " "))
-            for byte in value {
-                if byte == 0x0D || byte == 0x0A || byte == 0 { safe = false }
+            for i in value.indices {
+                let byte = value[i]
+                if byte == 0x0D || byte == 0x0A || byte == 0 { isSafe = false }
                 self.put(byte)
             }
         }
@@ -68,7 +70,16 @@ import Glibc
             self.put(expectation)
         }
         self.put(0)
-        return safe
+        return isSafe
+    }
+
+    /// The same for a line of a section.
+    func append(_ line: Fields.Line, of section: Fields) -> Bool {
+        let bytes = section.bytes.span
+        let (name, value) = (Int(line.nameStart), Int(line.valueStart))
+        return self.append(
+            bytes.extracting(name..<name + Int(line.nameLength)),
+            bytes.extracting(value..<value + Int(line.valueLength)))
     }
 
     /// Has libcurl leave out a field that it would add by itself.

@@ -115,26 +115,26 @@ final class Transfer {
         self.outbox = Outbox(loop.pieces)
         self.dial = order.dial
         let request = order.request
-        self.waiting = WaitEntry(id: order.fetch.id, idle: request.transfer.idleTimeout)
+        // Read once: each reading from another module is a call and a copy.
+        let (uri, options) = (request.uri, request.transfer)
+        self.waiting = WaitEntry(id: order.fetch.id, idle: options.idleTimeout)
         let isLimited =
-            request.transfer.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
+            options.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
         self.lifetime =
-            isLimited
-            ? WaitEntry(id: order.fetch.id, resource: request.transfer.resourceTimeout) : nil
-        self.way = Way(
-            to: request.uri, isDial: order.dial != nil, loop.configuration.parents)
+            isLimited ? WaitEntry(id: order.fetch.id, resource: options.resourceTimeout) : nil
+        self.way = Way(to: uri, isDial: order.dial != nil, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
-        self.isFTP = request.uri.scheme == .ftp && !self.way.isRelay
+        self.isFTP = uri.scheme == .ftp && !self.way.isRelay
         self.isTunnelled = self.way.isTunnel
         var challenges: Set<UInt16> = isHandshake ? [401] : []
         let loggedIn = self.way.parent?.authentication != Parent.Authentication.none
-        if self.way.isRelay, loggedIn || request.transfer.proxyAuthorization != nil {
+        if self.way.isRelay, loggedIn || options.proxyAuthorization != nil {
             challenges.insert(407)
         }
         self.assembler = ResponseAssembler(
             method: request.method,
-            mayBeHTTP2: request.uri.scheme == .https && loop.configuration.http2 && !isHandshake,
-            acceptsBareLF: request.transfer.acceptsBareLF, challenges: challenges,
+            mayBeHTTP2: uri.scheme == .https && loop.configuration.http2 && !isHandshake,
+            acceptsBareLF: options.acceptsBareLF, challenges: challenges,
             configuration: loop.configuration)
     }
 
@@ -182,8 +182,7 @@ final class Transfer {
             return false
         }
         self.markSocket()
-        self.remoteAddress =
-            address.utf8.contains(ASCII.colon) ? "[\(address)]:\(port)" : "\(address):\(port)"
+        self.remoteAddress = self.loop.peer.text(of: address, port: port)
         self.phase = .awaitingHead
         self.loop.touch(self)
         return true

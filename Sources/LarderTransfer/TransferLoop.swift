@@ -30,6 +30,8 @@ final class TransferLoop: Timed {
     let pieces = PieceBuffers()
     var deadlines: Deadlines
     var queue: ConnectionQueue
+    /// The peer of the last request.
+    var peer = PeerText()
     private var timer: MonotonicTime?
     private(set) var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
@@ -196,11 +198,14 @@ final class TransferLoop: Timed {
         if let lifetime = transfer.lifetime {
             self.deadlines.enter(lifetime, .resource, self.now - order.request.elapsed)
         }
+        defer { self.touch(transfer) }
         do throws(UpstreamFailure) {
             if transfer.content == nil, order.request.bodyLength == .unknown {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .larder, detail: "content without a source")
             }
+            // Where nobody waits for connections here, nobody is counted either.
+            guard self.queue.isBounded else { return try self.launch(transfer) }
             let destination = ConnectionQueue.Destination(order.request.uri, transfer.way)
             transfer.destination = destination
             let mayGo = self.queue.enter(
@@ -209,7 +214,6 @@ final class TransferLoop: Timed {
         } catch {
             transfer.end(error)
         }
-        self.touch(transfer)
     }
 
     /// Gives a transfer to libcurl.

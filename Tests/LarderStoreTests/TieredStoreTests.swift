@@ -45,6 +45,21 @@ struct TieredLookupTests {
         #expect(tiers.lookups == 1)
     }
 
+    @Test("knows whether anything may lie under a key without its query")
+    func withoutSearch() {
+        let memory = MemoryStore(MemoryConfiguration(capacity: .kibibytes(256)))
+        let store = TieredStore(memory: memory, disk: nil)
+        let observer = RecordingObserver()
+        for (key, holds) in [(Sample.key("a?b"), false), (Sample.key("a?b").withoutSearch, true)] {
+            let sink = store.store(
+                Sample.head(), for: key, length: 1, replacing: [], observer: observer)
+            #expect(sink != nil)
+            #expect(store.mayHoldWithoutSearch == holds)
+            sink?.abandon()
+        }
+        #expect(Tiers().store.mayHoldWithoutSearch, "the lower tier does not say no")
+    }
+
     @Test("does not take what memory has for all there is")
     func incomplete() {
         let tiers = Tiers()

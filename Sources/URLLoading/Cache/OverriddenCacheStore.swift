@@ -48,6 +48,8 @@ final class OverriddenCacheStore: ObjectStore {
         Self.asking == nil ? [] : nil
     }
 
+    var mayHoldWithoutSearch: Bool { false }
+
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
         guard let asking = Self.asking, let cache = self.cache, !key.leavesOutSearch else {
             return completion([])

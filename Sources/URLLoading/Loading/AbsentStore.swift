@@ -6,6 +6,8 @@ import LarderStore
 final class AbsentStore: ObjectStore {
     func lookupResident(_ key: CacheKey) -> [StoredObject]? { [] }
 
+    var mayHoldWithoutSearch: Bool { false }
+
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
         completion([])
     }
