@@ -49,7 +49,12 @@ import LarderHTTP
         guard let copy = unsafe curl_easy_duphandle(self.pointer) else { return false }
         unsafe curl_easy_cleanup(self.pointer)
         unsafe self.pointer = copy
-        return unsafe ccurl_set_pointer(copy, CURLOPT_SHARE, share.pointer) == CURLE_OK
+        guard unsafe ccurl_set_pointer(copy, CURLOPT_SHARE, share.pointer) == CURLE_OK else {
+            return false
+        }
+        // As text once more: from what it takes for a copy of it, libcurl would put it together anew.
+        guard let origin = self.origin else { return true }
+        return unsafe ccurl_set_string(copy, CURLOPT_URL, origin.text) == CURLE_OK
     }
 
     deinit {
