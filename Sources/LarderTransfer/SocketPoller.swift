@@ -46,6 +46,14 @@ final class SocketPoller {
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
         self.setWatch(socket, nil)
+        self.note(socket, isPlain: isPlain)
+        self.classes[socket] = nil
+        if trafficClass != nil { self.mark(socket, trafficClass) }
+        return socket
+    }
+
+    /// Takes note of what a new socket is for.
+    func note(_ socket: Int32, isPlain: Bool) {
         if isPlain {
             self.plainSockets.insert(socket)
             self.otherSockets.remove(socket)
@@ -53,9 +61,6 @@ final class SocketPoller {
             self.plainSockets.remove(socket)
             self.otherSockets.insert(socket)
         }
-        self.classes[socket] = nil
-        if trafficClass != nil { self.mark(socket, trafficClass) }
-        return socket
     }
 
     /// Gives the packets of a socket a traffic class (ip(7), ipv6(7)); nil: the system's.

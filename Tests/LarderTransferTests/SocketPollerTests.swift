@@ -1,4 +1,3 @@
-import CCurl
 import Glibc
 import Testing
 
@@ -11,17 +10,13 @@ struct SocketPollerTests {
         let mailbox = try TransferMailbox()
         let epoll = try Epoll(waking: mailbox.descriptor)
         let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
-        var address = curl_sockaddr()
-        address.family = AF_INET
-        address.socktype = Int32(SOCK_STREAM.rawValue)
-        func open(isPlain: Bool) throws -> Int32 {
-            let socket = poller.open(address, isPlain: isPlain, trafficClass: nil)
-            return try #require(socket >= 0 ? socket : nil)
-        }
+        var pair: [Int32] = [-1, -1]
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let (plain, other) = (pair[0], pair[1])
         #expect(poller.isPlain)
-        let plain = try open(isPlain: true)
+        poller.note(plain, isPlain: true)
         #expect(poller.isPlain)
-        let other = try open(isPlain: false)
+        poller.note(other, isPlain: false)
         #expect(!poller.isPlain)
         #expect(poller.close(plain) == 0)
         #expect(!poller.isPlain)
