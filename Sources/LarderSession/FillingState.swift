@@ -274,7 +274,10 @@ struct FillingState {
     private mutating func resumes() -> Bool {
         self.letGo()
         self.releaseSink()
-        guard self.isPaused, self.end &- self.base <= self.window / 2 else { return false }
+        // Not measured from the beginning of the piece that holds the first needed byte: with large
+        // ones, what a sink keeps until it has a whole segment would keep the origin waiting for ever.
+        let first = max(self.base, min(self.needed, self.end))
+        guard self.isPaused, self.end &- first <= self.window / 2 else { return false }
         self.isPaused = false
         return true
     }

@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import SeededNumbers
 import Testing
 
 @testable import LarderSession
@@ -237,6 +238,41 @@ struct FillingMemoryTests {
         }
         #expect(read == (0..<1000).map { UInt8(truncatingIfNeeded: $0) })
         #expect(pieces == 1)
+    }
+
+    /// Takes bytes by the segment, as the disk's does, and keeps what is behind the last whole one.
+    private final class SegmentSink: ObjectSink {
+        static let size: UInt64 = 66_048
+
+        func write(_ piece: ByteBuffer) {}
+        func hurry() {}
+        func commit(trailers: Fields) {}
+        func keep(completeLength: UInt64?) {}
+        func abandon() {}
+        func reader(from offset: UInt64) -> (any BodySource)? { nil }
+    }
+
+    @Test(
+        "a pause ends when the sink has all whole segments, whatever the sizes of the pieces",
+        arguments: 1...20 as ClosedRange<UInt64>)
+    func segments(seed: UInt64) {
+        var numbers = SplitMix64(seed: seed)
+        var body = FillingState(window: .kibibytes(256))
+        body.becomesUnshared()
+        body.begin(sink: SegmentSink(), readsBack: false)
+        let reader = body.addReader()
+        // The part begins in the midst of a segment.
+        let before = UInt64.random(in: 0..<SegmentSink.size, using: &numbers)
+        for _ in 0..<300 {
+            let count = Int.random(in: 4_096...131_072, using: &numbers)
+            _ = body.append(ByteBuffer(repeating: 1, count: count))
+            guard body.demand() == .pause else { continue }
+            var resumes = false
+            while case (.body(.piece), let does) = body.next(reader) { resumes = resumes || does }
+            let taken = (before + body.end) / SegmentSink.size * SegmentSink.size
+            resumes = body.sinkWritten(taken - min(before, taken)) || resumes
+            #expect(resumes)
+        }
     }
 
     @Test("what only its own client may have is let go as it is read")
