@@ -192,10 +192,16 @@ package final class DiskStore: ObjectStore {
         return DiskSink(state: state)
     }
 
-    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    package func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
         let name = self.core.objectKey(id, of: key)
-        guard self.core.mailbox.post(.update(name, head)) == .full else { return }
-        self.core.dropOutdated(name, isPromised: head.isInvalidated)
+        switch self.core.mailbox.post(.update(name, head, written: written)) {
+        case .accepted: return
+        case .full: self.core.dropOutdated(name, isPromised: head.isInvalidated)
+        case .closed: break
+        }
+        written?()
     }
 
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
