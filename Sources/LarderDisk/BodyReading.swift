@@ -152,13 +152,12 @@ struct BodyReading: ~Copyable {
         self.job.take()
     }
 
-    /// The reader has gone, or has had the last of it; false where that was so before.
-    mutating func finish() -> Bool {
-        if self.isOver { return false }
+    /// The reader has gone, or has had the last of it.
+    mutating func finish() {
+        if self.isOver { return }
         self.phase = .over(self.failure ?? .cancelled)
         self.ready = []
         self.job = nil
-        return true
     }
 
     private mutating func take(_ read: SegmentsRead) {

@@ -14,13 +14,19 @@ struct DiskBody: StoredBody {
     let trailers: Fields
     /// Set where it was read, and found sound, together with the head.
     let resident: ByteBuffer?
+    /// Set where it was not: what is read later must be there then.
+    let hold: BodyHold?
 
     func reader(range: Range<UInt64>) -> any BodySource {
         if let extent, !extent.contains(range) {
             return FailedSource(.store("range outside of what is stored"))
         }
+        guard let hold else {
+            return MemoryBody(self.resident ?? ByteBuffer(), trailers: self.trailers)
+                .reader(range: range.clamped(to: 0..<self.bodyLength))
+        }
         return DiskReader(
-            core: self.core, id: self.id, key: self.key,
+            core: self.core, id: self.id, key: self.key, hold: hold,
             range: range.clamped(to: 0..<self.bodyLength),
             trailers: self.extent == nil ? self.trailers : Fields())
     }

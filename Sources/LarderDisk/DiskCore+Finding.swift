@@ -5,12 +5,26 @@ import LarderStore
 import NIOCore
 import Synchronization
 
+/// An entry of a snapshot.
+private struct FoundEntry {
+    var id: ObjectID
+    var record: ObjectRecord
+    /// Where it is small, it was read with its record.
+    var body: ByteBuffer?
+}
+
 /// How lookups are answered: a walk over the records of one key.
 extension DiskCore {
     /// More variants than this are not looked at: the most recent ones count.
     private static let variantLimit = 128
     /// Of so many variants small bodies are read along with their heads; a client gets one.
     private static let variantsWithBody = 4
+    /// How often it looks where the file changes under it each time.
+    ///
+    /// A commit takes far longer than a look-up of what is in memory, so the second time is nearly
+    /// always the last.
+    private static let attemptsInPlace = 2
+    private static let attemptsOnPool = 16
 
     /// All variants of `key`, the most recent first; waits for the disk.
     func find(_ key: CacheKey) -> [StoredObject] {
@@ -30,26 +44,43 @@ extension DiskCore {
         return found
     }
 
+    /// Looks until no entry has left the file meanwhile: what was found is there then, and stays as
+    /// long as it is held.
     private func find(_ key: CacheKey, waits: Bool) -> [StoredObject]? {
+        for _ in 0..<(waits ? Self.attemptsOnPool : Self.attemptsInPlace) {
+            let mark = self.entries.withLock { $0.removals }
+            guard let found = self.snapshot(of: key, waits: waits) else { return nil }
+            if let objects = self.admitted(found, since: mark) { return objects }
+        }
+        // A miss is never wrong.
+        return waits ? [] : nil
+    }
+
+    /// What is stored under `key` at one moment.
+    private func snapshot(of key: CacheKey, waits: Bool) -> [FoundEntry]? {
         let hash = Checksum.key(key.bytes, seed: self.seed)
         var damaged: [(ObjectKey, String)] = []
-        let found: [StoredObject]?
+        let found: [FoundEntry]?
         let environment = self.environment
         do throws(LMDBError) {
             found = try environment.read { (transaction) throws(LMDBError) in
-                var records: [(ObjectID, ObjectRecord)] = []
+                var entries: [FoundEntry] = []
                 let isWhole = try self.schema.forEachVariant(
                     transaction, of: hash, waits: waits
                 ) { objectKey, value in
                     do throws(RecordDamage) {
                         let record = try ObjectRecord.decode(value)
-                        if record.key == key { records.append((objectKey.id, record)) }
+                        if record.key == key {
+                            entries.append(FoundEntry(id: objectKey.id, record: record))
+                        }
                     } catch {
                         damaged.append((objectKey, error.rawValue))
                     }
-                    return records.count < Self.variantLimit
+                    return entries.count < Self.variantLimit
                 }
-                return isWhole ? try self.objects(of: records, transaction, waits: waits) : nil
+                guard isWhole else { return nil }
+                let hasBodies = try self.readBodies(of: &entries, transaction, waits: waits)
+                return hasBodies ? entries : nil
             }
         } catch {
             self.readFailed(error, with: environment)
@@ -62,30 +93,38 @@ extension DiskCore {
         return found
     }
 
-    private func objects(
-        of records: [(ObjectID, ObjectRecord)], _ transaction: borrowing ReadTransaction,
-        waits: Bool
-    ) throws(LMDBError) -> [StoredObject]? {
-        var objects: [StoredObject] = []
-        objects.reserveCapacity(records.count)
-        for (id, record) in records where !self.isHidden(id, of: record.key) {
-            var resident: ByteBuffer?
-            if objects.count < Self.variantsWithBody, self.isSmall(record) {
-                switch try self.smallBody(id, record, transaction, waits: waits) {
-                case .piece(let body): resident = body
-                case .notResident: return nil
-                // Whoever reads it will find the same, and say so.
-                case .gone, .damaged: break
-                }
+    /// Reads the small bodies of the first entries; false where one is not in memory, and it must not
+    /// wait.
+    private func readBodies(
+        of entries: inout [FoundEntry], _ transaction: borrowing ReadTransaction, waits: Bool
+    ) throws(LMDBError) -> Bool {
+        for index in entries.indices.prefix(Self.variantsWithBody)
+        where self.isSmall(entries[index].record) {
+            let entry = entries[index]
+            switch try self.smallBody(entry.id, entry.record, transaction, waits: waits) {
+            case .piece(let body): entries[index].body = body
+            case .notResident: return false
+            // Whoever reads it will find the same, and say so.
+            case .gone, .damaged: break
             }
-            objects.append(self.object(id, record, resident))
         }
-        return objects
+        return true
     }
 
-    private func object(
-        _ id: ObjectID, _ record: ObjectRecord, _ resident: ByteBuffer?
-    ) -> StoredObject {
+    /// Those of `found` that may be found, their bodies held; nil where entries have left the file
+    /// since `mark`.
+    private func admitted(_ found: [FoundEntry], since mark: UInt64) -> [StoredObject]? {
+        let admitted = self.entries.withLock { entries -> [FoundEntry]? in
+            guard entries.removals == mark else { return nil }
+            let admitted = found.filter { entries.admits($0.id, of: $0.record.key) }
+            for entry in admitted where entry.body == nil { entries.hold(entry.id) }
+            return admitted
+        }
+        return admitted?.map { self.object($0) }
+    }
+
+    private func object(_ entry: FoundEntry) -> StoredObject {
+        let (id, record) = (entry.id, entry.record)
         let use = self.uses.use(of: id)
         return StoredObject(
             id: id, key: record.key, head: record.head, trailers: record.trailers,
@@ -93,7 +132,8 @@ extension DiskCore {
             lastUsed: max(record.lastUsed, use?.last ?? record.lastUsed),
             body: DiskBody(
                 core: self, id: id, key: record.key, bodyLength: record.bodyLength,
-                extent: record.head.extent, trailers: record.trailers, resident: resident))
+                extent: record.head.extent, trailers: record.trailers, resident: entry.body,
+                hold: entry.body == nil ? BodyHold(core: self, held: id) : nil))
     }
 
     /// Whether the body is read along with its head: that of one small segment, or of none.

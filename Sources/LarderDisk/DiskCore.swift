@@ -10,19 +10,11 @@ import Synchronization
 /// is changed, and exchanged for another, by the writer's thread alone.
 final class DiskCore: Sendable {
     private struct Tables {
-        /// How many readers each body has: none of its segments is deleted before they are gone.
-        var readers: [ObjectID: Int] = [:]
         var sinks: [ObjectIdentifier: SinkState] = [:]
         /// Which bytes of partial responses are on their way.
         var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
         /// Keys with responses that are whole and about to be committed.
         var landings: [CacheKey: Landings] = [:]
-        /// Entries that are gone for lookups, though the disk could not be told yet.
-        var hidden: Set<ObjectID> = []
-        /// The same for all entries of these keys with ids below these.
-        var hiddenKeys: [CacheKey: ObjectID] = [:]
-        /// The same for all entries with ids below it.
-        var hiddenBelow: ObjectID?
     }
 
     /// The last commits of the responses of one key, and the lookups that wait for them.
@@ -67,6 +59,8 @@ final class DiskCore: Sendable {
     private let lastID: Atomic<UInt64>
     private let current: Mutex<CacheFile>
     private let tables = Mutex(Tables())
+    /// Held for a few lines, and never together with another lock.
+    let entries = Mutex(EntryVisibility())
     let health: Mutex<DiskHealth>
     private let published: Mutex<StoreStatistics>
 
@@ -139,28 +133,7 @@ final class DiskCore: Sendable {
         ObjectKey(hash: Checksum.key(key.bytes, seed: self.seed), id: id)
     }
 
-    // MARK: Readers, sinks, hidden entries
-
-    func beginReading(_ id: ObjectID) {
-        self.tables.withLock { $0.readers[id, default: 0] += 1 }
-    }
-
-    func endReading(_ id: ObjectID) {
-        let isLast = self.tables.withLock { tables in
-            let count = (tables.readers[id] ?? 1) - 1
-            tables.readers[id] = count > 0 ? count : nil
-            return count <= 0
-        }
-        // Garbage may have waited for this. Where the writer has not looked for any since, it need
-        // not be woken: it looks after each batch.
-        if isLast, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
-            self.mailbox.nudge()
-        }
-    }
-
-    func isBeingRead(_ id: ObjectID) -> Bool {
-        self.tables.withLock { $0.readers[id] != nil }
-    }
+    // MARK: Sinks
 
     func sinkBegan(_ sink: SinkState) {
         self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = sink }
@@ -255,79 +228,6 @@ final class DiskCore: Sendable {
     /// Takes out all sinks that have not ended.
     func openSinks() -> [SinkState] {
         self.tables.withLock { Array($0.sinks.values) }
-    }
-
-    func hide(_ ids: some Sequence<ObjectID>) {
-        self.tables.withLock { $0.hidden.formUnion(ids) }
-    }
-
-    func unhide(_ ids: [ObjectID]) {
-        self.tables.withLock { tables in
-            if !tables.hidden.isEmpty { tables.hidden.subtract(ids) }
-        }
-    }
-
-    /// Nothing of what was stored is there any more: what was to be hidden is gone.
-    func forgetHidden() {
-        self.tables.withLock { tables in
-            tables.hidden = []
-            tables.hiddenKeys = [:]
-            tables.hiddenBelow = nil
-        }
-    }
-
-    /// Hides all that is stored of a key, whatever that is.
-    func hide(_ key: CacheKey, below id: ObjectID) {
-        self.tables.withLock { $0.hiddenKeys[key] = id }
-    }
-
-    /// Hides all that is stored, for good.
-    func hideAll(below id: ObjectID) {
-        self.tables.withLock { $0.hiddenBelow = id }
-    }
-
-    func unhide(_ keys: some Sequence<CacheKey>) {
-        self.tables.withLock { tables in
-            for key in keys { tables.hiddenKeys.removeValue(forKey: key) }
-        }
-    }
-
-    func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {
-        self.tables.withLock { tables in
-            if let bound = tables.hiddenBelow, id < bound { return true }
-            if !tables.hiddenKeys.isEmpty, let bound = tables.hiddenKeys[key], id < bound {
-                return true
-            }
-            return !tables.hidden.isEmpty && tables.hidden.contains(id)
-        }
-    }
-
-    /// Drops an entry that is not what was written, counts it and says it.
-    func dropDamaged(_ id: ObjectID, key: CacheKey, reason: String) {
-        let isFirst = self.tables.withLock { $0.hidden.insert(id).inserted }
-        guard isFirst else { return }
-        self.damaged.add(1, ordering: .relaxed)
-        self.report(.damaged(key: key, reason: reason))
-        self.mailbox.post(.removeExactly([self.objectKey(id, of: key)], nil))
-    }
-
-    /// The same for a record that does not even give its key.
-    func dropDamaged(_ key: ObjectKey, reason: String) {
-        let isFirst = self.tables.withLock { $0.hidden.insert(key.id).inserted }
-        guard isFirst else { return }
-        self.damaged.add(1, ordering: .relaxed)
-        self.report(.damaged(key: nil, reason: reason))
-        self.mailbox.post(.removeExactly([key], nil))
-    }
-
-    /// Drops an entry whose new head is too much for a disk that is too slow: it is not to be used
-    /// with the old one.
-    func dropOutdated(_ key: ObjectKey, isPromised: Bool) {
-        let isFirst = self.tables.withLock { $0.hidden.insert(key.id).inserted }
-        guard isFirst else { return }
-        var promise: (@Sendable (Int) -> Void)?
-        if isPromised { promise = { _ in } }
-        self.mailbox.post(.removeExactly([key], promise))
     }
 
     // MARK: Statistics

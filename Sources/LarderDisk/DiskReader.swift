@@ -9,12 +9,14 @@ import Synchronization
 /// What lies in the page cache is read on the reader's own thread. What does not is a job for the
 /// store's reading threads. Both go by steps of a few segments. Each is a short transaction, and no
 /// byte is handed out before its segment's checksum was found right. Between them nothing is held but
-/// the entry's place among those that are being read, which spares its segments from deletion. So a
-/// slow consumer costs at most one step's bytes, and never a transaction.
+/// the body's segments against deletion. So a slow consumer costs at most one step's bytes, and never
+/// a transaction.
 final class DiskReader: BodySource {
     private struct State: ~Copyable {
         var reading: BodyReading
         var wake: (@Sendable () -> Void)?
+        /// Spares the segments from deletion until the reader has gone.
+        var hold: BodyHold?
     }
 
     private let core: DiskCore
@@ -25,18 +27,14 @@ final class DiskReader: BodySource {
 
     /// - Parameter range: all of it must be stored, or written by a sink.
     init(
-        core: DiskCore, id: ObjectID, key: CacheKey, range: Range<UInt64>, trailers: Fields
+        core: DiskCore, id: ObjectID, key: CacheKey, hold: BodyHold, range: Range<UInt64>,
+        trailers: Fields
     ) {
         self.core = core
         self.id = id
         self.key = key
         self.trailers = trailers
-        self.state = Mutex(State(reading: BodyReading(range: range)))
-        core.beginReading(id)
-    }
-
-    deinit {
-        self.finish()
+        self.state = Mutex(State(reading: BodyReading(range: range), hold: hold))
     }
 
     func attach(wake: @escaping @Sendable () -> Void) {
@@ -71,13 +69,15 @@ final class DiskReader: BodySource {
         self.finish()
     }
 
-    /// Gives up its place among the readers; harmless when repeated.
+    /// Lets the body go; harmless when repeated.
     private func finish() {
-        let isFirst = self.state.withLock { state in
+        let hold = self.state.withLock { state in
             state.wake = nil
-            return state.reading.finish()
+            state.reading.finish()
+            return state.hold.take()
         }
-        if isFirst { self.core.endReading(self.id) }
+        // Its end takes locks: not here, with one held.
+        withExtendedLifetime(hold) {}
     }
 
     private func read(_ range: Range<UInt64>, waits: Bool) -> SegmentsRead {

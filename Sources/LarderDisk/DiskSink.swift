@@ -9,16 +9,16 @@ import Synchronization
 /// Released without `commit`, it abandons what it wrote.
 final class DiskSink: ObjectSink {
     private let state: SinkState
+    /// What it has written can be read as long as it lives, whatever becomes of the entry.
+    private let hold: BodyHold
 
     init(state: SinkState) {
         self.state = state
-        // What it has written can be read as long as it is held, whatever becomes of the entry.
-        state.core.beginReading(state.id)
+        self.hold = BodyHold(core: state.core, id: state.id)
     }
 
     deinit {
         self.state.abandon(.byWriter)
-        self.state.core.endReading(self.state.id)
     }
 
     func write(_ piece: ByteBuffer) { self.state.write(piece) }
@@ -28,7 +28,7 @@ final class DiskSink: ObjectSink {
     func abandon() { self.state.abandon(.byWriter) }
 
     func reader(from offset: UInt64) -> (any BodySource)? {
-        self.state.reader(from: offset)
+        self.state.reader(from: offset, self.hold)
     }
 }
 
@@ -112,7 +112,7 @@ final class SinkState: Sendable {
     /// About the bytes that its head and its key take.
     var headBytes: Int {
         guard case .new(let head, _) = self.role else { return self.key.bytes.count }
-        return self.key.bytes.count + head.fieldBytes
+        return self.key.bytes.count + head.bytes
     }
 
     /// Whether its bytes are not all of a representation.
@@ -275,11 +275,11 @@ final class SinkState: Sendable {
         }
     }
 
-    func reader(from offset: UInt64) -> (any BodySource)? {
+    func reader(from offset: UInt64, _ hold: BodyHold) -> (any BodySource)? {
         let written = self.state.withLock { $0.written }
         guard offset <= written else { return nil }
         return DiskReader(
-            core: self.core, id: self.id, key: self.key,
+            core: self.core, id: self.id, key: self.key, hold: hold,
             range: self.start + offset..<self.start + written, trailers: Fields())
     }
 

@@ -68,8 +68,7 @@ extension DiskWriter {
         let started = ContinuousClock.now
         let limit = self.core.configuration.batchLimit
         do throws(LMDBError) {
-            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
+            let (attempt, _) = try self.attempt { (attempt, transaction) throws(LMDBError) in
                 for command in batch { try self.apply(command, &attempt, transaction) }
                 // At least one, however long it took to begin.
                 while takesMore, attempt.cost < limit,
@@ -85,8 +84,6 @@ extension DiskWriter {
                         &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
                 }
                 try self.payOwed(&attempt, transaction)
-                try self.finish(&attempt, transaction)
-                return attempt
             }
             return .success(attempt)
         } catch {

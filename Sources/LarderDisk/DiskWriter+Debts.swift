@@ -1,6 +1,7 @@
 import LarderLMDB
 import LarderPolicy
 import LarderStore
+import Synchronization
 
 /// What was acknowledged or given up while the disk refused to write, and is still in the file.
 ///
@@ -90,7 +91,7 @@ extension DiskWriter {
     }
 
     private mutating func owe(_ keys: [ObjectKey], isPromise: Bool) {
-        self.core.hide(keys.map(\.id))
+        self.core.entries.withLock { entries in for key in keys { _ = entries.hide(key.id) } }
         self.debts.entries.formUnion(keys)
         if isPromise { self.promise() }
     }
@@ -98,7 +99,7 @@ extension DiskWriter {
     /// All of a key is to go: what that is, a disk that cannot be read would not tell.
     private mutating func owe(_ key: CacheKey) {
         let bound = ObjectID(rawValue: self.core.nextID)
-        self.core.hide(key, below: bound)
+        self.core.entries.withLock { $0.hide(key, below: bound) }
         self.debts.keys[key] = bound
         self.promise()
         if self.debts.keys.count > RemovalDebts.keyLimit { self.giveUp() }
@@ -108,7 +109,8 @@ extension DiskWriter {
     mutating func giveUp() {
         self.debts.keys = [:]
         self.debts.isTooMuch = true
-        self.core.hideAll(below: ObjectID(rawValue: self.core.nextID))
+        let bound = ObjectID(rawValue: self.core.nextID)
+        self.core.entries.withLock { $0.hideAll(below: bound) }
         self.promise()
         _ = self.core.file.note(.damaged(LMDBError(.corrupted, operation: "remove")))
     }
@@ -123,7 +125,7 @@ extension DiskWriter {
     mutating func paid(_ part: RemovalDebts) {
         guard !self.debts.isNothing else { return }
         self.debts.subtract(part)
-        self.core.unhide(part.keys.keys)
+        self.core.entries.withLock { $0.removed(part.keys.keys) }
         self.debtsDue = nil
         if self.debts.isPaid {
             self.debts.isPromised = false

@@ -128,7 +128,7 @@ extension DiskWriter {
         core.exchange(
             CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
         // What is owed, hidden or noted concerns what is gone.
-        core.forgetHidden()
+        core.entries.withLock { $0.removedAll() }
         core.uses.clear()
         self.debts = RemovalDebts()
         // Nothing is due any more: left in the past, it would end every wait at once.

@@ -10,7 +10,7 @@ extension DiskWriter {
         var deleted = 0
         for id in try self.ids(in: schema.garbage, transaction) {
             if budget.isSpent { break }
-            if self.core.isBeingRead(id) { continue }
+            if self.core.isHeld(id) { continue }
             let (count, isEnd) = try self.deleteSegments(of: id, &budget, transaction)
             deleted += count
             if isEnd {

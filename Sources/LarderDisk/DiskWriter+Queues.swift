@@ -78,7 +78,7 @@ extension DiskWriter {
                 budget.entries -= 1
                 reached = key.copied
                 let entry = QueueEntry(value)
-                if let entry, self.core.isBeingRead(entry.key.id) { return !budget.isSpent }
+                if let entry, self.core.isHeld(entry.key.id) { return !budget.isSpent }
                 head = (reached, entry)
                 return false
             }
@@ -124,11 +124,8 @@ extension DiskWriter {
     mutating func saveGhosts() {
         while self.core.ghosts.withLock({ $0.differsFromFile }) {
             do throws(LMDBError) {
-                let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
-                    var attempt = Attempt(meta: self.meta)
+                let (attempt, _) = try self.attempt { (attempt, transaction) throws(LMDBError) in
                     try self.writeGhosts(&attempt, transaction, isLast: true)
-                    try self.finish(&attempt, transaction)
-                    return attempt
                 }
                 self.takeOver(attempt)
                 if !attempt.hasGhosts { return }

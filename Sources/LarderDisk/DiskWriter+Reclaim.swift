@@ -16,13 +16,11 @@ extension DiskWriter {
         var isDone = false
         while !isDone {
             do throws(LMDBError) {
-                let (attempt, count) = try self.core.environment.write {
-                    (transaction) throws(LMDBError) in
-                    var attempt = Attempt(meta: self.meta)
+                let (attempt, count) = try self.attempt {
+                    (attempt, transaction) throws(LMDBError) in
                     let ids = try self.ids(in: self.core.schema.pending, transaction)
                     for id in ids { try self.discardPending(id, &attempt, transaction) }
-                    try self.finish(&attempt, transaction)
-                    return (attempt, ids.count)
+                    return ids.count
                 }
                 self.takeOver(attempt)
                 isDone = count < Self.stepSize
@@ -108,15 +106,12 @@ extension DiskWriter {
         downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool, writesGhosts: Bool
     ) -> Result<Int, LMDBError> {
         do throws(LMDBError) {
-            let (attempt, progress) = try self.core.environment.write {
-                (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
+            let (attempt, progress) = try self.attempt {
+                (attempt, transaction) throws(LMDBError) in
                 attempt.writesGhosts = writesGhosts
-                let progress = try self.reclaim(
+                return try self.reclaim(
                     &attempt, transaction, downTo: aim, isUrgent: isUrgent,
                     isMakingRoom: isMakingRoom)
-                try self.finish(&attempt, transaction)
-                return (attempt, progress)
             }
             self.takeOver(attempt)
             return .success(progress)

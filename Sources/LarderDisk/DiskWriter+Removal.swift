@@ -1,5 +1,6 @@
 import LarderLMDB
 import LarderStore
+import Synchronization
 
 /// The removal of entries, with their place in a queue and what the totals say of them.
 extension DiskWriter {
@@ -36,7 +37,7 @@ extension DiskWriter {
         var budget = ReclaimBudget(
             free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
         if record.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
-            || self.core.isBeingRead(key.id)
+            || !self.core.entries.withLock({ $0.leaves(key.id) })
         {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages

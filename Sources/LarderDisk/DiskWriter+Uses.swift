@@ -34,14 +34,11 @@ extension DiskWriter {
         let free = self.core.marks.capacityPages - min(self.pages, self.core.marks.capacityPages)
         let uses = self.core.uses.take(min(Self.flushSize, max(2, Int(clamping: free / 8))))
         do throws(LMDBError) {
-            let attempt = try self.core.environment.write { (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
+            let (attempt, _) = try self.attempt { (attempt, transaction) throws(LMDBError) in
                 for use in uses {
                     try self.apply(use, &attempt, transaction)
                     self.core.residency.touched(values: Self.pagesPerUse, bytes: 0)
                 }
-                try self.finish(&attempt, transaction)
-                return attempt
             }
             self.takeOver(attempt)
             return true

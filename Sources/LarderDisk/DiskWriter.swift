@@ -219,8 +219,25 @@ struct DiskWriter {
 
     // MARK: Transactions
 
+    /// Makes one transaction; where it fails, all is as before.
+    func attempt<R>(
+        _ body: (inout Attempt, borrowing WriteTransaction) throws(LMDBError) -> R
+    ) throws(LMDBError) -> (Attempt, R) {
+        do throws(LMDBError) {
+            return try self.core.environment.write { (transaction) throws(LMDBError) in
+                var attempt = Attempt(meta: self.meta)
+                let result = try body(&attempt, transaction)
+                try self.finish(&attempt, transaction)
+                return (attempt, result)
+            }
+        } catch {
+            self.core.entries.withLock { $0.stays() }
+            throw error
+        }
+    }
+
     /// The last steps of every transaction of the writer's.
-    func finish(
+    private func finish(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         attempt.meta.nextID = self.core.nextID
@@ -252,7 +269,7 @@ struct DiskWriter {
             if attempt.hasGhosts { ghosts.chunksWritten() }
         }
         for id in attempt.removed { self.core.uses.forget(id) }
-        self.core.unhide(attempt.removed)
+        self.core.entries.withLock { $0.removed(attempt.removed) }
         if !attempt.groups.isEmpty { self.core.groups.wrote(attempt.groups) }
         self.publish()
     }

@@ -1,0 +1,46 @@
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// Which entries are to be found, and what is done with those that must not be.
+extension DiskCore {
+    /// One that held a body has let it go.
+    func letGo(of id: ObjectID) {
+        let isLast = self.entries.withLock { $0.release(id) }
+        // Garbage may have waited for this. Where the writer has not looked for any since, it need
+        // not be woken: it looks after each batch.
+        if isLast, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
+            self.mailbox.nudge()
+        }
+    }
+
+    func isHeld(_ id: ObjectID) -> Bool {
+        self.entries.withLock { $0.isHeld(id) }
+    }
+
+    func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {
+        self.entries.withLock { $0.isHidden(id, of: key) }
+    }
+
+    /// Drops an entry that is not what was written, counts it and says it.
+    func dropDamaged(_ id: ObjectID, key: CacheKey, reason: String) {
+        self.dropDamaged(self.objectKey(id, of: key), key: key, reason: reason)
+    }
+
+    /// The same for a record that may not even give its key.
+    func dropDamaged(_ objectKey: ObjectKey, key: CacheKey? = nil, reason: String) {
+        guard self.entries.withLock({ $0.hide(objectKey.id) }) else { return }
+        self.damaged.add(1, ordering: .relaxed)
+        self.report(.damaged(key: key, reason: reason))
+        self.mailbox.post(.removeExactly([objectKey], nil))
+    }
+
+    /// Drops an entry whose new head is too much for a disk that is too slow: it is not to be used
+    /// with the old one.
+    func dropOutdated(_ key: ObjectKey, isPromised: Bool) {
+        guard self.entries.withLock({ $0.hide(key.id) }) else { return }
+        var promise: (@Sendable (Int) -> Void)?
+        if isPromised { promise = { _ in } }
+        self.mailbox.post(.removeExactly([key], promise))
+    }
+}

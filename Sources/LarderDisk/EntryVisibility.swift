@@ -1,0 +1,131 @@
+import LarderPolicy
+import LarderStore
+import Synchronization
+
+/// Which entries look-ups may find, and whose bodies are held: a value.
+///
+/// A look-up reads a snapshot of the file, and the file goes on meanwhile. So it notes ``removals``
+/// before its snapshot, and afterwards, in one step, asks whether the count is the same, drops what
+/// is not to be found, and holds the bodies that it promises to somebody. Then
+///
+/// - what was hidden is never found between the commit that removes it and the end of its being
+///   hidden, though the snapshot may be older than that commit: the count has changed, and
+/// - no body is deleted that a look-up has promised: the writer asks in one step, too, whether a
+///   body is held, and names it as one that leaves.
+struct EntryVisibility {
+    /// How many hold each body: none of its segments is deleted before they have let go.
+    private var holds: [ObjectID: Int] = [:]
+    /// Whose bodies the writer's transaction deletes, should it be committed.
+    private var leaving: Set<ObjectID> = []
+    /// Entries that are gone for lookups, though the disk could not be told yet.
+    private var hidden: Set<ObjectID> = []
+    /// The same for all entries of these keys with ids below these.
+    private var hiddenKeys: [CacheKey: ObjectID] = [:]
+    /// The same for all entries with ids below it.
+    private var hiddenBelow: ObjectID?
+    /// Counts the commits that removed entries, and the files that others took the place of.
+    private(set) var removals: UInt64 = 0
+
+    // MARK: Look-ups
+
+    func admits(_ id: ObjectID, of key: CacheKey) -> Bool {
+        !self.isHidden(id, of: key) && (self.leaving.isEmpty || !self.leaving.contains(id))
+    }
+
+    func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {
+        if let bound = self.hiddenBelow, id < bound { return true }
+        if !self.hiddenKeys.isEmpty, let bound = self.hiddenKeys[key], id < bound { return true }
+        return !self.hidden.isEmpty && self.hidden.contains(id)
+    }
+
+    // MARK: Holds
+
+    mutating func hold(_ id: ObjectID) {
+        self.holds[id, default: 0] += 1
+    }
+
+    /// - Returns: whether nobody holds it any more.
+    mutating func release(_ id: ObjectID) -> Bool {
+        let count = (self.holds[id] ?? 1) - 1
+        self.holds[id] = count > 0 ? count : nil
+        return count <= 0
+    }
+
+    func isHeld(_ id: ObjectID) -> Bool { self.holds[id] != nil }
+
+    // MARK: The writer
+
+    /// Whether the body may be deleted in the transaction under way; nobody gets it from now on then.
+    mutating func leaves(_ id: ObjectID) -> Bool {
+        if self.isHeld(id) { return false }
+        self.leaving.insert(id)
+        return true
+    }
+
+    /// The transaction has come to nothing: what was to leave stays.
+    mutating func stays() {
+        self.leaving = []
+    }
+
+    /// The transaction is committed, without these.
+    mutating func removed(_ ids: [ObjectID]) {
+        self.leaving = []
+        guard !ids.isEmpty else { return }
+        self.removals &+= 1
+        if !self.hidden.isEmpty { self.hidden.subtract(ids) }
+    }
+
+    // MARK: What is hidden
+
+    /// - Returns: whether it was not hidden by itself before.
+    mutating func hide(_ id: ObjectID) -> Bool {
+        self.hidden.insert(id).inserted
+    }
+
+    /// Hides all that is stored of a key, whatever that is.
+    mutating func hide(_ key: CacheKey, below id: ObjectID) {
+        self.hiddenKeys[key] = id
+    }
+
+    /// Hides all that is stored, for good.
+    mutating func hideAll(below id: ObjectID) {
+        self.hiddenBelow = id
+    }
+
+    /// All that was stored of these keys is removed.
+    mutating func removed(_ keys: some Collection<CacheKey>) {
+        guard !keys.isEmpty else { return }
+        self.removals &+= 1
+        for key in keys { self.hiddenKeys.removeValue(forKey: key) }
+    }
+
+    /// Nothing of what was stored is there any more: what was to be hidden is gone.
+    mutating func removedAll() {
+        self.removals &+= 1
+        self.hidden = []
+        self.hiddenKeys = [:]
+        self.hiddenBelow = nil
+    }
+}
+
+/// Keeps the segments of one body from being deleted for as long as it lives.
+final class BodyHold: Sendable {
+    private let core: DiskCore
+    private let id: ObjectID
+
+    init(core: DiskCore, id: ObjectID) {
+        self.core = core
+        self.id = id
+        core.entries.withLock { $0.hold(id) }
+    }
+
+    /// - Parameter held: what a look-up holds already: this one lets it go.
+    init(core: DiskCore, held id: ObjectID) {
+        self.core = core
+        self.id = id
+    }
+
+    deinit {
+        self.core.letGo(of: self.id)
+    }
+}
