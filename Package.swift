@@ -52,6 +52,8 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
         .target(name: "CLMDB"),
+        // Memory for libcurl; with state of each thread, too.
+        .target(name: "CBlocks"),
 
         // Floor 1
         module("LarderHTTP", ["CLinux", nioCore]),
@@ -64,7 +66,9 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
+        module(
+            "LarderTransfer",
+            ["CCurl", "COpenSSL", "CLinux", "CBlocks", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -175,7 +179,7 @@ let package = Package(
             ]),
         tests(
             "LarderTransferTests",
-            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+            ["LarderTransfer", "CCurl", "CBlocks", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [
