@@ -58,7 +58,7 @@ enum WriteCommand: Sendable {
         case .commit(let sink, let draft):
             Self.ownBytes + sink.headBytes + draft.trailers.bytes.count
                 + (draft.last?.length ?? 0)
-        case .update(_, let head): Self.ownBytes + head.fieldBytes
+        case .update(_, let head): Self.ownBytes + head.bytes
         case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: Self.ownBytes
         }
     }
@@ -98,6 +98,9 @@ enum WriteCommand: Sendable {
 }
 
 extension StoredHead {
-    /// About the bytes that it takes.
-    var fieldBytes: Int { self.fields.bytes.count + self.varyingFields.bytes.count }
+    /// The bytes of all in it that has no bound of its own.
+    var bytes: Int {
+        self.fields.bytes.count + self.varyingFields.bytes.count
+            + (self.pathAndQuery?.utf8.count ?? 0) + (self.attachment?.bytes.count ?? 0)
+    }
 }

@@ -45,6 +45,31 @@ struct CoreHopTests {
         #expect(s.delegate?.messages.value.last == "complete")
     }
 
+    @Test(
+        "the rest of a redirection's body keeps nobody from the end of the task (§5)",
+        arguments: [true, false])
+    func restNeverComes(isCancelled: Bool) async throws {
+        let s = ScriptedSession { load in
+            let isFirst = load.request.url?.path == "/"
+            if isFirst {
+                load.answer(302, ["Location": "/next"], "a rest that", isWhole: false)
+            } else if !isCancelled {
+                load.answer(200, [:], "end")
+            }
+        }
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        let first = try await s.loaders.load(1)
+        _ = try await s.loaders.load(2)
+        if isCancelled { task.cancel() }
+        try await s.delegate?.completion()
+        try await first.isCancelled.wait(for: "its end") { $0 }
+        #expect(s.delegate?.messages.value.last == "complete")
+        if !isCancelled {
+            #expect(s.delegate?.metrics.value.map(\.transactionMetrics.count) == [2])
+        }
+    }
+
     @Test("a redirection that is refused is the response, without an error (§5)")
     func refused() async throws {
         let s = ScriptedSession()

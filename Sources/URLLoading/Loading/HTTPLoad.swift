@@ -73,8 +73,8 @@ final class HTTPLoad: Load {
         // Moved, so that it is changed where it lies.
         var request = given
         let identity = self.engine.remember { $0.identity(for: request.uri.host, request.uri.port) }
-        let (goesOn, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
-        guard goesOn else { return }
+        let (begun, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
+        guard let number = begun else { return }
         request.observer = self
         if let identity = own ?? identity { request.transfer.identity = identity }
         if let login = self.proxyLogin {
@@ -106,9 +106,7 @@ final class HTTPLoad: Load {
         }
         let isUnwanted = self.state.withLock { state in
             // It may have been answered, or have failed and been followed by another one, meanwhile.
-            guard state.machine.isAsking, state.exchange == nil else {
-                return state.machine.isOver
-            }
+            guard state.machine.isAsking(attempt: number) else { return state.machine.isOver }
             state.exchange = exchange
             return false
         }

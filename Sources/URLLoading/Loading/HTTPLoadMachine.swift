@@ -27,21 +27,27 @@ struct HTTPLoadMachine: ~Copyable {
     }
 
     private var state = State.idle
+    /// How many attempts have begun.
+    private var attempts = 0
     /// Fetches that the upstream has begun and not measured yet.
     private var fetches = 0
     private var isMeasured = false
     /// The observer has heard all but the measurement.
     private var isTold = false
 
-    /// An attempt begins; false where nobody wants it any more.
-    mutating func begins() -> Bool {
+    /// An attempt begins: its number; nil where nobody wants it any more.
+    mutating func begins() -> Int? {
         switch self.state {
         case .idle, .deciding, .waiting:
             self.state = .asking
-            return true
-        case .asking, .answered, .over: return false
+            self.attempts += 1
+            return self.attempts
+        case .asking, .answered, .over: return nil
         }
     }
+
+    /// Whether an attempt is the one that is under way.
+    func isAsking(attempt: Int) -> Bool { self.isAsking && self.attempts == attempt }
 
     /// Whether what an attempt or its upstream says concerns anybody.
     var isAsking: Bool { self.state == .asking }

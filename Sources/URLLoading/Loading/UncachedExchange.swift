@@ -28,6 +28,8 @@ final class UncachedExchange: Exchange {
         var read = 0
         var waitingBytes = 0
         var isPaused = false
+        /// Nobody wants it any more.
+        var isCancelled = false
         /// What comes behind the pieces.
         var ending: BodyStep?
         var wake: (@Sendable () -> Void)?
@@ -58,8 +60,9 @@ final class UncachedExchange: Exchange {
     func begin(by upstream: any Upstream) {
         let fetch = upstream.fetch(self.completed(), body: nil, receiver: self)
         let (isUnwanted, resumes) = self.state.withLock { state in
-            guard state.stage != .over else { return (true, false) }
-            if state.ending == nil { state.upstream = fetch }
+            guard !state.isCancelled else { return (true, false) }
+            // It may have been answered, and all be over, before `fetch` returned.
+            if state.stage != .over, state.ending == nil { state.upstream = fetch }
             defer { state.resumesWhenBegun = false }
             return (false, state.resumesWhenBegun)
         }
@@ -81,6 +84,7 @@ final class UncachedExchange: Exchange {
     func cancel() {
         let upstream = self.state.withLock { state in
             state.stage = .over
+            state.isCancelled = true
             state.pieces = []
             state.read = 0
             state.wake = nil

@@ -75,6 +75,8 @@ struct TaskState {
     var isKept = false
     /// What is being loaded by.
     var load: (any Load)?
+    /// The loads before it, of which a rest of the body may still come.
+    var superseded: [any Load] = []
     /// What is being decided about.
     var answer: LoadAnswer?
     var pump: BodyPump?

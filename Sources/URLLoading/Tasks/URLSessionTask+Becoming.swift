@@ -25,6 +25,7 @@ extension URLSessionTask {
             state.session = nil
             state.delegate = nil
             state.load = nil
+            state.superseded = []
             state.answer = nil
             return before
         }
@@ -82,6 +83,7 @@ extension TaskState {
         self.awaitsIntroduction = true
         self.created = before.created
         self.load = before.load
+        self.superseded = before.superseded
         self.answer = answer
         self.redirects = before.redirects
         self.unmeasured = before.unmeasured

@@ -74,6 +74,8 @@ extension URLSessionTask {
             return Leftovers(of: &state)
         }
         guard let left else { return }
+        // What of them still comes, nobody waits for; their measurements come with it.
+        for load in left.superseded { load.cancel() }
         if !outcome.isSuccess { left.clear() }
         self.deliverIfComplete()
     }
@@ -88,6 +90,7 @@ extension URLSessionTask {
     /// What is under way when a task ends.
     private struct Leftovers {
         let load: (any Load)?
+        let superseded: [any Load]
         let pump: BodyPump?
         let answer: LoadAnswer?
         let held: TaskState.Held?
@@ -95,6 +98,8 @@ extension URLSessionTask {
         /// Takes it out, so that nothing of it ends in the task's lock.
         init(of state: inout TaskState) {
             self.load = state.load.take()
+            self.superseded = state.superseded
+            state.superseded = []
             self.pump = state.pump.take()
             self.answer = state.answer.take()
             self.held = state.held.take()

@@ -62,10 +62,13 @@ extension URLSessionTask {
         let isWanted = self.guarded.withLock { state in
             // It may have been answered, and more, before the method returned; also by somebody who
             // goes on with the answer.
+            let isLast = state.machine.load == number
             guard !state.machine.isSettled else {
-                return state.successor != nil || state.outcome?.isSuccess == true
+                return isLast && (state.successor != nil || state.outcome?.isSuccess == true)
             }
-            if state.machine.load == number { state.load = load }
+            let before = isLast ? state.load : load
+            if isLast { state.load = load }
+            if let before { state.superseded.append(before) }
             return true
         }
         if !isWanted { load.cancel() }
