@@ -52,6 +52,8 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
         .target(name: "CLMDB"),
+        // For the program alone: a library does not choose the memory of those who use it.
+        .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
 
         // Floor 1
         module("LarderHTTP", ["CLinux", nioCore]),
@@ -127,7 +129,7 @@ let package = Package(
             dependencies: [
                 "LarderDaemon", "LarderDisk", "LarderState", "LarderStore", "LarderPolicy",
                 "LarderArchive", "LarderCookies", "LarderCredentials", "LarderHTTP",
-                "LarderControl", "LarderConfig", arguments, crypto,
+                "LarderControl", "LarderConfig", "CJemalloc", arguments, crypto,
             ],
             swiftSettings: house,
             // Swift's own library within: no jump through a table for every retain and release,

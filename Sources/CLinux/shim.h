@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
@@ -30,12 +29,6 @@ static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 
 // extensions: the bytes of the mask that were filled, or -1.
 static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
-}
-
-// mallopt(3), whose parameters are macros: how much freed memory at the end of a heap the allocator
-// keeps before it gives it back, and from what size on an allocation is a mapping of its own.
-static inline int larder_keep_freed_memory(int bytes, int mapped) {
-    return mallopt(M_TRIM_THRESHOLD, bytes) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
 }
 
 // sigprocmask(2): the signals that others send. Those that a thread brings upon itself are left out:

@@ -12,6 +12,7 @@ BUILD_PACKAGES=(
     libxxhash-dev:header=xxhash.h
     libpsl-dev:header=libpsl.h
     libcrypt-dev:header=crypt.h
+    libjemalloc-dev:header=jemalloc/jemalloc.h
     pkg-config:command=pkg-config
     git:command=git
     ca-certificates:file=/etc/ssl/certs/ca-certificates.crt
