@@ -113,9 +113,10 @@ extension DiskWriter {
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         let schema = self.core.schema
-        let extent: StoredExtent
+        let extent: StoredExtent?
         do throws(SinkAbandonment) {
-            extent = try self.extent(of: sink, draft)
+            // What is whole has no bound that its sink did not keep.
+            extent = draft.isWhole ? nil : try self.extent(of: sink, draft)
         } catch {
             try self.discardPending(sink.id, &attempt, transaction)
             return attempt.leave(sink, error)
@@ -136,9 +137,9 @@ extension DiskWriter {
         }
         var record = ObjectRecord(
             key: sink.key, head: head, trailers: draft.trailers, bodyLength: draft.received,
-            segmentCount: 0, hits: 0, lastUsed: head.storedTime,
-            sequence: 0, standing: standing)
-        record.take(extent)
+            segmentCount: Segment.count(of: draft.received) ?? 0, hits: 0,
+            lastUsed: head.storedTime, sequence: 0, standing: standing)
+        if let extent { record.take(extent) }
         attempt.meta.bodyBytes &+= record.storedBytes
         try self.enqueue(key, &record, &attempt, transaction)
         attempt.effects.append(.ended(sink, .visible(sink.id)))

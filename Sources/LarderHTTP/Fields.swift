@@ -61,26 +61,39 @@ package struct Fields: Sendable {
     /// Those lines alone, in a buffer that holds nothing else.
     package init(keeping other: Fields, spareBytes: Int, where isIncluded: (Line) -> Bool) {
         self.init()
-        self.lines = other.lines.filter(isIncluded)
-        self.bytes.reserveCapacity(
-            self.lines.reduce(spareBytes) { $0 + Int($1.nameLength) + Int($1.valueLength) + 4 })
+        // Room for one that is added, too.
+        self.lines.reserveCapacity(other.lines.count + 1)
+        var size = spareBytes
+        for line in other.lines where isIncluded(line) {
+            self.lines.append(line)
+            size += Int(line.nameLength) + Int(line.valueLength) + 4
+        }
+        self.bytes.reserveCapacity(size)
         for i in self.lines.indices { self.lines[i] = self.copy(self.lines[i], of: other) }
     }
 
     /// Adds the bytes of another section's line, and says where they lie.
     private mutating func copy(_ line: Line, of other: Fields) -> Line {
         let nameStart = self.bytes.count
-        self.bytes.append(contentsOf: other.name(of: line))
-        self.bytes.append(ASCII.colon)
-        self.bytes.append(ASCII.space)
-        let valueStart = self.bytes.count
-        self.bytes.append(contentsOf: other.value(of: line))
-        self.bytes.append(ASCII.cr)
-        self.bytes.append(ASCII.lf)
+        let valueStart = nameStart + Int(line.nameLength) + 2
+        other.serialize(line, into: &self.bytes)
         return Line(
             known: line.known, nameStart: UInt32(clamping: nameStart),
             nameLength: line.nameLength, valueStart: UInt32(clamping: valueStart),
             valueLength: line.valueLength)
+    }
+
+    /// A line with its end where it lies as it would be written: with one space before the value,
+    /// and none behind it.
+    private func whole(_ line: Line) -> ArraySlice<UInt8>? {
+        let start = Int(line.nameStart)
+        let nameEnd = start + Int(line.nameLength)
+        let valueEnd = nameEnd + 2 + Int(line.valueLength)
+        guard Int(line.valueStart) == nameEnd + 2, valueEnd + 2 <= self.bytes.count,
+            self.bytes[nameEnd] == ASCII.colon, self.bytes[nameEnd + 1] == ASCII.space,
+            self.bytes[valueEnd] == ASCII.cr, self.bytes[valueEnd + 1] == ASCII.lf
+        else { return nil }
+        return self.bytes[start..<valueEnd + 2]
     }
 
     package var isEmpty: Bool { self.lines.isEmpty }
@@ -260,14 +273,17 @@ package struct Fields: Sendable {
     /// Appends the section as it goes over the wire, without the empty line that ends it.
     package func serialize(into out: inout [UInt8]) {
         out.reserveCapacity(out.count + self.bytes.count + self.lines.count)
-        for line in self.lines {
-            out.append(contentsOf: self.name(of: line))
-            out.append(ASCII.colon)
-            out.append(ASCII.space)
-            out.append(contentsOf: self.value(of: line))
-            out.append(ASCII.cr)
-            out.append(ASCII.lf)
-        }
+        for line in self.lines { self.serialize(line, into: &out) }
+    }
+
+    private func serialize(_ line: Line, into out: inout [UInt8]) {
+        if let whole = self.whole(line) { return out.append(contentsOf: whole) }
+        out.append(contentsOf: self.name(of: line))
+        out.append(ASCII.colon)
+        out.append(ASCII.space)
+        out.append(contentsOf: self.value(of: line))
+        out.append(ASCII.cr)
+        out.append(ASCII.lf)
     }
 }
 

@@ -25,11 +25,20 @@ extension CacheKey {
 extension Storability {
     /// Where a storable response is stored, and the head to store: a response with `No-Vary-Search`
     /// notes which target it answers, and goes where the query does not count.
+    ///
+    /// - Parameter lookedUp: the key that the request was looked up by, if it was one: for a GET
+    ///   that is where the response goes, unless it leaves out the query.
     package static func place(
         _ head: StoredHead, for request: Request, partition: String = "",
-        configuration: PolicyConfiguration
+        lookedUp: CacheKey? = nil, configuration: PolicyConfiguration
     ) -> (key: CacheKey, head: StoredHead) {
-        let key = self.key(for: request, partition: partition)
+        let key: CacheKey
+        if let lookedUp, request.method == .get, !lookedUp.leavesOutSearch {
+            key = lookedUp
+            assert(key == self.key(for: request, partition: partition))
+        } else {
+            key = self.key(for: request, partition: partition)
+        }
         guard configuration.honoursNoVarySearch, NoVarySearch(head.fields) != .standard else {
             return (key, head)
         }

@@ -204,9 +204,13 @@ package enum Storability {
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
         let fields = response.fields
-        var named = HopByHop.connectionOptions(fields).map { FieldName($0) }
-        if configuration.kind == .shared { named += directives.control.privateFields }
-        let hides = named.contains { name in
+        let options = HopByHop.connectionOptions(fields)
+        let withheld = configuration.kind == .shared ? directives.control.privateFields : []
+        // Most say `keep-alive` alone, or nothing, which hides nothing.
+        if withheld.isEmpty, options.allSatisfy({ $0 == "keep-alive" || $0 == "close" }) {
+            return nil
+        }
+        let hides = (options.map { FieldName($0) } + withheld).contains { name in
             (self.governing.contains(name.known) && fields.has(name.known))
                 || name == directives.targetedField
         }

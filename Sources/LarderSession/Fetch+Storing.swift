@@ -60,7 +60,7 @@ extension Fetch {
     ) -> (any ObjectSink)? {
         let (key, head) = Storability.place(
             head, for: self.order.request, partition: self.session.partition,
-            configuration: self.policy)
+            lookedUp: self.order.key, configuration: self.policy)
         let ids = self.replaced(by: head, under: key, among: stored)
         let removals = self.state.withLock { $0.removals }
         let storing = Storing(

@@ -4,8 +4,10 @@ import Synchronization
 
 /// The body of a response that is being stored, collected into one buffer of its own.
 ///
-/// Its bytes are copied: a piece is a slice of a receive buffer, which may be far larger than it,
-/// and the bound of the tier can count only storage that no one else holds.
+/// Its bytes are copied where a piece may be a slice of a receive buffer that is far larger than it:
+/// the bound of the tier counts what is kept. A piece that is the whole body, in storage no larger than
+/// a copy would have, is kept as it is; what else holds it are those who write it to clients and to the
+/// lower tier, and soon nobody.
 final class CollectedBody: Sendable {
     private struct State {
         /// nil once it has been given up.
@@ -13,6 +15,18 @@ final class CollectedBody: Sendable {
         /// What is there is all there will be.
         var isFinished = false
         let limit: Int
+        /// The room that is taken with the first piece.
+        let expected: Int
+
+        /// Keeps a piece that is all of the body, if that takes no more memory than a copy of it.
+        mutating func adopts(_ piece: ByteBuffer) -> Bool {
+            let count = piece.readableBytes
+            guard count > 0, count == self.expected, piece.readerIndex == 0,
+                piece.storageCapacity / 2 < count
+            else { return false }
+            self.buffer = piece
+            return true
+        }
     }
 
     /// Bodies of these sizes go to where their pages can be lent to sockets.
@@ -31,8 +45,7 @@ final class CollectedBody: Sendable {
     init(length: UInt64?, limit: UInt64, isCertain: Bool = false) {
         let limit = Int(clamping: limit)
         let expected = min(Int(clamping: length ?? 0), limit, isCertain ? limit : 65_536)
-        self.state = Mutex(
-            State(buffer: ByteBufferAllocator().buffer(capacity: expected), limit: limit))
+        self.state = Mutex(State(buffer: ByteBuffer(), limit: limit, expected: expected))
     }
 
     /// Takes a piece.
@@ -44,6 +57,10 @@ final class CollectedBody: Sendable {
             guard !state.isFinished, let held = state.buffer?.readableBytes,
                 piece.readableBytes <= state.limit - held
             else { return false }
+            if held == 0 {
+                if state.adopts(piece) { return true }
+                state.buffer?.reserveCapacity(state.expected)
+            }
             _ = state.buffer?.writeImmutableBuffer(piece)
             return true
         }

@@ -120,6 +120,23 @@ struct FieldsTests {
         #expect(try trailerFields(fields.serialized()) == fields)
     }
 
+    @Test(
+        "a line is written with one space before its value, however it was received",
+        arguments: [
+            "A: b\n", "A:b\n", "A:  b\n", "A: b \n", "A:\tb\n", "A:\n", "A: \n", "A:b\nC: d\n",
+            "A: b\nC:d\nE: f\n",
+        ])
+    func spaces(_ text: String) throws {
+        let parsed = try trailerFields(wire(text))
+        let written = parsed.pairs.map { "\($0.name): \($0.value)\r\n" }.joined()
+        #expect(String(decoding: parsed.serialized(), as: UTF8.self) == written)
+        let kept = Fields(keeping: parsed, spareBytes: 0) { _ in true }
+        #expect(kept == parsed)
+        #expect(String(decoding: kept.bytes, as: UTF8.self) == written)
+        let rest = Fields(keeping: parsed, spareBytes: 5) { $0.nameStart > 0 }
+        #expect(rest.count == parsed.count - 1 && rest.serialized() == rest.bytes)
+    }
+
     @Test("a copy does not change with its original")
     func valueSemantics() {
         var fields: Fields = ["A": "1", "B": "2"]

@@ -47,6 +47,25 @@ struct MemoryStoreTests {
     }
 
     @Test(
+        "keeps a body that comes whole in a buffer of its size as it is, and copies any other",
+        arguments: [(4096, 4096, true), (3000, 4096, true), (2048, 4096, false), (1, 4096, false)])
+    func keptAsItIs(_ length: Int, _ room: Int, _ isKept: Bool) throws {
+        func place(_ buffer: ByteBuffer) -> UInt {
+            unsafe buffer.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) }
+        }
+        let store = self.store()
+        var body = ByteBufferAllocator().buffer(capacity: room)
+        body.writeRepeatingByte(7, count: length)
+        store.put("a", body: body)
+        let kept = try #require(store.found("a").first?.body.resident)
+        #expect(kept == body)
+        #expect((place(kept) == place(body)) == isKept)
+        #expect(kept.storageCapacity / 2 < length || length == 1)
+        body.setRepeatingByte(8, count: 1, at: 0)
+        #expect(kept.getInteger(at: 0, as: UInt8.self) == 7, "who wrote it may write on")
+    }
+
+    @Test(
         "keeps large bodies where their pages can be lent, and counts those",
         arguments: [(65_535, false), (65_536, true), (100_000, true), (1 << 20, true)])
     func lent(_ length: Int, _ isLent: Bool) throws {
