@@ -60,10 +60,12 @@ final class LoopMail: Sendable, RoundEnd {
             defer { state.letters = [] }
             return state.letters
         }
-        for letter in letters { letter.open() }
-        guard letters.count <= Self.keptLetters else { return }
+        // Taken off the end, which moves them: a copy would count a dozen references up and down.
+        let isKept = letters.count <= Self.keptLetters
+        letters.reverse()
+        while let letter = letters.popLast() { letter.open() }
+        guard isKept else { return }
         // Its room is used again.
-        letters.removeAll(keepingCapacity: true)
         self.state.withLock { state in
             if state.letters.isEmpty { state.letters = letters }
         }

@@ -156,13 +156,15 @@ extension Fetch {
         if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
             reason = turnedAway
         }
+        // Of a part only its length tells whether it is what its head says.
+        let content = head.status == .partialContent ? nil : body
         let response = Filling.Response(
             head: self.shown(head, now), bodyLength: bodyLength,
             announcedLength: ForwardedHead.announcedLength(head, bodyLength),
-            shared: shared, isStored: sink != nil, reason: reason, origin: origin)
-        // Of a part only its length tells whether it is what its head says.
-        if let body, head.status != .partialContent {
-            return self.settle(response, body, sink: sink, now: now)
+            shared: shared, isStored: sink != nil, reason: reason, origin: origin,
+            content: content)
+        if let content {
+            return self.settle(response, content, sink: sink, now: now)
         }
         self.settle(.response(response), sink: sink)
         self.noteSharing(shared != nil, now: now)
@@ -178,8 +180,6 @@ extension Fetch {
             _ = state.machine.finished()
             return state.storing
         }
-        var response = response
-        response.content = body
         self.session.live.bytesFromOrigins.add(UInt64(clamping: body.readableBytes))
         if self.order.isBackground { self.noteInBackground(.response(response)) }
         let waiters = self.filling.settle(whole: response, sink: sink)

@@ -122,7 +122,7 @@ extension EasyHandle {
         else { return ccurl_socket_bad }
         let descriptor = unsafe transfer.loop.poller.open(
             address.pointee, isPlain: transfer.isPlain,
-            trafficClass: transfer.request.transfer.trafficClass)
+            trafficClass: transfer.options.trafficClass)
         if descriptor >= 0 { transfer.socketOpened() }
         return descriptor
     }

@@ -9,7 +9,7 @@ extension EasyHandle {
     private static let decodedRead = 16_384
 
     func setOptions(_ transfer: Transfer) {
-        let options = transfer.request.transfer
+        let options = transfer.options
         if options.decodesContent { self.set(CURLOPT_BUFFERSIZE, Self.decodedRead) }
         if let idle = options.idleTimeout {
             // Behind our own, as the others.

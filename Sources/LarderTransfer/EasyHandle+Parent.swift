@@ -40,7 +40,7 @@ extension EasyHandle {
         // The parent's answer to CONNECT is not the origin's, and our fields are not the parent's.
         // Where its challenges are wanted, the transfer keeps the two apart.
         self.set(
-            CURLOPT_SUPPRESS_CONNECT_HEADERS, !transfer.request.transfer.receivesProxyChallenges)
+            CURLOPT_SUPPRESS_CONNECT_HEADERS, !transfer.options.receivesProxyChallenges)
         self.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         if parent.kind != .socks5, transfer.way.isTunnel {
             try self.setVia(transfer.request.fields)
@@ -69,7 +69,7 @@ extension EasyHandle {
     private func setLogin(_ parent: Parent, _ transfer: Transfer) {
         self.set(CURLOPT_SOCKS5_AUTH, ccurl_auth_none)
         var parent = parent
-        if let own = transfer.request.transfer.proxyAuthorization {
+        if let own = transfer.options.proxyAuthorization {
             parent.authentication = own.parentAuthentication
             parent.credential = ParentCredential(name: "") {
                 ParentLogin(user: own.user, password: own.revealedPassword)
@@ -94,7 +94,7 @@ extension EasyHandle {
             // libcurl counts its answers to challenges among redirections.
             self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
             // A login that another request of this origin's may not have.
-            if transfer.request.transfer.proxyAuthorization?.scheme == .ntlm {
+            if transfer.options.proxyAuthorization?.scheme == .ntlm {
                 self.set(CURLOPT_FRESH_CONNECT, true)
                 self.set(CURLOPT_FORBID_REUSE, true)
             }

@@ -29,7 +29,7 @@ extension EasyHandle {
         if isSet {
             if !keepsURL { self.setOrigin(uri) }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
-            try self.setFields(request, nil, isRelayed: false)
+            try self.setFields(transfer)
         } else {
             try self.setAll(for: transfer, configuration)
             if profile != nil { self.setOrigin(uri) }
@@ -66,11 +66,11 @@ extension EasyHandle {
         let request = transfer.request
         self.setHTTP(request, transfer.way, configuration)
         self.setDecoding(request)
-        if request.transfer.priority != 0.5 {
-            self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: request.transfer.priority))
+        if transfer.options.priority != 0.5 {
+            self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: transfer.options.priority))
         }
         self.setMethod(request, hasContent: transfer.content != nil)
-        try self.setFields(request, transfer.content, isRelayed: transfer.way.isRelay)
+        try self.setFields(transfer)
         if let content = transfer.content { self.setContent(content, transfer) }
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
@@ -140,9 +140,8 @@ extension EasyHandle {
         }
     }
 
-    private func setFields(
-        _ request: Request, _ content: RequestContent?, isRelayed: Bool
-    ) throws(UpstreamFailure) {
+    private func setFields(_ transfer: Transfer) throws(UpstreamFailure) {
+        let (request, content) = (transfer.request, transfer.content)
         let expects = content?.isWithheld == true
         let authority = self.origin?.authority ?? request.uri.authority
         var safe = self.fields.append(
@@ -170,10 +169,10 @@ extension EasyHandle {
         }
         if !hasAccept { self.fields.suppress("Accept") }
         // CURLOPT_ACCEPT_ENCODING(3) adds the field, unless there is one already.
-        if request.transfer.decodesContent, !hasAcceptEncoding {
+        if transfer.options.decodesContent, !hasAcceptEncoding {
             self.fields.suppress("Accept-Encoding")
         }
-        if isRelayed { self.fields.suppress("Proxy-Connection") }
+        if transfer.way.isRelay { self.fields.suppress("Proxy-Connection") }
         if content == nil {
             if RequestChecks.announcesEmptyContent(request) {
                 safe = self.fields.append("Content-Length".utf8.span, "0".utf8.span) && safe

@@ -45,7 +45,7 @@ import LarderHTTP
             return false
         }
         unsafe SSL_CTX_set_cert_verify_callback(context, Self.verify, pointer)
-        if transfer.request.transfer.identity == nil {
+        if transfer.options.identity == nil {
             unsafe SSL_CTX_set_client_cert_cb(context, Self.wantsCertificate)
         }
         return true

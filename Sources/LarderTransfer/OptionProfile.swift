@@ -18,7 +18,8 @@ struct OptionProfile: Equatable {
     /// - Returns: nil where the request wants options that must not outlive it.
     init?(_ transfer: Transfer) {
         let request = transfer.request
-        let (options, method, scheme) = (request.transfer, request.method, request.uri.scheme)
+        let options = transfer.options
+        let (method, scheme) = (request.method, request.uri.scheme)
         guard case .direct = transfer.way, transfer.dial == nil, scheme != .ftp,
             method == .get || method == .head, transfer.content == nil,
             request.connectionAuthentication == nil, options.identity == nil,

@@ -7,7 +7,7 @@ extension Transfer {
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
         var end = end
-        end.hasIdentity = self.request.transfer.identity != nil
+        end.hasIdentity = self.options.identity != nil
         let outcome = self.outcome(end)
         self.phase = .over
         if case .failed(let failure) = outcome {
@@ -94,7 +94,7 @@ extension Transfer {
     }
 
     private func ftpOutcome(_ end: CurlEnd) -> Outbox.Event {
-        if !self.request.transfer.reportsFTPRefusals, self.outbox.isEmpty, self.received == 0,
+        if !self.options.reportsFTPRefusals, self.outbox.isEmpty, self.received == 0,
             let refusal = FTPResponse.refusal(end.code)
         {
             let facts = UpstreamConnectionFacts(remoteAddress: self.remoteAddress)

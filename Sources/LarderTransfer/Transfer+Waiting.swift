@@ -28,7 +28,7 @@ extension Transfer {
     /// Gives the connection that the request goes out on the request's traffic class, whatever the
     /// one before it had.
     func markSocket() {
-        let trafficClass = self.request.transfer.trafficClass
+        let trafficClass = self.options.trafficClass
         guard trafficClass != nil || self.loop.poller.hasClasses,
             let socket = self.easy?.activeSocket
         else { return }

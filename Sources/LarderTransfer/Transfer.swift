@@ -34,6 +34,8 @@ final class Transfer {
 
     let fetch: CurlFetch
     let request: Request
+    /// The request's: read six times, and out of the request it is a copy each time.
+    let options: TransferOptions
     let receiver: any UpstreamReceiver
     let content: RequestContent?
     let observer: (any TransferObserver)?
@@ -117,6 +119,7 @@ final class Transfer {
         let request = order.request
         // Read once: each reading from another module is a call and a copy.
         let (uri, options) = (request.uri, request.transfer)
+        self.options = options
         self.waiting = WaitEntry(id: order.fetch.id, idle: options.idleTimeout)
         let isLimited =
             options.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
@@ -276,7 +279,7 @@ final class Transfer {
 
     func headEnded(_ head: ResponseHead, _ length: BodyLength) {
         if self.way.isRelay, head.status.rawValue == 407,
-            !self.request.transfer.receivesProxyChallenges, let parent = self.way.parent
+            !self.options.receivesProxyChallenges, let parent = self.way.parent
         {
             // It is for us, not for our client, who could not answer it.
             return self.fail(ParentFailure.loginWanted(by: parent, hadLogin: self.hasLogin))
@@ -305,7 +308,7 @@ final class Transfer {
 
     /// The length of the content as it will be handed over, whose codings are undone if that can be.
     private func decodedLength(of head: ResponseHead, _ length: BodyLength) -> BodyLength {
-        guard self.request.transfer.decodesContent, length != .none else { return length }
+        guard self.options.decodesContent, length != .none else { return length }
         let codings = ContentCodings.of(head.fields)
         guard !codings.isEmpty else { return length }
         guard codings.allSatisfy(CurlLibrary.contentCodings.contains) else {
