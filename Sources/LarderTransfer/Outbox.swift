@@ -24,6 +24,8 @@ struct Outbox {
     private var next = 0
     /// The piece that is being filled, behind all events.
     private var open: ByteBuffer?
+    /// How long the last piece was.
+    private var last: Int?
     private(set) var byteCount = 0
 
     init(_ buffers: PieceBuffers) {
@@ -102,12 +104,17 @@ struct Outbox {
     private mutating func seal() {
         guard let piece = self.open.take() else { return }
         self.buffers.keep(piece)
+        self.last = piece.readableBytes
         self.events.append(.piece(piece))
     }
 
     private func buffer(for count: Int, expected: UInt64?) -> ByteBuffer {
         // Of unknown length: what one read brings, mostly, so that buffers are not moved.
-        let wish = max(count, expected.map { Int(clamping: $0) } ?? 16_384)
+        var wish = expected.map { Int(clamping: $0) } ?? 16_384
+        // Of a body that comes little by little, pieces would hold far more memory than bytes: and
+        // what a slow client lets wait is counted in bytes.
+        if let last { wish = min(wish, 2 * last) }
+        wish = max(wish, count)
         if wish > Self.smallerPiece, let large = self.buffers.take() { return large }
         return ByteBufferAllocator().buffer(capacity: min(Self.smallerPiece, wish))
     }

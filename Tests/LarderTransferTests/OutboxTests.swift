@@ -47,6 +47,22 @@ struct OutboxTests {
         #expect(held.count == c.inUse)
     }
 
+    @Test(
+        "hold little more memory than bytes where these come little by little",
+        arguments: [100, 4_096, 16_384, 60_000])
+    func trickle(size: Int) throws {
+        var outbox = Outbox(PieceBuffers())
+        var memory = 0
+        for turn in 0..<64 {
+            let part = [UInt8](repeating: UInt8(turn), count: size)
+            unsafe part.withUnsafeBytes { unsafe outbox.append($0, expected: 100 << 20) }
+            guard case .piece(let piece)? = outbox.take() else { return }
+            #expect(piece.readableBytes == size)
+            memory += piece.storageCapacity
+        }
+        #expect(memory <= 64 * 4 * size + PieceBuffers.size)
+    }
+
     @Test("are used again when nobody holds them, and never before")
     func reuse() throws {
         let buffers = PieceBuffers()
