@@ -105,7 +105,7 @@ extension ClientConnection {
     ) {
         let facts = EntryFacts(
             exchange: id, client: self.client, session: self.standing.sessionName,
-            began: self.shared.clock(), took: NIODeadline.now() - began,
+            ended: self.shared.clock(), took: NIODeadline.now() - began,
             responseHeadBytes: UInt64(clamping: known.answerHead.bytes.readableBytes),
             ttl: moment.ttl)
         self.loop.recorder.record(facts, of: known.pattern(of: facts))

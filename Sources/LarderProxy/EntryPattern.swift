@@ -40,16 +40,16 @@ package struct EntryFacts {
     package var ttl: Int64
 
     package init(
-        exchange: UInt64, client: ClientAddress, session: String, began: Timestamp,
+        exchange: UInt64, client: ClientAddress, session: String, ended: Timestamp,
         took duration: TimeAmount, responseHeadBytes: UInt64, ttl: Int64
     ) {
         self.exchange = exchange
         self.client = client
         self.session = session
-        self.began = began
         // Not by way of `Duration`, whose 128 bits are divided by a call.
-        self.ended = Timestamp(
-            microseconds: began.microseconds &+ duration.nanoseconds / 1_000)
+        self.began = Timestamp(
+            microseconds: ended.microseconds &- duration.nanoseconds / 1_000)
+        self.ended = ended
         self.responseHeadBytes = responseHeadBytes
         self.ttl = ttl
     }
