@@ -105,6 +105,21 @@ struct TunnelBulkTests {
         #expect((kept > 0) == (pipes > 0))
     }
 
+    @Test("take no more in a turn where there is room again at once")
+    func turns() {
+        var direction = Tunnel.Splicing.Direction()
+        let piece = Tunnel.Splicing.turn / 4 + 1
+        for count in 1...4 {
+            direction.note(SplicePipe.Movement(taken: piece, stop: .outputIsFull))
+            #expect((direction.allowance <= 0) == (count == 4))
+        }
+        for stop in [SplicePipe.Stop.inputIsEmpty, .limit, .inputEnded] {
+            direction.note(SplicePipe.Movement(taken: piece, stop: .outputIsFull))
+            direction.note(SplicePipe.Movement(taken: piece, stop: stop))
+            #expect(direction.allowance == Tunnel.Splicing.turn)
+        }
+    }
+
     @Test("end for the other side behind all that was sent before", arguments: [true, false])
     func endsBehind(byOrigin: Bool) async throws {
         try await Self.run { proxy, origin in
