@@ -22,7 +22,7 @@ final class SplicePipe {
         case inputEnded
         /// The source's connection is broken.
         case inputFailed
-        /// These sockets cannot be spliced; nothing is lost.
+        /// One of these sockets cannot be spliced; what lies in the pipe is to be written otherwise.
         case unsupported
     }
 
@@ -68,10 +68,12 @@ final class SplicePipe {
     func move(from source: CInt, to target: CInt, limit: Int) -> Movement {
         var movement = Movement()
         while true {
-            movement.given += self.pass(to: target)
+            let before = self.held
+            let hindrance = self.pass(to: target)
+            movement.given += before - self.held
             // Only an empty one is filled: EAGAIN then tells of the source, never of the pipe.
-            guard self.held == 0 else {
-                movement.stop = .outputIsFull
+            if let hindrance {
+                movement.stop = hindrance
                 return movement
             }
             guard movement.taken < limit else { return movement }
@@ -85,15 +87,16 @@ final class SplicePipe {
         }
     }
 
-    /// Passes what lies here on; how much was taken.
-    private func pass(to target: CInt) -> Int {
-        let before = self.held
+    /// Passes what lies here on; nil when that is all, else why some is left.
+    private func pass(to target: CInt) -> Stop? {
         while self.held > 0 {
             let given = Self.splice(self.readEnd, target, self.held)
-            guard given > 0 else { break }
+            guard given > 0 else {
+                return given < 0 && Self.isRefusal(errno) ? .unsupported : .outputIsFull
+            }
             self.held -= given
         }
-        return before - self.held
+        return nil
     }
 
     /// Takes the first bytes out, to be written in another way; nil where they are lost.
@@ -143,10 +146,15 @@ final class SplicePipe {
     }
 
     private static func stop(ofInput code: CInt) -> Stop {
+        if code == EAGAIN { return .inputIsEmpty }
+        return Self.isRefusal(code) ? .unsupported : .inputFailed
+    }
+
+    /// Whether an error says that a socket is not to be spliced, rather than what has become of it.
+    private static func isRefusal(_ code: CInt) -> Bool {
         switch code {
-        case EAGAIN: .inputIsEmpty
-        case EINVAL, EOPNOTSUPP, ENOSYS, EPERM: .unsupported
-        default: .inputFailed
+        case EINVAL, EOPNOTSUPP, ENOSYS, EPERM: true
+        default: false
         }
     }
 }

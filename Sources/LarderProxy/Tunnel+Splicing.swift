@@ -149,7 +149,11 @@ extension Tunnel {
             self.context(of: side.other)?.flush()
         case .unsupported:
             self.splicing.isRefused = true
-            self.setBulk(false, from: side)
+            for side in Side.allCases {
+                self.emptyPipe(from: side)
+                self.context(of: side.other)?.flush()
+                self.setBulk(false, from: side)
+            }
         case .inputFailed:
             // The kernel tells an error once, and NIO would take what follows for an orderly end.
             source.close(promise: nil)
