@@ -113,7 +113,8 @@ package final class JournalSink: LogSink {
 
     package func write(_ lines: Span<UInt8>) -> CInt {
         var failure: CInt = 0
-        var line = self.head
+        let head = self.head
+        var line = head
         for index in lines.indices {
             line.append(lines[index])
             guard lines[index] == ASCII.lf else { continue }
@@ -121,7 +122,7 @@ package final class JournalSink: LogSink {
                 unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
             }
             if count < 0 { failure = errno }
-            line.removeSubrange(self.head.count...)
+            line.removeSubrange(head.count...)
         }
         return failure
     }
