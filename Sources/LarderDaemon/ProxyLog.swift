@@ -34,8 +34,6 @@ final class ProxyLog: ExchangeLog {
 
     var isOn: Bool { self.writes.load(ordering: .relaxed) }
 
-    func record(_ entry: ExchangeEntry) { self.recorder().record(entry) }
-
     func recorder() -> any ExchangeRecorder { Recorder(self) }
 
     /// Makes the lines of one loop.

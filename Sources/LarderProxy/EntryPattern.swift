@@ -54,25 +54,3 @@ package struct EntryFacts {
         self.ttl = ttl
     }
 }
-
-/// Notes the exchanges of one loop, and is confined to it.
-package protocol ExchangeRecorder: AnyObject {
-    func record(_ entry: ExchangeEntry)
-    /// Notes one more exchange of a pattern.
-    func record(_ facts: EntryFacts, of pattern: EntryPattern)
-}
-
-/// Tells a log that knows no patterns of each exchange as a whole.
-final class WholeEntryRecorder: ExchangeRecorder {
-    private let log: any ExchangeLog
-
-    init(_ log: any ExchangeLog) {
-        self.log = log
-    }
-
-    func record(_ entry: ExchangeEntry) { self.log.record(entry) }
-
-    func record(_ facts: EntryFacts, of pattern: EntryPattern) {
-        self.log.record(pattern.entry(with: facts))
-    }
-}
