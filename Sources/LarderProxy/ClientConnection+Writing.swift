@@ -25,7 +25,6 @@ extension ClientConnection {
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
         let head = self.head(of: answer, framing: framing, persists: persists)
-        if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
         self.exchange?.status = answer.head.status
         self.exchange?.responseFields = answer.head.fields
         self.exchange?.headBytes = UInt64(clamping: head.readableBytes)
@@ -34,6 +33,7 @@ extension ClientConnection {
             self.exchange?.acts = answer.acts
         }
         if !answer.origin.isEmpty { self.exchange?.origin = answer.origin }
+        if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
         switch answer.body {
         case .resident(let body) where framing.hasContent:
             let isTrue = framing.count(body.readableBytes) && framing.isComplete
