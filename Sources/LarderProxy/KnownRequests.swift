@@ -36,11 +36,11 @@ final class KnownRequest {
         self.answerHead = answerHead
     }
 
-    /// What it holds in memory, about, with a line of the log.
+    /// What it holds in memory, about: its bytes, the head that they are, and a line of the log, which
+    /// says again what is long in them.
     var cost: Int {
-        1_536 + self.bytes.storageCapacity + self.answerHead.capacity
-            + 2 * (self.pattern.entry.request?.fields.bytes.count ?? 0)
-            + self.pattern.entry.responseFields.bytes.count
+        1_536 + self.bytes.storageCapacity + 2 * self.bytes.readableBytes
+            + self.answerHead.capacity + self.pattern.entry.responseFields.bytes.count
     }
 }
 
@@ -59,7 +59,7 @@ struct KnownRequests: ~Copyable {
 
     /// Empty until there is something to keep.
     private var entries: [KnownRequest?] = []
-    private var bytes = 0
+    private(set) var bytes = 0
     /// Hashes of requests that were seen once: what never comes again is not kept.
     private var seen: [UInt64] = []
     private let seed: UInt64
