@@ -90,8 +90,10 @@ final class ProxyLog: ExchangeLog {
         if writer !== current { await current?.close() }
     }
 
-    /// Writes what is there; nothing may be recorded after it.
+    /// Writes what is there and ends the log: what is recorded after it is dropped, as where none is
+    /// wanted.
     func close() async {
+        self.writes.store(false, ordering: .relaxed)
         await self.state.withLock { $0.writer.take() }?.close()
     }
 

@@ -42,6 +42,7 @@ struct ProxyLogTests {
         let log = try ProxyLog(files.settings(0), name: "larder", log: quiet)
         try await body(log, files)
         await log.close()
+        #expect(!log.isOn)
         return try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted().map {
             try String(contentsOfFile: "\(directory.path)/\($0)", encoding: .utf8)
         }
