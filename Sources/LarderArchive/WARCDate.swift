@@ -82,37 +82,17 @@ package enum WARCDate {
     package static func format(_ moment: Timestamp) -> String {
         let bounded = min(
             max(moment.microseconds, -62_167_219_200_000_000), 253_402_300_799_999_999)
-        let day: Int64 = 86_400_000_000
-        let days = bounded >= 0 ? bounded / day : (bounded + 1) / day - 1
-        let rest = bounded - days * day
-        let (year, month, dayOfMonth) = self.civil(days: days)
-        let seconds = rest / 1_000_000
-        let date = [self.padded(year, 4), self.padded(month, 2), self.padded(dayOfMonth, 2)]
-        let time = [
-            self.padded(seconds / 3600, 2), self.padded(seconds / 60 % 60, 2),
-            self.padded(seconds % 60, 2),
+        let time = CivilTime(Timestamp(microseconds: bounded))
+        let fraction = (bounded % 1_000_000 + 1_000_000) % 1_000_000
+        let day = [self.padded(time.year, 4), self.padded(time.month, 2), self.padded(time.day, 2)]
+        let clock = [
+            self.padded(time.hour, 2), self.padded(time.minute, 2), self.padded(time.second, 2),
         ]
-        return date.joined(separator: "-") + "T" + time.joined(separator: ":") + "."
-            + self.padded(rest % 1_000_000, 6) + "Z"
+        return day.joined(separator: "-") + "T" + clock.joined(separator: ":") + "."
+            + self.padded(Int(fraction), 6) + "Z"
     }
 
-    /// Year, month and day of a number of days since 1970-01-01, years counted from March inside.
-    private static func civil(days: Int64) -> (Int64, Int64, Int64) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let fromMarch = (5 * dayOfYear + 2) / 153
-        let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
-        return (
-            yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month,
-            dayOfYear - (153 * fromMarch + 2) / 5 + 1
-        )
-    }
-
-    private static func padded(_ number: Int64, _ width: Int) -> String {
+    private static func padded(_ number: Int, _ width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }

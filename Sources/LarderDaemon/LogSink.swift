@@ -7,10 +7,29 @@ import LarderHTTP
 package protocol LogSink: AnyObject {
     /// Writes whole lines, each with its line feed and no other.
     ///
-    /// - Returns: 0, or the `errno` of what failed; the lines are lost then.
-    func write(_ lines: Span<UInt8>) -> CInt
+    /// - Returns: nil where all of them are written.
+    func write(_ lines: Span<UInt8>) -> LogFailure?
     /// Opens the file anew, which a rotation has moved away. The old one stays where that fails.
     func reopen() -> CInt
+}
+
+/// Lines that could not be written.
+package struct LogFailure: Sendable, Equatable {
+    /// The `errno` of what failed.
+    package var code: CInt
+    /// Lines that are not there as a whole.
+    package var lost: UInt64
+
+    package init(code: CInt, lost: UInt64) {
+        self.code = code
+        self.lost = lost
+    }
+
+    /// - Parameter rest: what was not written, from anywhere in a line.
+    init(code: CInt, rest: Span<UInt8>) {
+        self.init(code: code, lost: 0)
+        for index in rest.indices where rest[index] == ASCII.lf { self.lost += 1 }
+    }
 }
 
 /// Writes to a descriptor: standard output, or a file that is appended to.
@@ -18,13 +37,15 @@ package final class DescriptorSink: LogSink {
     private var descriptor: CInt
     /// nil: the descriptor is not ours to close.
     private let path: String?
+    /// The last line was written in part: the next one is not to be its end.
+    private var isTorn = false
 
     /// Standard output.
     package convenience init() {
         self.init(descriptor: STDOUT_FILENO, path: nil)
     }
 
-    private init(descriptor: CInt, path: String?) {
+    init(descriptor: CInt, path: String?) {
         self.descriptor = descriptor
         self.path = path
     }
@@ -45,11 +66,26 @@ package final class DescriptorSink: LogSink {
         return unsafe Glibc.open(path, flags, 0o640)
     }
 
-    package func write(_ lines: Span<UInt8>) -> CInt {
-        // One write for all: O_APPEND keeps it in one piece beside other writers.
+    package func write(_ lines: Span<UInt8>) -> LogFailure? {
+        if self.isTorn {
+            let end: [1 of UInt8] = [ASCII.lf]
+            var written = 0
+            let code = self.write(end.span, &written)
+            guard code == 0 else { return LogFailure(code: code, rest: lines) }
+            self.isTorn = false
+        }
         var written = 0
-        while written < lines.count {
-            let rest = lines.extracting(droppingFirst: written)
+        let code = self.write(lines, &written)
+        guard code != 0 else { return nil }
+        self.isTorn = written > 0 && lines[written - 1] != ASCII.lf
+        return LogFailure(code: code, rest: lines.extracting(droppingFirst: written))
+    }
+
+    /// - Returns: 0, or the `errno` of what failed when so many bytes had been written.
+    private func write(_ bytes: Span<UInt8>, _ written: inout Int) -> CInt {
+        // One write for all: O_APPEND keeps it in one piece beside other writers.
+        while written < bytes.count {
+            let rest = bytes.extracting(droppingFirst: written)
             let count = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
             }
@@ -70,6 +106,8 @@ package final class DescriptorSink: LogSink {
         guard fresh >= 0 else { return errno }
         close(self.descriptor)
         self.descriptor = fresh
+        // The same file may be there still, with its torn line.
+        if lseek(fresh, 0, SEEK_END) == 0 { self.isTorn = false }
         return 0
     }
 }
@@ -111,17 +149,18 @@ package final class JournalSink: LogSink {
         }
     }
 
-    package func write(_ lines: Span<UInt8>) -> CInt {
-        var failure: CInt = 0
-        var line = self.head
+    package func write(_ lines: Span<UInt8>) -> LogFailure? {
+        var failure: LogFailure?
+        let head = self.head
+        var line = head
         for index in lines.indices {
             line.append(lines[index])
             guard lines[index] == ASCII.lf else { continue }
             let count = unsafe line.withUnsafeBytes {
                 unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
             }
-            if count < 0 { failure = errno }
-            line.removeSubrange(self.head.count...)
+            if count < 0 { failure = LogFailure(code: errno, lost: (failure?.lost ?? 0) + 1) }
+            line.removeSubrange(head.count...)
         }
         return failure
     }

@@ -226,13 +226,11 @@ extension LogWriter {
 
     private func write(_ lines: Span<UInt8>) {
         guard !lines.isEmpty else { return }
-        let code = self.desk.sink.write(lines)
-        if code != 0 {
-            var count: UInt64 = 0
-            for index in lines.indices where lines[index] == ASCII.lf { count += 1 }
-            self.queue.withLock { $0.lostInAll += count }
-            if !self.desk.isFailing { self.notice(.failed(code)) }
+        let failure = self.desk.sink.write(lines)
+        if let failure {
+            self.queue.withLock { $0.lostInAll += failure.lost }
+            if !self.desk.isFailing { self.notice(.failed(failure.code)) }
         }
-        self.desk.isFailing = code != 0
+        self.desk.isFailing = failure != nil
     }
 }

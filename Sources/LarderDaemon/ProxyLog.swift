@@ -34,8 +34,6 @@ final class ProxyLog: ExchangeLog {
 
     var isOn: Bool { self.writes.load(ordering: .relaxed) }
 
-    func record(_ entry: ExchangeEntry) { self.recorder().record(entry) }
-
     func recorder() -> any ExchangeRecorder { Recorder(self) }
 
     /// Makes the lines of one loop.
@@ -73,29 +71,29 @@ final class ProxyLog: ExchangeLog {
 
     /// Changes over to these settings, and opens the file anew where the destination stays.
     ///
+    /// The writer stays where there is to be one: a loop may be about to give it a line.
+    ///
     /// - Throws: when the new file cannot be opened; then everything stays as it was.
     func change(from old: LogSettings, to new: LogSettings) async throws(LogError) {
+        let current = self.state.withLock { $0.writer }
+        var writer = current
+        if old.accessDestination == new.accessDestination {
+            current?.reopen()
+        } else if let current, new.accessDestination != .none {
+            try current.replace(destination: new.accessDestination)
+        } else {
+            writer = try LogWriter.open(new.accessDestination, notice: Self.teller(self.log))
+        }
         let formatter = AccessLogFormatter(new.accessFormat)
-        guard old.accessDestination != new.accessDestination else {
-            let writer = self.state.withLock { state in
-                state.formatter = formatter
-                return state.writer
-            }
-            writer?.reopen()
-            return
-        }
-        let writer = try LogWriter.open(new.accessDestination, notice: Self.teller(self.log))
-        let replaced = self.state.withLock { state in
-            let replaced = state.writer
-            state = State(formatter: formatter, writer: writer)
-            return replaced
-        }
+        self.state.withLock { $0 = State(formatter: formatter, writer: writer) }
         self.writes.store(writer != nil, ordering: .relaxed)
-        await replaced?.close()
+        if writer !== current { await current?.close() }
     }
 
-    /// Writes what is there; nothing may be recorded after it.
+    /// Writes what is there and ends the log: what is recorded after it is dropped, as where none is
+    /// wanted.
     func close() async {
+        self.writes.store(false, ordering: .relaxed)
         await self.state.withLock { $0.writer.take() }?.close()
     }
 

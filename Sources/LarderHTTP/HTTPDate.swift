@@ -3,12 +3,9 @@ package enum HTTPDate {
     private static let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     /// What the long names add to the short ones.
     private static let dayEndings = ["day", "sday", "nesday", "rsday", "day", "urday", "day"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
     private static let packedDays = Self.days.map { Self.packed($0.utf8) }
     private static let packedZone = Self.packed("gmt".utf8)
-    private static let packedMonths = Self.months.map { Self.packed($0.utf8) }
+    private static let packedMonths = CivilTime.months.map { Self.packed($0.utf8) }
 
     /// Three letters in lower case as one number: a date is read on every hit, and comparing text
     /// took most of the time it needed.
@@ -53,7 +50,7 @@ package enum HTTPDate {
             let second = self.number(text, 23..<25), second <= 60
         else { return nil }
         let time = hour * 3600 + minute * 60 + second
-        return Parts(year: year, month: month + 1, day: day, secondsOfDay: time).timestamp
+        return CivilTime(year: year, month: month + 1, day: day, secondsOfDay: time).timestamp
     }
 
     private static func number(_ text: Span<UInt8>, _ places: Range<Int>) -> Int? {
@@ -71,35 +68,12 @@ package enum HTTPDate {
         return packed
     }
 
-    private struct Parts {
-        var year = 0
-        var month = 0
-        var day = 0
-        var secondsOfDay = 0
-
-        /// Nil where the day does not exist.
-        var timestamp: Timestamp? {
-            let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0)
-            let length =
-                switch self.month {
-                case 2: leap ? 29 : 28
-                case 4, 6, 9, 11: 30
-                default: 31
-                }
-            guard (1...12).contains(self.month), (1...length).contains(self.day) else {
-                return nil
-            }
-            let days = HTTPDate.days(year: self.year, month: self.month, day: self.day)
-            return Timestamp(seconds: Int64(days * 86_400 + self.secondsOfDay))
-        }
-    }
-
     /// The moment of a date and a time of day in GMT; nil where the day does not exist.
     ///
     /// For the other date of HTTP, the one in `Set-Cookie` (RFC 6265 §5.1.1). Months count from 1.
     package static func moment(year: Int, month: Int, day: Int, secondsOfDay: Int) -> Timestamp? {
         guard (0...9999).contains(year), (0..<86_400).contains(secondsOfDay) else { return nil }
-        return Parts(year: year, month: month, day: day, secondsOfDay: secondsOfDay).timestamp
+        return CivilTime(year: year, month: month, day: day, secondsOfDay: secondsOfDay).timestamp
     }
 
     /// Reads a date from the front, step by step; a step that does not fit yields nil or false.
@@ -114,8 +88,7 @@ package enum HTTPDate {
                 self.skip(" "), let time = self.time(),
                 self.skip(" gmt"), self.rest.isEmpty
             else { return nil }
-            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
-            return parts.timestamp
+            return CivilTime(year: year, month: month + 1, day: day, secondsOfDay: time).timestamp
         }
 
         /// `, 06-Nov-94 08:49:37 GMT`, what follows `Sunday`.
@@ -129,12 +102,11 @@ package enum HTTPDate {
                 self.skip(" "), let time = self.time(),
                 self.skip(" gmt"), self.rest.isEmpty
             else { return nil }
-            let thisYear = HTTPDate.civil(days: HTTPDate.daysAndSeconds(now).days).year
+            let thisYear = CivilTime(now).year
             var year = thisYear - thisYear % 100 + shortYear
             if year > thisYear + 50 { year -= 100 }
             if year <= thisYear - 50 { year += 100 }
-            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
-            return parts.timestamp
+            return CivilTime(year: year, month: month + 1, day: day, secondsOfDay: time).timestamp
         }
 
         /// `SP Nov SP  6 SP 08:49:37 SP 1994`, what follows `Sun`.
@@ -144,8 +116,7 @@ package enum HTTPDate {
                 self.skip(" "), let time = self.time(),
                 self.skip(" "), let year = self.digits(4), self.rest.isEmpty
             else { return nil }
-            let parts = Parts(year: year, month: month + 1, day: day, secondsOfDay: time)
-            return parts.timestamp
+            return CivilTime(year: year, month: month + 1, day: day, secondsOfDay: time).timestamp
         }
 
         /// `08:49:37` in seconds; 60 is a leap second, counted as the one that follows.
@@ -199,21 +170,17 @@ package enum HTTPDate {
     /// Byte for byte into a form of it: put together from strings a date took 7,000 instructions, from
     /// pieces of text 2,900, and each response that comes without one gets it.
     package static func bytes(_ moment: Timestamp) -> [UInt8] {
-        let bounded = min(max(moment.seconds, -62_167_219_200), 253_402_300_799)
-        let (days, seconds) = self.daysAndSeconds(Timestamp(seconds: bounded))
-        let (year, month, day) = self.civil(days: days)
-        // 1970-01-01 was a Thursday.
-        let weekday = ((days + 3) % 7 + 7) % 7
+        let time = CivilTime(moment)
         var text = self.fixdateForm
         var bytes = text.mutableSpan
-        self.write(self.days[weekday], at: 0, in: &bytes)
-        self.write(day, at: 5, in: &bytes)
-        self.write(self.months[month - 1], at: 8, in: &bytes)
-        self.write(year / 100, at: 12, in: &bytes)
-        self.write(year % 100, at: 14, in: &bytes)
-        self.write(seconds / 3600, at: 17, in: &bytes)
-        self.write(seconds / 60 % 60, at: 20, in: &bytes)
-        self.write(seconds % 60, at: 23, in: &bytes)
+        self.write(self.days[time.weekday], at: 0, in: &bytes)
+        self.write(time.day, at: 5, in: &bytes)
+        self.write(CivilTime.months[time.month - 1], at: 8, in: &bytes)
+        self.write(time.year / 100, at: 12, in: &bytes)
+        self.write(time.year % 100, at: 14, in: &bytes)
+        self.write(time.hour, at: 17, in: &bytes)
+        self.write(time.minute, at: 20, in: &bytes)
+        self.write(time.second, at: 23, in: &bytes)
         return text
     }
 
@@ -229,39 +196,5 @@ package enum HTTPDate {
     private static func write(_ number: Int, at place: Int, in text: inout MutableSpan<UInt8>) {
         text[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10 % 10)
         text[place + 1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
-    }
-
-    // MARK: The calendar
-
-    private static func daysAndSeconds(_ moment: Timestamp) -> (days: Int, seconds: Int) {
-        let all = Int(moment.seconds)
-        let days = all >= 0 ? all / 86_400 : (all + 1) / 86_400 - 1
-        return (days, all - days * 86_400)
-    }
-
-    /// Days since 1970-01-01 of a date in the proleptic Gregorian calendar.
-    ///
-    /// Years are counted from March, so that the leap day is the last of its year.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let y = month <= 2 ? year - 1 : year
-        let era = (y >= 0 ? y : y - 399) / 400
-        let yearOfEra = y - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * 146_097 + dayOfEra - 719_468
-    }
-
-    /// The inverse of `days(year:month:day:)`.
-    private static func civil(days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 }

@@ -131,12 +131,20 @@ extension ClientConnection {
         self.timer.now = now
         self.timer.hasProgressed = true
         guard self.shared.log.isOn else { return }
+        var entry = self.entry(of: exchange)
+        entry.duration = .nanoseconds((now - exchange.began).nanoseconds)
+        entry.wasCut = isCut
+        entry.failure = failure
+        self.loop.recorder.record(entry)
+    }
+
+    /// What the log is told of an exchange, but for its end.
+    func entry(of exchange: OpenExchange) -> ExchangeEntry {
         var entry = ExchangeEntry(
             exchange: exchange.id, client: self.client, request: exchange.head,
             status: exchange.status, began: exchange.beganAt)
         entry.user = exchange.user
         entry.session = exchange.sessionName
-        entry.duration = .nanoseconds((now - exchange.began).nanoseconds)
         entry.responseHeadBytes = exchange.headBytes
         entry.responseBodyBytes = exchange.bodyBytes
         entry.requestBodyBytes = self.upload?.received ?? exchange.requestBodyBytes
@@ -145,9 +153,7 @@ extension ClientConnection {
         entry.origin = exchange.origin
         entry.isTunnel = self.tunnel != nil
         entry.responseFields = exchange.responseFields
-        entry.wasCut = isCut
-        entry.failure = failure
-        self.loop.recorder.record(entry)
+        return entry
     }
 
     /// Ends an exchange whose client is gone or must be cut off: whoever works for it may stop.

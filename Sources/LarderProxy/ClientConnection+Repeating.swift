@@ -65,7 +65,7 @@ extension ClientConnection {
         }
         let client = self.standing.identity
         let query = AccessQuery(
-            client: client.address, user: client.user, method: known.head.method,
+            client: client.address, user: client.user, method: known.method,
             host: known.host, port: known.port)
         guard self.shared.access.judge(query) == .allowed else { return false }
         known.admitted = generation.map { (self.standing.place, $0) }
@@ -105,13 +105,14 @@ extension ClientConnection {
     ) {
         let facts = EntryFacts(
             exchange: id, client: self.client, session: self.standing.sessionName,
-            began: self.shared.clock(), took: NIODeadline.now() - began,
+            ended: self.shared.clock(), took: NIODeadline.now() - began,
             responseHeadBytes: UInt64(clamping: known.answerHead.bytes.readableBytes),
             ttl: moment.ttl)
-        self.loop.recorder.record(facts, of: known.pattern(of: facts))
+        self.loop.recorder.record(facts, of: known.pattern)
     }
 
-    /// Keeps the request that came in the last read, with its answer, if that stands.
+    /// Keeps the request that came in the last read, with its answer, if that stands: to be called
+    /// once its exchange knows of the answer.
     ///
     /// - Parameter bytes: the answer's head, as it is sent.
     func keep(_ answer: Answer, head bytes: ByteBuffer, persists: Bool) {
@@ -126,10 +127,14 @@ extension ClientConnection {
             bytes.readableBytes <= KnownRequests.longestHead,
             let answerHead = RepeatedHead(bytes)
         else { return }
+        var entry = self.entry(of: exchange)
+        if case .resident(let body) = answer.body {
+            entry.responseBodyBytes = UInt64(clamping: body.readableBytes)
+        }
         self.loop.known.keep(
             KnownRequest(
-                bytes: arrival.bytes.ownCopy, hash: arrival.hash, head: head, uri: uri,
-                standing: standing, answer: answer, answerHead: answerHead))
+                bytes: arrival.bytes.ownCopy, hash: arrival.hash, method: head.method, uri: uri,
+                standing: standing, entry: entry, answerHead: answerHead))
     }
 
     /// Whether a field says how the request is to be treated here.

@@ -26,8 +26,8 @@ extension ClientConnection {
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
         let head = self.head(of: answer, framing: framing, persists: persists)
-        if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
         self.exchange?.isAnswered(with: answer, headBytes: head.readableBytes, isOwn: isOwn)
+        if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
         switch answer.body {
         case .resident(let body) where framing.hasContent:
             let isTrue = framing.count(body.readableBytes) && framing.isComplete

@@ -40,39 +40,17 @@ package struct EntryFacts {
     package var ttl: Int64
 
     package init(
-        exchange: UInt64, client: ClientAddress, session: String, began: Timestamp,
+        exchange: UInt64, client: ClientAddress, session: String, ended: Timestamp,
         took duration: TimeAmount, responseHeadBytes: UInt64, ttl: Int64
     ) {
         self.exchange = exchange
         self.client = client
         self.session = session
-        self.began = began
         // Not by way of `Duration`, whose 128 bits are divided by a call.
-        self.ended = Timestamp(
-            microseconds: began.microseconds &+ duration.nanoseconds / 1_000)
+        self.began = Timestamp(
+            microseconds: ended.microseconds &- duration.nanoseconds / 1_000)
+        self.ended = ended
         self.responseHeadBytes = responseHeadBytes
         self.ttl = ttl
-    }
-}
-
-/// Notes the exchanges of one loop, and is confined to it.
-package protocol ExchangeRecorder: AnyObject {
-    func record(_ entry: ExchangeEntry)
-    /// Notes one more exchange of a pattern.
-    func record(_ facts: EntryFacts, of pattern: EntryPattern)
-}
-
-/// Tells a log that knows no patterns of each exchange as a whole.
-final class WholeEntryRecorder: ExchangeRecorder {
-    private let log: any ExchangeLog
-
-    init(_ log: any ExchangeLog) {
-        self.log = log
-    }
-
-    func record(_ entry: ExchangeEntry) { self.log.record(entry) }
-
-    func record(_ facts: EntryFacts, of pattern: EntryPattern) {
-        self.log.record(pattern.entry(with: facts))
     }
 }

@@ -2,27 +2,32 @@ package import LarderHTTP
 package import LarderSession
 
 /// Takes a note of every exchange when it has ended.
-///
-/// Called on event loops, for many connections at once: it must return at once, and write
-/// elsewhere.
 package protocol ExchangeLog: AnyObject, Sendable {
-    func record(_ entry: ExchangeEntry)
     /// Whether notes are taken at all now: false saves the making of entries.
     var isOn: Bool { get }
     /// What a loop records its exchanges with.
     func recorder() -> any ExchangeRecorder
 }
 
-extension ExchangeLog {
-    package var isOn: Bool { true }
-    package func recorder() -> any ExchangeRecorder { WholeEntryRecorder(self) }
+/// Notes the exchanges of one loop, and is confined to it.
+///
+/// Called on that loop: it must return at once, and write elsewhere.
+package protocol ExchangeRecorder: AnyObject {
+    func record(_ entry: ExchangeEntry)
+    /// Notes one more exchange of a pattern.
+    func record(_ facts: EntryFacts, of pattern: EntryPattern)
 }
 
 /// Takes no notes.
 package final class NoExchangeLog: ExchangeLog {
+    private final class Recorder: ExchangeRecorder {
+        func record(_ entry: ExchangeEntry) {}
+        func record(_ facts: EntryFacts, of pattern: EntryPattern) {}
+    }
+
     package init() {}
-    package func record(_ entry: ExchangeEntry) {}
     package var isOn: Bool { false }
+    package func recorder() -> any ExchangeRecorder { Recorder() }
 }
 
 /// What is worth knowing of an exchange that has ended, whether answered or not.

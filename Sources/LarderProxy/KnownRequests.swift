@@ -8,59 +8,39 @@ import NIOCore
 final class KnownRequest {
     let bytes: ByteBuffer
     let hash: UInt64
-    let head: RequestHead
+    let method: Method
     /// Of the target, for what is asked with each request.
     let host: String
     let port: UInt16
     let standing: StandingAnswer
-    private let bodyLength: Int
-    private let status: StatusCode
-    private let responseFields: Fields
-    private let cacheStatus: CacheStatus
+    /// What the log is told of it each time.
+    let pattern: EntryPattern
     var answerHead: RepeatedHead
     /// Who was last let through with it, and by which access rules.
     ///
     /// Clients without a user: of those who have one, no request is known.
     var admitted: (client: ClientPlace, generation: UInt64)?
-    /// For the log; nil until it is first written there.
-    private var pattern: EntryPattern?
 
+    /// - Parameter entry: what the log is told of the answer that it got.
     init(
-        bytes: ByteBuffer, hash: UInt64, head: RequestHead, uri: TargetURI,
-        standing: StandingAnswer, answer: Answer, answerHead: RepeatedHead
+        bytes: ByteBuffer, hash: UInt64, method: Method, uri: TargetURI,
+        standing: StandingAnswer, entry: ExchangeEntry, answerHead: RepeatedHead
     ) {
         self.bytes = bytes
         self.hash = hash
-        self.head = head
+        self.method = method
+        self.pattern = EntryPattern(entry)
         self.host = uri.host
         self.port = uri.port
         self.standing = standing
-        self.bodyLength =
-            if case .resident(let body) = answer.body { body.readableBytes } else { 0 }
-        self.status = answer.head.status
-        self.responseFields = answer.head.fields
-        self.cacheStatus = answer.cacheStatus
         self.answerHead = answerHead
     }
 
-    /// What the log is told of it each time.
-    func pattern(of facts: EntryFacts) -> EntryPattern {
-        if let pattern = self.pattern { return pattern }
-        var entry = ExchangeEntry(
-            exchange: facts.exchange, client: facts.client, request: self.head,
-            status: self.status, began: facts.began)
-        entry.responseBodyBytes = UInt64(clamping: self.bodyLength)
-        entry.cacheStatus = self.cacheStatus
-        entry.responseFields = self.responseFields
-        let pattern = EntryPattern(entry)
-        self.pattern = pattern
-        return pattern
-    }
-
-    /// What it holds in memory, about, with a line of the log.
+    /// What it holds in memory, about: its bytes, the head that they are, and a line of the log, which
+    /// says again what is long in them.
     var cost: Int {
-        1_536 + self.bytes.storageCapacity + self.answerHead.capacity
-            + 2 * self.head.fields.bytes.count + self.responseFields.bytes.count
+        1_536 + self.bytes.storageCapacity + 2 * self.bytes.readableBytes
+            + self.answerHead.capacity + self.pattern.entry.responseFields.bytes.count
     }
 }
 
@@ -79,7 +59,7 @@ struct KnownRequests: ~Copyable {
 
     /// Empty until there is something to keep.
     private var entries: [KnownRequest?] = []
-    private var bytes = 0
+    private(set) var bytes = 0
     /// Hashes of requests that were seen once: what never comes again is not kept.
     private var seen: [UInt64] = []
     private let seed: UInt64

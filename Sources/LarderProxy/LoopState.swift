@@ -10,7 +10,7 @@ final class LoopState {
     let recorder: any ExchangeRecorder
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
-    let lender = PageLender()
+    let lender: PageLender
 
     /// Requests that came before, and their answers.
     var known = KnownRequests()
@@ -20,7 +20,7 @@ final class LoopState {
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 
-    /// For tunnels that carry more than a little.
+    /// For tunnels that carry more than a little, and for large bodies.
     let pipes: SplicePipes
     private var nextExchange: UInt64
     private let stride: UInt64
@@ -32,7 +32,9 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
-        self.pipes = SplicePipes(most: shared.configuration.tunnelPipes)
+        self.pipes = SplicePipes(
+            most: SplicePipes.share(of: shared.configuration.tunnelPipes, loops: count))
+        self.lender = PageLender(self.pipes)
         self.recorder = shared.log.recorder()
         self.nextExchange = UInt64(clamping: index) &+ 1
         self.stride = UInt64(clamping: max(1, count))

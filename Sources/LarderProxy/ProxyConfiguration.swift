@@ -32,10 +32,11 @@ package struct ProxyConfiguration: Sendable {
     package var upgradeTimeout: Duration = .seconds(60)
     /// How long a tunnel may carry nothing either way.
     package var tunnelIdleTimeout: Duration = .seconds(600)
-    /// Pipes for tunnels that carry much, for each event loop; beyond them, bytes are copied.
+    /// Pipes for tunnels that carry much, of all event loops; beyond them, bytes are copied.
     ///
-    /// Two loops with so many have what the kernel lets one user have: 64 MiB (pipe(7)).
-    package var tunnelPipes = 32
+    /// Each may hold 1 MiB, and the kernel lets one user have 64 (pipe(7)): some are left for
+    /// bodies, and for other programs of that user.
+    package var tunnelPipes = 48
     /// Connections with clients at one time; further ones wait in the kernel's queue.
     package var maximumConnections = 10_000
     /// The largest request content taken, else 413; nil for no bound.

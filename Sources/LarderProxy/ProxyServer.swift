@@ -21,7 +21,7 @@ package final class ProxyServer: Sendable {
 
     private let group: MultiThreadedEventLoopGroup
     private let configuration: ProxyConfiguration
-    private let loops: [NIOLoopBoundBox<LoopState>]
+    let loops: [NIOLoopBoundBox<LoopState>]
     private let counters: [LoopCounters]
     private let count: ConnectionCount
     private let state = Mutex(State())

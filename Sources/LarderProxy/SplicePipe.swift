@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 import NIOCore
 
-/// A pipe through which the kernel moves bytes from one socket to another (splice(2)).
+/// A pipe through which the kernel moves bytes from one socket to another (splice(2)), or from this
+/// process's memory to a socket (vmsplice(2)).
 ///
 /// They are not copied and never come into this process. Read and written, a GiB through a tunnel
 /// cost 690 ms of CPU time; a bare loop of splices takes 245.
@@ -21,7 +22,7 @@ final class SplicePipe {
         case inputEnded
         /// The source's connection is broken.
         case inputFailed
-        /// These sockets cannot be spliced; nothing is lost.
+        /// One of these sockets cannot be spliced; what lies in the pipe is to be written otherwise.
         case unsupported
     }
 
@@ -35,7 +36,7 @@ final class SplicePipe {
 
     /// At which one that is not root is bounded, too.
     private static let wantedSize: CInt = 1 << 20
-    /// Who has many pipes gets small ones (pipe(7)); through those, copying is cheaper.
+    /// A user who has many pipes gets small ones (pipe(7)); through those, copying is cheaper.
     private static let smallestSize = 64 << 10
 
     private let readEnd: CInt
@@ -67,10 +68,12 @@ final class SplicePipe {
     func move(from source: CInt, to target: CInt, limit: Int) -> Movement {
         var movement = Movement()
         while true {
-            movement.given += self.pass(to: target)
+            let before = self.held
+            let hindrance = self.pass(to: target)
+            movement.given += before - self.held
             // Only an empty one is filled: EAGAIN then tells of the source, never of the pipe.
-            guard self.held == 0 else {
-                movement.stop = .outputIsFull
+            if let hindrance {
+                movement.stop = hindrance
                 return movement
             }
             guard movement.taken < limit else { return movement }
@@ -84,15 +87,16 @@ final class SplicePipe {
         }
     }
 
-    /// Passes what lies here on; how much was taken.
-    private func pass(to target: CInt) -> Int {
-        let before = self.held
+    /// Passes what lies here on; nil when that is all, else why some is left.
+    private func pass(to target: CInt) -> Stop? {
         while self.held > 0 {
             let given = Self.splice(self.readEnd, target, self.held)
-            guard given > 0 else { break }
+            guard given > 0 else {
+                return given < 0 && Self.isRefusal(errno) ? .unsupported : .outputIsFull
+            }
             self.held -= given
         }
-        return before - self.held
+        return nil
     }
 
     /// Takes the first bytes out, to be written in another way; nil where they are lost.
@@ -111,18 +115,46 @@ final class SplicePipe {
         return buffer
     }
 
-    private static func splice(_ from: CInt, _ to: CInt, _ count: Int) -> Int {
+    /// Puts references to a body's pages into the pipe, which must be empty.
+    ///
+    /// - Returns: to how many bytes; negative, with `errno`, where the system lends none.
+    func lend(_ body: ByteBuffer) -> Int {
+        let lent = unsafe body.withUnsafeReadableBytes {
+            unsafe larder_lend_pages(
+                self.writeEnd, $0.baseAddress, UInt(min($0.count, self.capacity)))
+        }
+        self.held += max(0, lent)
+        return lent
+    }
+
+    /// Passes on what lies here, in one call; how much was taken.
+    ///
+    /// - Parameter more: further bytes follow at once.
+    func passOnce(to target: CInt, more: Bool) -> Int {
+        let given = min(max(0, Self.splice(self.readEnd, target, self.held, more: more)), self.held)
+        self.held -= given
+        return given
+    }
+
+    private static func splice(
+        _ from: CInt, _ to: CInt, _ count: Int, more: Bool = false
+    ) -> Int {
         while true {
-            let result = larder_splice(from, to, UInt(count), 0)
+            let result = larder_splice(from, to, UInt(count), more ? 1 : 0)
             if result >= 0 || errno != EINTR { return result }
         }
     }
 
     private static func stop(ofInput code: CInt) -> Stop {
+        if code == EAGAIN { return .inputIsEmpty }
+        return Self.isRefusal(code) ? .unsupported : .inputFailed
+    }
+
+    /// Whether an error says that a socket is not to be spliced, rather than what has become of it.
+    private static func isRefusal(_ code: CInt) -> Bool {
         switch code {
-        case EAGAIN: .inputIsEmpty
-        case EINVAL, EOPNOTSUPP, ENOSYS, EPERM: .unsupported
-        default: .inputFailed
+        case EINVAL, EOPNOTSUPP, ENOSYS, EPERM: true
+        default: false
         }
     }
 }

@@ -35,6 +35,16 @@ extension Tunnel {
             /// NIO has something to write that was taken before: nothing more is taken until then.
             var waitsForRoom = false
             var isBulk = false
+            /// What may be taken until others have had their turn.
+            var allowance = Splicing.turn
+
+            /// Whatever a movement stops at, what comes next comes with a turn of its own; but for
+            /// room, which may be there again at once.
+            mutating func note(_ movement: SplicePipe.Movement) {
+                self.allowance =
+                    movement.stop == .outputIsFull
+                    ? self.allowance - movement.taken : Splicing.turn
+            }
 
             var filledRead: Int { self.isBulk ? Splicing.filledReadInBulk : Splicing.filledRead }
         }
@@ -79,17 +89,27 @@ extension Tunnel {
         !self.splicing.isRefused && bytes.readableBytes >= self.splicing[side].filledRead
     }
 
-    /// Has NIO send what comes before anything that is spliced, and goes on when that is done.
+    /// Has NIO send what comes before anything that is spliced, and goes on when that is done: at
+    /// once, as a rule, but not where a target that takes all would keep the loop from others.
     func writeAhead(_ bytes: ByteBuffer, from side: Side) {
         guard let context = self.context(of: side.other) else { return }
         self.splicing[side].waitsForRoom = true
         let sent = context.eventLoop.makePromise(of: Void.self)
+        let loop = context.eventLoop.assumeIsolated()
         sent.futureResult.assumeIsolated().whenComplete { _ in
-            self.splicing[side].waitsForRoom = false
-            self.splice(from: side)
-            self.readIfWanted(side)
+            guard self.splicing[side].allowance <= 0 else { return self.goOn(from: side) }
+            loop.execute {
+                self.splicing[side].allowance = Splicing.turn
+                self.goOn(from: side)
+            }
         }
         context.write(NIOAny(bytes), promise: sent)
+    }
+
+    private func goOn(from side: Side) {
+        self.splicing[side].waitsForRoom = false
+        self.splice(from: side)
+        self.readIfWanted(side)
     }
 
     /// Moves what has come from a side on to the other, where that has got all that came before.
@@ -101,7 +121,9 @@ extension Tunnel {
         guard let pipe = self.splicing[side].pipe.take() ?? self.loop.pipes.borrow() else {
             return self.setBulk(false, from: side)
         }
-        let movement = Self.move(from: source.channel, to: target.channel, through: pipe)
+        let movement = Self.move(
+            from: source.channel, to: target.channel, through: pipe,
+            limit: self.splicing[side].allowance)
         var first: ByteBuffer?
         if movement?.stop == .outputIsFull {
             first = pipe.take(atMost: Splicing.probe)
@@ -113,6 +135,7 @@ extension Tunnel {
             self.loop.pipes.giveBack(pipe)
         }
         guard let movement else { return }
+        self.splicing[side].note(movement)
         self.count(movement, from: side)
         switch movement.stop {
         case .limit, .inputIsEmpty, .inputEnded:
@@ -126,7 +149,11 @@ extension Tunnel {
             self.context(of: side.other)?.flush()
         case .unsupported:
             self.splicing.isRefused = true
-            self.setBulk(false, from: side)
+            for side in Side.allCases {
+                self.emptyPipe(from: side)
+                self.context(of: side.other)?.flush()
+                self.setBulk(false, from: side)
+            }
         case .inputFailed:
             // The kernel tells an error once, and NIO would take what follows for an orderly end.
             source.close(promise: nil)
@@ -161,14 +188,14 @@ extension Tunnel {
 
     /// Nil where one of the sockets is not to be had.
     private static func move(
-        from source: any Channel, to target: any Channel, through pipe: SplicePipe
+        from source: any Channel, to target: any Channel, through pipe: SplicePipe, limit: Int
     ) -> SplicePipe.Movement? {
         let movement = try? source.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
         ) { from in
             try target.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
-            ) { to in pipe.move(from: from, to: to, limit: Splicing.turn) }
+            ) { to in pipe.move(from: from, to: to, limit: limit) }
         }
         return movement ?? nil
     }

@@ -15,14 +15,13 @@ final class Tunnel {
     /// Nil once that side's channel is gone.
     private var client: ChannelHandlerContext?
     private var origin: ChannelHandlerContext?
-    private let idleTimeout: Duration
     let loop: LoopState
     private let ended: (Tunnel, String?) -> Void
 
     private(set) var fromClient: UInt64 = 0
     private(set) var fromOrigin: UInt64 = 0
     var splicing = Splicing()
-    private var lastActivity = NIODeadline.now()
+    private var idleness: TunnelIdleness
     private var timer: NIOScheduledCallback?
     private(set) var hasEnded = false
     private var reason: String?
@@ -35,7 +34,8 @@ final class Tunnel {
     ) {
         self.client = client
         self.origin = origin
-        self.idleTimeout = idleTimeout
+        self.idleness = TunnelIdleness(
+            limit: .nanoseconds(idleTimeout.inNanoseconds), now: .now())
         self.loop = loop
         self.ended = ended
         self.loop.counters.tunnelOpened()
@@ -44,7 +44,7 @@ final class Tunnel {
 
     /// Lets both sides flow, after what they sent ahead was passed to `received`.
     func begin() {
-        self.armTimer(at: self.lastActivity + .nanoseconds(self.idleTimeout.inNanoseconds))
+        self.armTimer(at: self.idleness.deadline)
         for side in Side.allCases { self.readCompleted(from: side) }
     }
 
@@ -79,10 +79,12 @@ final class Tunnel {
         }
     }
 
-    func noteActivity() { self.lastActivity = .now() }
+    func noteActivity() { self.idleness.noteActivity(at: .now()) }
 
     func writabilityChanged(of side: Side) {
-        if self.context(of: side)?.channel.isWritable == true { self.readIfWanted(side.other) }
+        guard self.context(of: side)?.channel.isWritable == true else { return }
+        self.noteActivity()
+        self.readIfWanted(side.other)
     }
 
     func inputEnded(from side: Side) {
@@ -176,12 +178,21 @@ final class Tunnel {
     private func timerFired() {
         self.timer = nil
         guard self.client != nil || self.origin != nil else { return }
-        let deadline = self.lastActivity + .nanoseconds(self.idleTimeout.inNanoseconds)
-        if deadline <= .now() {
+        let waiting = Side.allCases.reduce(0) { $0 + self.waiting(for: $1) }
+        if self.idleness.isOver(
+            at: .now(), carried: self.fromClient &+ self.fromOrigin, waiting: waiting)
+        {
             self.cut("the tunnel was idle")
         } else {
-            self.armTimer(at: deadline)
+            self.armTimer(at: self.idleness.deadline)
         }
+    }
+
+    /// Bytes that a side has not taken yet, in a pipe or with NIO.
+    private func waiting(for side: Side) -> Int {
+        let options = self.context(of: side)?.channel.syncOptions
+        let unsent = (try? options?.getOption(.bufferedWritableBytes)) ?? 0
+        return unsent + (self.splicing[side.other].pipe?.held ?? 0)
     }
 
     /// Both channels are gone: nothing is left to wait for.

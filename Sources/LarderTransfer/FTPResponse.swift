@@ -52,25 +52,6 @@ enum FTPResponse {
     /// An IMF-fixdate (RFC 9110 §5.6.7); nil beyond the year 9999.
     static func date(_ seconds: Int64) -> String? {
         guard (0..<253_402_300_800).contains(seconds) else { return nil }
-        let days = seconds / 86_400
-        let time = seconds % 86_400
-        // Days since 0000-03-01, in eras of 400 years, so that a leap day ends its year.
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-        let months = [
-            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-        ]
-        func two(_ n: Int64) -> String { n < 10 ? "0\(n)" : "\(n)" }
-        let padding = String(repeating: "0", count: 4 - String(year).count)
-        return "\(weekdays[Int(days % 7)]), \(two(day)) \(months[Int(month - 1)]) "
-            + "\(padding)\(year) \(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
+        return HTTPDate.format(Timestamp(seconds: seconds))
     }
 }

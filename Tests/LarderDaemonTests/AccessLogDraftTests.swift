@@ -42,14 +42,14 @@ struct AccessLogDraftTests {
         let pattern = try Self.pattern(from: .unix(nil))
         var line = LogLine()
         let draft = AccessLogDraft(pattern.entry, name: "larder", formatter, &line)
-        var began = pattern.entry.began
+        var ended = pattern.entry.began
         for (number, microseconds) in [0, 1, 999, 1_000, 1_234_567, 90_000_000, 86_400_000_000]
             .enumerated()
         {
-            began = began + .microseconds(microseconds)
+            ended = ended + .microseconds(microseconds)
             let facts = EntryFacts(
                 exchange: UInt64(number) << 20, client: Self.clients[number % Self.clients.count],
-                session: ["default", "other", ""][number % 3], began: began,
+                session: ["default", "other", ""][number % 3], ended: ended,
                 took: .nanoseconds(Int64(microseconds) * 1_000 + 1),
                 responseHeadBytes: UInt64(microseconds), ttl: Int64(number) * 7)
             draft.write(facts, to: &line)

@@ -28,7 +28,7 @@ final class ScriptedSink: LogSink {
 
     init(_ book: Book) { self.book = book }
 
-    func write(_ lines: Span<UInt8>) -> CInt {
+    func write(_ lines: Span<UInt8>) -> LogFailure? {
         let text = lines.indices.map { Character(Unicode.Scalar(lines[$0])) }
         if self.book.isGated {
             self.book.entered.signal()
@@ -39,7 +39,7 @@ final class ScriptedSink: LogSink {
                 state.lines += text.split(separator: "\n").map { String($0) + "\n" }
                 state.writes += 1
             }
-            return state.code
+            return state.code == 0 ? nil : LogFailure(code: state.code, rest: lines)
         }
     }
 
@@ -174,6 +174,36 @@ struct LogWriterTests {
         #expect(status.st_mode & 0o007 == 0)
     }
 
+    @Test("counts the lines that are not whole, and begins the next one on a line of its own")
+    func torn() throws {
+        var ends: [CInt] = [-1, -1]
+        let made = unsafe pipe(&ends)
+        try #require(made == 0)
+        for end in ends { #expect(fcntl(end, F_SETFL, O_NONBLOCK) == 0) }
+        let sink = DescriptorSink(descriptor: ends[1], path: nil)
+        defer { for end in ends { close(end) } }
+        let read = {
+            var bytes = [UInt8](repeating: 0, count: 4 << 20)
+            let count = unsafe Glibc.read(ends[0], &bytes, bytes.count)
+            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        }
+        let line = String(repeating: "x", count: 999) + "\n"
+        let count = 3_000
+        let many = Array(String(repeating: line, count: count).utf8)
+        let result = sink.write(many.span)
+        let failure = try #require(result)
+        #expect(failure.code == EAGAIN)
+        let lines = read().split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count > 1)
+        // The last one is torn, or nothing.
+        #expect(lines.dropLast().allSatisfy { $0.utf8.count == 999 })
+        #expect(Int(failure.lost) == count - (lines.count - 1))
+        let isTorn = lines.last != ""
+        #expect(sink.write(Array("whole\n".utf8).span) == nil)
+        #expect(sink.write(Array("again\n".utf8).span) == nil)
+        #expect(read() == (isTorn ? "\n" : "") + "whole\nagain\n")
+    }
+
     @Test("changes over to another sink after the lines before it")
     func replacement() async {
         let old = ScriptedSink.Book()
@@ -214,7 +244,7 @@ struct LogWriterTests {
         }
         try #require(bound == 0)
         let sink = JournalSink(path: path)
-        #expect(sink.write(Array("hello\nagain\n".utf8).span) == 0)
+        #expect(sink.write(Array("hello\nagain\n".utf8).span) == nil)
         for line in ["hello", "again"] {
             var bytes = [UInt8](repeating: 0, count: 256)
             let count = unsafe read(receiver, &bytes, bytes.count)

@@ -20,10 +20,12 @@ struct KnownRequestTests {
 
     private static func run(
         _ origin: StoringSession = StoringSession(), session: Session? = nil,
-        access: any AccessPolicy = LocalClients(), _ body: (Fixture) async throws -> Void
+        access: any AccessPolicy = LocalClients(),
+        clock: @escaping @Sendable () -> Timestamp = { Fixture.now },
+        _ body: (Fixture) async throws -> Void
     ) async throws {
         let directory = OneSessionDirectory(session ?? origin.session())
-        try await Fixture.run(access: access, directory: directory, body)
+        try await Fixture.run(access: access, directory: directory, clock: clock, body)
     }
 
     @Test("get the answer that they would get anew, with its age and freshness of the moment")
@@ -52,11 +54,35 @@ struct KnownRequestTests {
                 #expect(known.responseHeadBytes == anew.responseHeadBytes)
                 #expect(known.responseBodyBytes == anew.responseBodyBytes)
                 #expect(known.responseFields.count == anew.responseFields.count)
-                #expect(known.began == anew.began)
+                #expect(known.began <= anew.began)
                 #expect(known.session == anew.session)
                 #expect(known.uri == anew.uri)
             }
             #expect(proxy.server.statistics().requests == 16)
+        }
+    }
+
+    @Test("have ended when they are noted, and not later")
+    func moments() async throws {
+        let time = Mutex(Fixture.now)
+        let origin = StoringSession()
+        // A day goes by with each look at it.
+        let clock: @Sendable () -> Timestamp = {
+            time.withLock {
+                $0 = $0 + .seconds(86_400)
+                return $0
+            }
+        }
+        try await Self.run(origin, clock: clock) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<3 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            for number in 3..<6 {
+                let before = time.withLock { $0 }
+                _ = try await Self.ask(client, get("/a"), until: "</a>")
+                let entry = try await proxy.log.entry(number)
+                #expect(entry.duration > .zero)
+                #expect(entry.began + entry.duration == before + .seconds(86_400))
+            }
         }
     }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite("What a connection leaves behind")
 struct ReleaseTests {
     static func connection(
-        _ session: ScriptedSession, log: LogRecorder, loop: EmbeddedEventLoop
+        _ session: any ExchangeSession, log: LogRecorder, loop: EmbeddedEventLoop
     ) -> ClientConnection {
         let shared = ProxyShared(
             configuration: ProxyConfiguration(), access: LocalClients(), log: log,
@@ -77,5 +77,24 @@ struct ReleaseTests {
                 .replacing("1.1 pantry", with: "1.1 \(connection.configuration.pseudonym)"))
         #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
         _ = try channel.finish()
+    }
+
+    @Test("is a known request, counted as it was sent, as it was understood, and as it is logged")
+    func knownRequest() throws {
+        let lengths = [10, 3_010]
+        let costs = try lengths.map { length in
+            let loop = EmbeddedEventLoop()
+            let connection = Self.connection(
+                StoringSession { _ in "" }.session(), log: LogRecorder(), loop: loop)
+            let channel = EmbeddedChannel(handler: connection, loop: loop)
+            try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+            let request = get("/" + String(repeating: "a", count: length))
+            for _ in 0..<3 { try channel.writeInbound(ByteBuffer(string: request)) }
+            let cost = connection.loop.known.bytes
+            #expect(cost > 0)
+            _ = try channel.finish()
+            return cost
+        }
+        #expect(costs[1] - costs[0] >= 3 * (lengths[1] - lengths[0]))
     }
 }

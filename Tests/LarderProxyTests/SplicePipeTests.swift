@@ -1,4 +1,5 @@
 import Glibc
+import LarderHTTP
 import NIOCore
 import Testing
 
@@ -132,12 +133,94 @@ struct SplicePipeTests {
         #expect(SplicePipes(most: 0).borrow() == nil)
     }
 
+    @Test("are there for a body when tunnels have all of theirs")
+    func poolForBodies() throws {
+        for most in [0, 1, 3] {
+            let pipes = SplicePipes(most: most)
+            let tunnels = (0..<most).compactMap { _ in pipes.borrow() }
+            #expect(tunnels.count == most)
+            let body = try #require(pipes.borrow(for: .body))
+            #expect(pipes.borrow(for: .body) == nil)
+            #expect(pipes.borrow() == nil)
+            pipes.giveBack(body)
+            #expect(pipes.borrow() == nil)
+            #expect(pipes.borrow(for: .body) === body)
+        }
+    }
+
+    @Test("that wait unused are few")
+    func idlePipes() {
+        let pipes = SplicePipes(most: 20)
+        for pipe in (0..<20).compactMap({ _ in pipes.borrow() }) { pipes.giveBack(pipe) }
+        #expect(pipes.lent == 0)
+        #expect(pipes.count == SplicePipes.mostIdle)
+    }
+
+    @Test("are not asked for again at once where the system has none")
+    func refusedPipes() {
+        var (asked, has) = (0, false)
+        let pipes = SplicePipes(most: 4) {
+            asked += 1
+            return has ? SplicePipe() : nil
+        }
+        let start = NIODeadline.uptimeNanoseconds(1_000)
+        let later = start + SplicePipes.refusalTime
+        for use in [SplicePipes.Use.tunnel, .body, .tunnel] {
+            #expect(pipes.borrow(for: use, at: start) == nil)
+            #expect(pipes.borrow(for: use, at: later - .nanoseconds(1)) == nil)
+        }
+        #expect(asked == 1)
+        #expect(pipes.borrow(at: later) == nil)
+        #expect(asked == 2)
+        has = true
+        #expect(pipes.borrow(at: later) == nil)
+        #expect(pipes.borrow(at: later + SplicePipes.refusalTime) != nil)
+        #expect(pipes.borrow(at: later) != nil)
+        #expect((asked, pipes.lent) == (4, 2))
+    }
+
+    @Test("come back from who lends bodies, empty or not")
+    func lending() throws {
+        let (client, pipes) = (try Sockets(), SplicePipes(most: 0))
+        let lender = PageLender(pipes)
+        for (count, isKept) in [(65_536, true), (4 << 20, false), (65_536, true)] {
+            var head = ByteBuffer(string: "head")
+            var body = try #require(
+                LentMemory.copy(of: ByteBuffer(repeating: 1, count: count)))
+            lender.send(&head, &body, to: client.near)
+            #expect(head.readableBytes == 0)
+            #expect((body.readableBytes == 0) == isKept)
+            #expect(client.taken().count == 4 + count - body.readableBytes)
+            #expect((pipes.lent, pipes.count) == (0, isKept ? 1 : 0))
+        }
+        let last = try #require(pipes.borrow(for: .body))
+        var (head, body) = (ByteBuffer(string: "head"), ByteBuffer(repeating: 1, count: 65_536))
+        lender.send(&head, &body, to: client.near)
+        #expect((head.readableBytes, body.readableBytes) == (4, 65_536))
+        pipes.giveBack(last)
+    }
+
+    @Test(
+        "are shared among the loops",
+        arguments: [(48, 1, 48), (48, 2, 24), (48, 64, 1), (1, 2, 1), (0, 2, 0), (5, 0, 5)])
+    func shares(all: Int, loops: Int, share: Int) {
+        #expect(SplicePipes.share(of: all, loops: loops) == share)
+    }
+
     @Test("tells the end, what fails, and what cannot be spliced")
     func stops() throws {
         let (source, target, pipe) = (try Sockets(), try Sockets(), try #require(SplicePipe()))
         let directory = unsafe open("/", O_RDONLY)
         #expect(pipe.move(from: directory, to: target.near, limit: 10).stop == .unsupported)
         _ = close(directory)
+        _ = source.fill(100)
+        // The kernel splices to no file that is only appended to.
+        let null = unsafe open("/dev/null", O_WRONLY | O_APPEND)
+        let refused = pipe.move(from: source.near, to: null, limit: 10)
+        #expect((refused.stop, refused.taken, refused.given) == (.unsupported, 100, 0))
+        _ = close(null)
+        #expect(pipe.take()?.readableBytes == 100)
+        #expect(pipe.held == 0)
         #expect(pipe.move(from: -1, to: target.near, limit: 10).stop == .inputFailed)
         let sent = source.fill(100)
         #expect(shutdown(source.far, CInt(SHUT_WR)) == 0)

@@ -19,6 +19,7 @@ struct Fixture {
         directory: (any SessionDirectory)? = nil, options: ListenerOptions = ListenerOptions(),
         on listens: ListenAddress = .tcp(host: "127.0.0.1", port: 0),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
+        clock: @escaping @Sendable () -> Timestamp = { Self.now },
         _ body: (Fixture) async throws -> Void
     ) async throws {
         var configuration = ProxyConfiguration()
@@ -27,7 +28,7 @@ struct Fixture {
         let log = LogRecorder()
         let server = ProxyServer(
             group: .singleton, configuration: configuration, access: access, log: log,
-            clock: { Self.now })
+            clock: clock)
         let address = try await server.listen(
             on: listens, directory: directory ?? OneSessionDirectory(session), options: options)
         let fixture = Fixture(server: server, address: address, session: session, log: log)

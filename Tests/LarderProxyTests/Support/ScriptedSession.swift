@@ -160,7 +160,24 @@ final class EndlessBody: BodySource {
 final class LogRecorder: ExchangeLog {
     let entries = Event<[ExchangeEntry]>([])
 
-    func record(_ entry: ExchangeEntry) { self.entries.change { $0.append(entry) } }
+    /// Notes those that repeat themselves whole, too.
+    private final class Recorder: ExchangeRecorder {
+        private let entries: Event<[ExchangeEntry]>
+
+        init(_ entries: Event<[ExchangeEntry]>) {
+            self.entries = entries
+        }
+
+        func record(_ entry: ExchangeEntry) { self.entries.change { $0.append(entry) } }
+
+        func record(_ facts: EntryFacts, of pattern: EntryPattern) {
+            self.record(pattern.entry(with: facts))
+        }
+    }
+
+    var isOn: Bool { true }
+
+    func recorder() -> any ExchangeRecorder { Recorder(self.entries) }
 
     @discardableResult
     func entry(_ index: Int = 0) async throws -> ExchangeEntry {

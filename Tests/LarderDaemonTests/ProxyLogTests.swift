@@ -1,0 +1,100 @@
+import Foundation
+import LarderConfig
+import LarderProxy
+import Synchronization
+import Testing
+
+@testable import LarderDaemon
+
+@Suite("The log of the proxy's exchanges", .timeLimit(.minutes(10)))
+struct ProxyLogTests {
+    private struct Directory {
+        let path: String
+
+        /// Settings that name one of several files in it.
+        func settings(_ index: Int) -> LogSettings {
+            Self.settings(.file(FilePath("\(self.path)/\(index).log")))
+        }
+
+        static func settings(_ destination: LogDestination) -> LogSettings {
+            var settings = Settings().log
+            settings.accessDestination = destination
+            return settings
+        }
+    }
+
+    private final class Change: Sendable {
+        let isDone = Atomic(false)
+    }
+
+    /// Runs `body` with a log that begins in file 0.
+    ///
+    /// - Returns: what the files hold after it.
+    private static func run(
+        _ body: (ProxyLog, Directory) async throws -> Void
+    ) async throws -> [String] {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-log-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let files = Directory(path: directory.path)
+        let quiet = DaemonLog.make(DaemonLog.Level(.critical))
+        let log = try ProxyLog(files.settings(0), name: "larder", log: quiet)
+        try await body(log, files)
+        await log.close()
+        #expect(!log.isOn)
+        return try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted().map {
+            try String(contentsOfFile: "\(directory.path)/\($0)", encoding: .utf8)
+        }
+    }
+
+    @Test("loses nothing while it changes over to another file")
+    func changing() async throws {
+        let entry = try AccessLogDraftTests.pattern(from: .unix(nil)).entry
+        var recorded = 0
+        let files = try await Self.run { log, directory in
+            let recorder = log.recorder()
+            for round in 0..<100 {
+                let (old, new) = (directory.settings(round % 2), directory.settings(1 - round % 2))
+                let change = Change()
+                let changing = Task {
+                    try await log.change(from: old, to: new)
+                    change.isDone.store(true, ordering: .relaxed)
+                }
+                // Together fewer than the writer's queue holds.
+                for _ in 0..<100 where !change.isDone.load(ordering: .relaxed) {
+                    recorder.record(entry)
+                    recorded += 1
+                }
+                try await changing.value
+            }
+        }
+        #expect(files.count == 2)
+        #expect(files.map { $0.split(separator: "\n").count }.reduce(0, +) == recorded)
+    }
+
+    @Test("writes what comes before a change to the old file, and what comes after to the new one")
+    func order() async throws {
+        let entry = try AccessLogDraftTests.pattern(from: .unix(nil)).entry
+        let files = try await Self.run { log, directory in
+            let recorder = log.recorder()
+            let none = Directory.settings(.none)
+            let nowhere = Directory.settings(.file(FilePath("/nowhere/x")))
+            let names = (0..<3).map { directory.settings($0) }
+            recorder.record(entry)
+            try await log.change(from: names[0], to: names[1])
+            for _ in 0..<2 { recorder.record(entry) }
+            try await log.change(from: names[1], to: none)
+            #expect(!log.isOn)
+            recorder.record(entry)
+            try await log.change(from: none, to: names[2])
+            #expect(log.isOn)
+            for _ in 0..<3 { recorder.record(entry) }
+            await #expect(throws: LogError.self) {
+                try await log.change(from: names[2], to: nowhere)
+            }
+            recorder.record(entry)
+        }
+        #expect(files.map { $0.split(separator: "\n").count } == [1, 2, 4])
+    }
+}
