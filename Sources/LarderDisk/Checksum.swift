@@ -16,7 +16,12 @@ package enum Checksum {
     }
 
     static func record(_ bytes: Span<UInt8>) -> UInt32 {
-        UInt32(truncatingIfNeeded: Self.hash(bytes, seed: 0x4C61_7264_6572))
+        UInt32(truncatingIfNeeded: Self.whole(bytes))
+    }
+
+    /// The hash that the checksum of a record is a half of.
+    static func whole(_ bytes: Span<UInt8>) -> UInt64 {
+        Self.hash(bytes, seed: 0x4C61_7264_6572)
     }
 
     /// Of a cache key, seeded by the file's own number so that nobody can prepare collisions.

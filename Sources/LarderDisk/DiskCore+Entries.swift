@@ -29,18 +29,22 @@ extension DiskCore {
 
     /// The same for a record that may not even give its key.
     func dropDamaged(_ objectKey: ObjectKey, key: CacheKey? = nil, reason: String) {
-        guard self.entries.withLock({ $0.hide(objectKey.id) }) else { return }
+        // It will be found again, should it not be removed.
+        guard self.drop(objectKey, isPromise: false) else { return }
         self.damaged.add(1, ordering: .relaxed)
         self.report(.damaged(key: key, reason: reason))
-        self.mailbox.post(.removeExactly([objectKey], nil))
     }
 
     /// Drops an entry whose new head is too much for a disk that is too slow: it is not to be used
     /// with the old one.
     func dropOutdated(_ key: ObjectKey, isPromised: Bool) {
-        guard self.entries.withLock({ $0.hide(key.id) }) else { return }
-        var promise: (@Sendable (Int) -> Void)?
-        if isPromised { promise = { _ in } }
-        self.mailbox.post(.removeExactly([key], promise))
+        _ = self.drop(key, isPromise: isPromised)
+    }
+
+    /// Hides an entry, and has it removed; false where that was done before.
+    private func drop(_ key: ObjectKey, isPromise: Bool) -> Bool {
+        guard self.entries.withLock({ $0.hide(key.id) }) else { return false }
+        self.mailbox.post(.removeExactly([key], isPromise: isPromise, nil))
+        return true
     }
 }

@@ -69,7 +69,7 @@ extension DiskCore {
                     transaction, of: hash, waits: waits
                 ) { objectKey, value in
                     do throws(RecordDamage) {
-                        let record = try ObjectRecord.decode(value)
+                        let record = try self.records.record(objectKey.id, value)
                         if record.key == key {
                             entries.append(FoundEntry(id: objectKey.id, record: record))
                         }

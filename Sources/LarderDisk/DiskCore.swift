@@ -36,6 +36,7 @@ final class DiskCore: Sendable {
     let mailbox: WriteMailbox
     let reads: ReadPool
     let uses = UsageTable()
+    let records = DecodedRecords()
     let counts = ReadCounters()
     let groups: GroupTable
     let clock: @Sendable () -> Timestamp

@@ -112,7 +112,7 @@ final class SinkState: Sendable {
     /// About the bytes that its head and its key take.
     var headBytes: Int {
         guard case .new(let head, _) = self.role else { return self.key.bytes.count }
-        return self.key.bytes.count + head.fieldBytes
+        return self.key.bytes.count + head.bytes
     }
 
     /// Whether its bytes are not all of a representation.

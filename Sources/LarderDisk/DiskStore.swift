@@ -127,10 +127,7 @@ package final class DiskStore: ObjectStore {
     ) -> (any ObjectSink)? {
         guard !head.staysInMemory,
             (head.extent?.bodyLength ?? length ?? 0) <= self.core.configuration.objectLimit,
-            key.bytes.count + head.fields.bytes.count + head.varyingFields.bytes.count
-                + (head.pathAndQuery?.utf8.count ?? 0) + (head.attachment?.bytes.count ?? 0)
-                < Self.recordLimit,
-            self.mayStore
+            key.bytes.count + head.bytes < Self.recordLimit, self.mayStore
         else { return nil }
         if key.leavesOutSearch {
             self.core.holdsSearch.store(true, ordering: .sequentiallyConsistent)
@@ -142,7 +139,11 @@ package final class DiskStore: ObjectStore {
             else { return nil }
             range = only
         }
-        let admission = self.admission(of: head, for: key, length: length, replacing: replacing)
+        // Who counts on finding it after a restart asks for it to be stored, and not for a guess.
+        let admission =
+            observer.awaitsLowest
+            ? SinkAdmission(verdict: .admit(below: nil))
+            : self.admission(of: head, for: key, length: length, replacing: replacing)
         let state = SinkState(
             id: self.core.newID(), key: key, role: .new(head, replacing: replacing),
             start: range.lowerBound,
@@ -191,10 +192,16 @@ package final class DiskStore: ObjectStore {
         return DiskSink(state: state)
     }
 
-    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    package func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
         let name = self.core.objectKey(id, of: key)
-        guard self.core.mailbox.post(.update(name, head)) == .full else { return }
-        self.core.dropOutdated(name, isPromised: head.isInvalidated)
+        switch self.core.mailbox.post(.update(name, head, written: written)) {
+        case .accepted: return
+        case .full: self.core.dropOutdated(name, isPromised: head.isInvalidated)
+        case .closed: break
+        }
+        written?()
     }
 
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {

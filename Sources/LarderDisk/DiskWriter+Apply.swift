@@ -38,7 +38,8 @@ extension DiskWriter {
         case .abandon(let sink, let reason):
             try self.discardPending(sink.id, &attempt, transaction)
             attempt.effects.append(.ended(sink, .abandoned(reason)))
-        case .update(let key, let head):
+        case .update(let key, let head, let written):
+            if let written { attempt.effects.append(.reached(written)) }
             guard var record = try self.record(key, transaction) else { return }
             let extent = record.head.extent
             record.head = head
@@ -47,7 +48,7 @@ extension DiskWriter {
         case .remove(let key, let ids, let completion):
             let keys = try self.objectKeys(of: key, ids, transaction)
             try self.remove(keys, completion, &attempt, transaction)
-        case .removeExactly(let keys, let completion):
+        case .removeExactly(let keys, _, let completion):
             try self.remove(keys, completion, &attempt, transaction)
         case .groups:
             break  // Written with each batch, whatever became of the last one.

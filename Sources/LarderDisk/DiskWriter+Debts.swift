@@ -62,8 +62,9 @@ extension DiskWriter {
             case .abandon(let sink, let reason):
                 self.debts.garbage.insert(sink.id)
                 sink.end(.abandoned(reason))
-            case .update(let key, let head):
+            case .update(let key, let head, let written):
                 self.owe([key], isPromise: head.isInvalidated)
+                written?()
             case .remove(let key, let ids?, let completion):
                 self.owe(ids.map { self.core.objectKey($0, of: key) }, isPromise: true)
                 completion?(ids.count)
@@ -71,9 +72,8 @@ extension DiskWriter {
                 let count = self.core.find(key).count
                 self.owe(key)
                 completion?(count)
-            case .removeExactly(let keys, let completion):
-                // Nobody waits where it is damage, which will be found again.
-                self.owe(keys, isPromise: completion != nil)
+            case .removeExactly(let keys, let isPromise, let completion):
+                self.owe(keys, isPromise: isPromise)
                 completion?(keys.count)
             case .groups:
                 // Still in the table: written with the next batch that succeeds.

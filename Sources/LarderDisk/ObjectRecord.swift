@@ -135,9 +135,34 @@ struct ObjectRecord: Sendable, Equatable {
         Checksum.record(bytes.extracting(8...)) ^ UInt32(flags)
     }
 
+    /// By which the bytes of one entry's record are told from what was there before.
+    struct Print: Sendable, Equatable {
+        /// What stands before the checksum's range, it and the flags among it.
+        fileprivate var start: UInt64
+        fileprivate var hash: UInt64
+        fileprivate var length: Int
+    }
+
+    /// The same for bytes whose mark, version and checksum are right.
+    static func checkedPrint(_ bytes: Span<UInt8>) throws(RecordDamage) -> Print {
+        guard bytes.count >= Self.fixedSize, let start: UInt64 = bytes.littleEndian(0),
+            let flags: UInt16 = bytes.littleEndian(2), let sum: UInt32 = bytes.littleEndian(4)
+        else { throw .tooShort }
+        guard bytes[0] == Self.mark, bytes[1] == Self.version else { throw .unknownVersion }
+        let hash = Checksum.whole(bytes.extracting(8...))
+        guard UInt32(truncatingIfNeeded: hash) ^ UInt32(flags) == sum else { throw .checksum }
+        return Print(start: start, hash: hash, length: bytes.count)
+    }
+
     /// The record in `bytes`, all of which it must take.
     static func decode(_ bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
-        let key = try Self.checkedKey(bytes)
+        _ = try Self.checkedPrint(bytes)
+        return try Self.decode(checked: bytes)
+    }
+
+    /// The same where mark, version and checksum were found right.
+    static func decode(checked bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
+        let key = try Self.key(bytes)
         guard let hits: UInt64 = bytes.littleEndian(8), let used: Int64 = bytes.littleEndian(16),
             let sequence: UInt64 = bytes.littleEndian(24),
             let bodyLength: UInt64 = bytes.littleEndian(32),
@@ -168,12 +193,13 @@ struct ObjectRecord: Sendable, Equatable {
 
     /// The cache key of the record in `bytes`, once its mark, version and checksum are found right.
     static func checkedKey(_ bytes: Span<UInt8>) throws(RecordDamage) -> CacheKey {
-        guard bytes.count >= Self.fixedSize, let flags: UInt16 = bytes.littleEndian(2),
-            let sum: UInt32 = bytes.littleEndian(4), let keyLength: UInt32 = bytes.littleEndian(72)
-        else { throw .tooShort }
-        guard bytes[0] == Self.mark, bytes[1] == Self.version else { throw .unknownVersion }
-        guard Self.checksum(of: bytes, flags) == sum else { throw .checksum }
-        guard let key = bytes.array(Self.fixedSize, Int(keyLength)) else { throw .lengths }
+        _ = try Self.checkedPrint(bytes)
+        return try Self.key(bytes)
+    }
+
+    private static func key(_ bytes: Span<UInt8>) throws(RecordDamage) -> CacheKey {
+        guard let length: UInt32 = bytes.littleEndian(72) else { throw .tooShort }
+        guard let key = bytes.array(Self.fixedSize, Int(length)) else { throw .lengths }
         return CacheKey(bytes: key)
     }
 
@@ -209,7 +235,8 @@ struct ObjectRecord: Sendable, Equatable {
             storedTime: Timestamp(microseconds: stored),
             isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated),
             extent: tail.extent, pathAndQuery: tail.pathAndQuery)
-        head.attachment = tail.attachment.map { StoredAttachment(bytes: $0) }
+        // Even to set nothing would make a copy of the head.
+        if let bytes = tail.attachment { head.attachment = StoredAttachment(bytes: bytes) }
         return (head, trailers)
     }
 

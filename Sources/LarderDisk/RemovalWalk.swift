@@ -37,7 +37,7 @@ struct RemovalWalk: Sendable {
         // What is damaged is no loss, and may be what was meant.
         let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
         guard !doomed.isEmpty else { return self.step(after: last.0.bytes, removed) }
-        let command = WriteCommand.removeExactly(doomed) { count in
+        let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in
             self.step(after: last.0.bytes, removed + count)
         }
         if self.core.mailbox.post(command) != .accepted { self.completion(removed) }

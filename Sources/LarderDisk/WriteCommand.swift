@@ -34,9 +34,10 @@ enum WriteCommand: Sendable {
     case commit(SinkState, ObjectDraft)
     /// Forget what was written for a sink that ends so.
     case abandon(SinkState, SinkAbandonment)
-    case update(ObjectKey, StoredHead)
+    case update(ObjectKey, StoredHead, written: (@Sendable () -> Void)?)
     case remove(CacheKey, ids: [ObjectID]?, (@Sendable (Int) -> Void)?)
-    case removeExactly([ObjectKey], (@Sendable (Int) -> Void)?)
+    /// Where it is a promise, it is kept across a restart, too, though the disk refuses it now.
+    case removeExactly([ObjectKey], isPromise: Bool, (@Sendable (Int) -> Void)?)
     /// Groups were invalidated: the table knows which.
     case groups
     /// What was to be removed cannot be found any more: all that is stored goes.
@@ -58,7 +59,7 @@ enum WriteCommand: Sendable {
         case .commit(let sink, let draft):
             Self.ownBytes + sink.headBytes + draft.trailers.bytes.count
                 + (draft.last?.length ?? 0)
-        case .update(_, let head): Self.ownBytes + head.fieldBytes
+        case .update(_, let head, _): Self.ownBytes + head.bytes
         case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: Self.ownBytes
         }
     }
@@ -90,7 +91,7 @@ enum WriteCommand: Sendable {
         switch self {
         case .commit: self.cost
         case .segment: min(limit, 16 * self.cost)
-        case .update(_, let head) where head.isInvalidated: limit
+        case .update(_, let head, _) where head.isInvalidated: limit
         case .update, .abandon: self.cost
         case .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: limit
         }
@@ -98,6 +99,9 @@ enum WriteCommand: Sendable {
 }
 
 extension StoredHead {
-    /// About the bytes that it takes.
-    var fieldBytes: Int { self.fields.bytes.count + self.varyingFields.bytes.count }
+    /// The bytes of all in it that has no bound of its own.
+    var bytes: Int {
+        self.fields.bytes.count + self.varyingFields.bytes.count
+            + (self.pathAndQuery?.utf8.count ?? 0) + (self.attachment?.bytes.count ?? 0)
+    }
 }

@@ -81,10 +81,12 @@ extension DiskTier {
             begun: begun, observer: NamingObserver(observer, generation: generation))
     }
 
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
         self.withDisk { disk in
-            guard let disk, let inner = Self.inner(id, self.generation) else { return }
-            disk.update(inner, of: key, head: head)
+            guard let disk, let inner = Self.inner(id, self.generation) else { written?(); return }
+            disk.update(inner, of: key, head: head, written: written)
         }
     }
 

@@ -42,6 +42,15 @@ package struct Authority: Hashable, Sendable {
         self.port = try Self.port(bytes.extracting(hostEnd + 1..<bytes.count))
     }
 
+    /// Where the port stands in an authority that begins with these bytes of a valid host, and ends
+    /// with them or goes on with a colon; nil where it does not.
+    static func place(ofPortIn bytes: Span<UInt8>, behind host: Span<UInt8>) -> Range<Int>? {
+        guard bytes.count >= host.count else { return nil }
+        for i in host.indices where bytes[i] != host[i] { return nil }
+        if bytes.count == host.count { return bytes.count..<bytes.count }
+        return bytes[host.count] == ASCII.colon ? host.count + 1..<bytes.count : nil
+    }
+
     private static func checkName(_ name: Span<UInt8>) throws(HeadError) {
         guard name.count > 0, name.count <= 255 else {
             throw HeadError(.badHost, "the host is empty or longer than 255 bytes")
@@ -81,7 +90,7 @@ package struct Authority: Hashable, Sendable {
     }
 
     /// A port of decimal digits; nil where there are none (RFC 3986 §3.2.3).
-    private static func port(_ digits: Span<UInt8>) throws(HeadError) -> UInt16? {
+    static func port(_ digits: Span<UInt8>) throws(HeadError) -> UInt16? {
         guard digits.count > 0 else { return nil }
         var value: UInt32 = 0
         for i in digits.indices {

@@ -62,7 +62,7 @@ package struct CacheStatus: Sendable, Equatable {
     package func bytes(named name: String) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(128)
-        func add(_ part: String) { text.append(contentsOf: part.utf8) }
+        func add(_ part: String) { text.append(text: part) }
         add(StructuredField.tokenOrString(name))
         if self.hit { add("; hit") }
         if let forward = self.forward {

@@ -42,15 +42,22 @@ extension RequestHead {
     /// RFC 9112 §3.2.2 lets a proxy ignore a `Host` that differs. We refuse: no honest client
     /// sends it, and whoever reads the other of the two sees another request.
     func validateHost() throws(HeadError) {
-        let hosts = self.fields.values(FieldName(.host))
-        guard let value = hosts.first else {
+        guard let value = self.fields.first(FieldName(.host)) else {
             guard self.version < .http11 else {
                 throw HeadError(.missingHost, "no Host in an HTTP/1.1 request")
             }
             return
         }
-        guard hosts.count == 1 else {
+        guard self.fields.lines.count(where: { $0.known == .host }) == 1 else {
             throw HeadError(.repeatedHost, "more than one Host")
+        }
+        // As nearly all do, letter by letter: what was read as the target's host is a valid one.
+        if case .absolute(let uri) = self.target,
+            let place = Authority.place(ofPortIn: value.span, behind: uri.host.utf8.span)
+        {
+            let port = try Authority.port(value.span.extracting(place))
+            guard (port ?? uri.scheme.defaultPort) == uri.port else { throw Self.hostMismatch }
+            return
         }
         let host = try Authority(parsing: value.span)
         let agrees: Bool =
@@ -62,8 +69,10 @@ extension RequestHead {
             case .origin, .asterisk:
                 true
             }
-        guard agrees else {
-            throw HeadError(.hostMismatch, "Host and the request target name different servers")
-        }
+        guard agrees else { throw Self.hostMismatch }
+    }
+
+    private static var hostMismatch: HeadError {
+        HeadError(.hostMismatch, "Host and the request target name different servers")
     }
 }

@@ -74,17 +74,18 @@ package struct RequestHeadParser: Sendable {
 
     private mutating func parse(_ bytes: Span<UInt8>) throws(HeadError) -> RequestHead? {
         let requestLine: RequestLine
-        if let parsed = self.requestLine {
+        if let parsed = self.requestLine.take() {
             requestLine = parsed
         } else {
             guard let parsed = try self.parseRequestLine(bytes) else { return nil }
             requestLine = parsed
-            self.requestLine = parsed
             self.section = FieldSectionParser(
                 start: self.scanner.lineStart, limit: self.limits.head,
                 fieldCount: self.limits.fieldCount)
         }
         guard let fields = try self.section.parse(bytes, scanner: &self.scanner) else {
+            // Kept only now: nearly every head is whole when it is first seen.
+            self.requestLine = requestLine
             return nil
         }
         var head = RequestHead(

@@ -8,6 +8,11 @@ package enum Via {
     package static func append(
         to fields: inout Fields, version: HTTPVersion, pseudonym: String
     ) {
+        fields.append("Via", self.value(version: version, pseudonym: pseudonym))
+    }
+
+    /// What that adds: `1.1 larder`.
+    package static func value(version: HTTPVersion, pseudonym: String) -> [UInt8] {
         var value = Array(version.viaName.utf8)
         value.append(ASCII.space)
         let start = value.count
@@ -15,7 +20,7 @@ package enum Via {
             value.append(self.isReceivedByte(byte) ? byte : UInt8(ascii: "-"))
         }
         if value.count == start { value.append(UInt8(ascii: "-")) }
-        fields.append("Via", value)
+        return value
     }
 
     /// Whether the message has passed a proxy of this pseudonym: it runs in a circle.

@@ -9,7 +9,7 @@ package struct CacheKey: Hashable, Sendable {
     package let bytes: [UInt8]
     /// The hash of the bytes, seeded anew by each process: computed once, as a miss that is stored
     /// asks a dozen tables for its key.
-    private let digest: Int
+    package let digest: Int
 
     package init(bytes: [UInt8]) {
         self.bytes = bytes
@@ -34,20 +34,20 @@ package struct CacheKey: Hashable, Sendable {
         let method = method == .head ? Method.get : method
         var bytes: [UInt8] = []
         bytes.reserveCapacity(uri.pathAndQuery.utf8.count + uri.host.utf8.count + 24)
-        bytes.append(contentsOf: partition.utf8)
+        bytes.append(text: partition)
         bytes.append(ASCII.space)
-        bytes.append(contentsOf: method.rawValue.utf8)
+        bytes.append(text: method.rawValue)
         bytes.append(ASCII.space)
-        bytes.append(contentsOf: uri.scheme.rawValue.utf8)
-        bytes.append(contentsOf: "://".utf8)
+        bytes.append(text: uri.scheme.rawValue)
+        bytes.append(text: "://")
         if let user = uri.userInfo {
-            bytes.append(contentsOf: user.utf8)
+            bytes.append(text: user)
             bytes.append(UInt8(ascii: "@"))
         }
-        bytes.append(contentsOf: uri.host.utf8)
+        bytes.append(text: uri.host)
         if uri.port != uri.scheme.defaultPort {
             bytes.append(ASCII.colon)
-            bytes.append(contentsOf: String(uri.port).utf8)
+            bytes.append(text: String(uri.port))
         }
         Self.append(uri.pathAndQuery, to: &bytes)
         self.init(bytes: bytes)
@@ -60,7 +60,7 @@ package struct CacheKey: Hashable, Sendable {
     /// encoded as it should be is left alone.
     private static func append(_ pathAndQuery: String, to bytes: inout [UInt8]) {
         let raw = pathAndQuery.utf8
-        guard raw.contains(UInt8(ascii: "%")) else { return bytes.append(contentsOf: raw) }
+        guard raw.contains(UInt8(ascii: "%")) else { return bytes.append(text: pathAndQuery) }
         let start = bytes.count
         var rest = Array(raw)[...]
         while let byte = rest.popFirst() {

@@ -15,25 +15,19 @@ extension ClientConnection {
     /// - Parameter failure: what the log says of an exchange that ended without an error of
     ///   transport.
     func send(_ answer: Answer, failure: String? = nil, isOwn: Bool = false) {
-        guard let exchange = self.exchange else { return }
+        // Not as a whole: a copy would be two dozen references counted up and down.
+        guard let asked = self.exchange?.asked else { return }
         var framing = ResponseFraming(
-            to: exchange.method, version: exchange.version, status: answer.head.status,
+            to: asked.method, version: asked.version, status: answer.head.status,
             bodyLength: Self.length(of: answer), hasBody: Self.hasBody(answer))
         let persists = self.state.responseBegan(
-            mayPersist: !framing.endsWithConnection && exchange.mayPersist
+            mayPersist: !framing.endsWithConnection && asked.mayPersist
                 && !self.shared.connections.isCrowded
                 && self.upload?.isSmall(below: self.configuration.discardLimit) != false,
             hasUnread: self.inbound.readableBytes > 0)
         let head = self.head(of: answer, framing: framing, persists: persists)
         if self.arrival != nil { self.keep(answer, head: head, persists: persists) }
-        self.exchange?.status = answer.head.status
-        self.exchange?.responseFields = answer.head.fields
-        self.exchange?.headBytes = UInt64(clamping: head.readableBytes)
-        if !isOwn {
-            self.exchange?.cacheStatus = answer.cacheStatus
-            self.exchange?.acts = answer.acts
-        }
-        if !answer.origin.isEmpty { self.exchange?.origin = answer.origin }
+        self.exchange?.isAnswered(with: answer, headBytes: head.readableBytes, isOwn: isOwn)
         switch answer.body {
         case .resident(let body) where framing.hasContent:
             let isTrue = framing.count(body.readableBytes) && framing.isComplete

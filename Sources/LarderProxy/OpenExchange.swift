@@ -46,6 +46,23 @@ struct OpenExchange {
 
     var method: Method { self.head?.method ?? .get }
     var version: HTTPVersion { self.head?.version ?? .http11 }
+
+    /// What decides how its answer is framed.
+    var asked: (method: Method, version: HTTPVersion, mayPersist: Bool) {
+        (self.method, self.version, self.mayPersist)
+    }
+
+    /// Notes what its client gets.
+    mutating func isAnswered(with answer: Answer, headBytes: Int, isOwn: Bool) {
+        self.status = answer.head.status
+        self.responseFields = answer.head.fields
+        self.headBytes = UInt64(clamping: headBytes)
+        if !isOwn {
+            self.cacheStatus = answer.cacheStatus
+            self.acts = answer.acts
+        }
+        if !answer.origin.isEmpty { self.origin = answer.origin }
+    }
 }
 
 /// Request content on its way from the socket to its reader.

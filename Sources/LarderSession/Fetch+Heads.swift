@@ -298,6 +298,7 @@ extension Fetch {
                     object.head, with: head, for: self.order.request, requestTime: requestTime,
                     responseTime: now, configuration: self.policy)
                 guard self.mayUpdate(to: object) else { continue }
+            case .invalidates where object.head.isInvalidated: continue
             case .invalidates:
                 object.head.isInvalidated = true
                 // Nor may anybody join what brought it, if that is still on its way to the disk.

@@ -30,7 +30,7 @@ final class FillingTable: Sendable {
     }
 
     private func slot(of key: CacheKey) -> Slot {
-        self.slots[Int(UInt(bitPattern: key.hashValue) % 16)]
+        self.slots[Int(UInt(bitPattern: key.digest) % 16)]
     }
 
     enum Place {

@@ -66,7 +66,7 @@ final class StoringTable: Sendable {
 
     func begin(_ storing: Storing) {
         self.open.add(1, ordering: .acquiringAndReleasing)
-        self.slot(storing.key.hashValue).shard.withLock { shard in
+        self.slot(storing.key.digest).shard.withLock { shard in
             shard.storings[storing.key, default: []].append(storing)
         }
     }
@@ -75,7 +75,7 @@ final class StoringTable: Sendable {
     ///
     /// To be followed by `release`, once the caller holds nothing that those who wait may want.
     func end(_ storing: Storing) {
-        let hash = storing.key.hashValue
+        let hash = storing.key.digest
         let wasOpen = self.slot(hash).shard.withLock { shard in
             shard.note(hash, self.count.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue)
             guard var storings = shard.storings[storing.key],
@@ -100,12 +100,12 @@ final class StoringTable: Sendable {
     func hasEnded(_ key: CacheKey, since mark: UInt64) -> Bool {
         // Nothing at all has, nearly always.
         if self.mark == mark { return false }
-        let hash = key.hashValue
+        let hash = key.digest
         return self.slot(hash).shard.withLock { $0.hasEnded(hash, since: mark) }
     }
 
     /// What is being stored under a key.
     func storings(of key: CacheKey) -> [Storing] {
-        self.slot(key.hashValue).shard.withLock { $0.storings[key] ?? [] }
+        self.slot(key.digest).shard.withLock { $0.storings[key] ?? [] }
     }
 }

@@ -9,7 +9,7 @@ struct HashedKey: Hashable, Sendable {
 
     init(_ key: CacheKey) {
         self.key = key
-        self.hashed = key.hashValue
+        self.hashed = key.digest
     }
 
     static func == (a: HashedKey, b: HashedKey) -> Bool {

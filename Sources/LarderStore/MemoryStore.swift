@@ -304,12 +304,15 @@ package final class MemoryStore: ObjectStore {
         self.configuration.capacity > .zero && (length ?? 0) <= self.largestBody
     }
 
-    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    package func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
         let key = HashedKey(key)
         self.withShard(of: key) { shard in
             guard shard.update(id, of: key, head: head) != nil else { return }
             shard.changes.note(key.hashed, at: self.newMark())
         }
+        written?()
     }
 
     package func remove(

@@ -158,7 +158,11 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// Replaces the head of a stored response (a 304 freshened it, or it was invalidated).
     ///
     /// Its extent stays what it is: that is the store's own knowledge.
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead)
+    ///
+    /// - Parameter written: called once, on any thread: when it is where it is to be kept, or never
+    ///   will be. Lookups of a store that others lie above may give the old head until then.
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?)
     /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
     /// removed once no later lookup can find them.
     func remove(
@@ -230,6 +234,10 @@ extension ObjectSink {
 
 extension ObjectStore {
     package var mayHoldWithoutSearch: Bool { true }
+
+    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+        self.update(id, of: key, head: head, written: nil)
+    }
 
     package func extend(
         _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,

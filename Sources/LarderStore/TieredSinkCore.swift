@@ -37,6 +37,7 @@ final class TieredSinkCore: ObjectSinkObserver {
     private let store: TieredStore
     private let response: Response
     private let body: CollectedBody?
+    let awaitsLowest: Bool
     private let guarded: Mutex<Guarded>
 
     /// - Parameters:
@@ -50,10 +51,12 @@ final class TieredSinkCore: ObjectSinkObserver {
         self.store = store
         self.response = response
         self.body = body
+        // Of what never leaves memory nobody counts on finding it after a restart.
+        self.awaitsLowest = observer.awaitsLowest && !response.head.staysInMemory
         self.guarded = Mutex(
             Guarded(
                 state: TieredSinkState(
-                    collecting: body != nil, awaitsLower: observer.awaitsLowest),
+                    collecting: body != nil, awaitsLower: self.awaitsLowest),
                 observer: observer,
                 isWithheld: body != nil && (length ?? .max) <= Self.smallBody))
     }

@@ -60,10 +60,10 @@ struct TieredSinkState: Sendable {
 
     /// The lower tier does not take the response.
     ///
-    /// false: memory neither.
+    /// false: memory neither, or that is not enough.
     mutating func lowerRefused() -> Bool {
         self.lower = .absent
-        if self.isCollecting { return true }
+        if self.isCollecting, !self.awaitsLower { return true }
         self.hasEnded = true
         return false
     }

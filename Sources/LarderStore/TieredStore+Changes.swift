@@ -13,8 +13,12 @@ extension TieredStore {
         case hurry
     }
 
-    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
-        guard self.disk != nil else { return self.memory.update(id, of: key, head: head) }
+    package func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
+        guard self.disk != nil else {
+            return self.memory.update(id, of: key, head: head, written: written)
+        }
         let hashed = HashedKey(key)
         let work: LowerWork = self.memory.withShard(of: hashed) { shard in
             shard.changes.note(hashed.hashed, at: self.memory.newMark())
@@ -29,18 +33,23 @@ extension TieredStore {
             return shard.lower.aliases.meaning(of: id) == .forgotten ? .removeKey : .none
         }
         switch work {
-        case .none, .remove, .hurry: break
-        case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head)
-        case .removeKey: self.removeBelow(hashed)
+        case .none, .remove, .hurry: written?()
+        case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head, written)
+        case .removeKey:
+            self.removeBelow(hashed)
+            written?()
         }
     }
 
     /// Gives the lower tier a head that is noted among the latest.
-    func updateBelow(_ id: ObjectID, of key: HashedKey, head: StoredHead) {
-        guard let disk = self.disk else { return }
-        disk.update(id, of: key.key, head: head)
-        guard head.isInvalidated else { return }
-        disk.flush { self.memory.withShard(of: key) { $0.lower.heads.wrote(id) } }
+    func updateBelow(
+        _ id: ObjectID, of key: HashedKey, head: StoredHead,
+        _ written: (@Sendable () -> Void)? = nil
+    ) {
+        self.disk?.update(id, of: key.key, head: head) {
+            self.memory.withShard(of: key) { $0.lower.heads.wrote(id) }
+            written?()
+        }
     }
 
     package func remove(

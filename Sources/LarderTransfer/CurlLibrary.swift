@@ -1,5 +1,6 @@
 import CCurl
 import COpenSSL
+import Glibc
 
 /// What is done once in a process before any thread uses libcurl, and what this libcurl can do.
 enum CurlLibrary {
@@ -9,8 +10,23 @@ enum CurlLibrary {
         // tables at exit(3), under the hands of a thread that is in the midst of a handshake.
         let code = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         guard code == 1 else { return CURLE_FAILED_INIT }
-        return curl_global_init(ccurl_global_all)
+        return unsafe curl_global_init_mem(
+            ccurl_global_all, malloc, free, realloc,
+            { text in unsafe text.flatMap { unsafe strdup($0) } }, Self.allocateCleared)
     }()
+
+    /// calloc(3) out of malloc(3), which is what glibc keeps freed memory at hand for, a few blocks of
+    /// each size for each thread.
+    ///
+    /// Its calloc(3) does not look there (2.36), but free(3) fills it: so of what libcurl gets cleared,
+    /// ten blocks a transfer, each took the long way out of the heap, and each the long way back.
+    static let allocateCleared: curl_calloc_callback = { count, size in
+        let (bytes, overflows) = count.multipliedReportingOverflow(by: size)
+        guard !overflows, bytes >= 0, let block = unsafe malloc(bytes) else { return nil }
+        // Not memset(3): the compiler knows that behind malloc(3), and makes calloc(3) of the two.
+        unsafe explicit_bzero(block, bytes)
+        return unsafe block
+    }
 
     /// To be called before OpenSSL is used for the first time, whatever for: later it no longer hears
     /// that it is not to free anything.

@@ -14,6 +14,8 @@ extension EasyHandle {
     ) throws(UpstreamFailure) {
         guard let parent = transfer.way.parent else {
             self.set(CURLOPT_PROXY, "")
+            // Or it would look for NO_PROXY with each transfer.
+            self.set(CURLOPT_NOPROXY, "")
             return
         }
         // libcurl would read more out of it than a host: a scheme, a login.

@@ -53,8 +53,8 @@ import LarderHTTP
         for i in name.indices {
             let byte = name[i]
             if byte <= 0x20 || byte == 0x3A || byte == 0x3B { isSafe = false }
-            self.put(byte)
         }
+        self.put(name)
         if value.isEmpty {
             self.put(UInt8(ascii: ";"))
         } else {
@@ -63,8 +63,8 @@ import LarderHTTP
             for i in value.indices {
                 let byte = value[i]
                 if byte == 0x0D || byte == 0x0A || byte == 0 { isSafe = false }
-                self.put(byte)
             }
+            self.put(value)
         }
         if expectingContinue {
             self.put(expectation)
@@ -115,6 +115,16 @@ import LarderHTTP
     private func put(_ byte: UInt8) {
         unsafe self.text[self.used] = CChar(bitPattern: byte)
         self.used += 1
+    }
+
+    /// Bytes for which there is room (`reserve`), in one piece.
+    private func put(_ bytes: Span<UInt8>) {
+        let end = self.used + bytes.count
+        let room = unsafe UnsafeMutableBufferPointer(rebasing: self.text[self.used..<end])
+        unsafe bytes.withUnsafeBytes {
+            unsafe UnsafeMutableRawBufferPointer(room).copyMemory(from: $0)
+        }
+        self.used = end
     }
 
     private func put(_ text: StaticString) {

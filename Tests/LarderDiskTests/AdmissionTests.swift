@@ -38,6 +38,14 @@ struct AdmissionTests {
         await store.closed()
     }
 
+    @Test("is not asked about what somebody counts on finding after a restart")
+    func awaited() async throws {
+        let store = try self.open(AdmissionRules(takesOnceSeen: false))
+        let outcome = await store.put(cacheKey("a"), pattern(5000), awaitsLowest: true)
+        #expect(outcome?.id != nil)
+        await store.closed()
+    }
+
     @Test("variants are told apart")
     func variants() async throws {
         let store = try self.open(AdmissionRules(takesOnceSeen: false))

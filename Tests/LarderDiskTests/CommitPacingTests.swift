@@ -18,7 +18,7 @@ struct CommitPacingTests {
     private static func update(isInvalidated: Bool) -> WriteCommand {
         var head = Self.head
         head.isInvalidated = isInvalidated
-        return .update(Self.key, head)
+        return .update(Self.key, head, written: nil)
     }
 
     @Test(
@@ -49,7 +49,7 @@ struct CommitPacingTests {
         #expect(!mailbox.look().isUrgent)
         for command in [
             Self.update(isInvalidated: true), .remove(CacheKey(bytes: [1]), ids: nil, nil),
-            .removeExactly([Self.key], nil), .groups, .barrier {},
+            .removeExactly([Self.key], isPromise: false, nil), .groups, .barrier {},
         ] {
             mailbox.post(command)
             #expect(mailbox.look().isUrgent)
@@ -65,14 +65,15 @@ struct CommitPacingTests {
         while mailbox.post(Self.update(isInvalidated: false)) == .accepted { taken += 1 }
         #expect(taken == 16)
         #expect(mailbox.post(Self.update(isInvalidated: true)) == .full)
-        #expect(mailbox.post(.removeExactly([Self.key], nil)) == .accepted)
+        #expect(mailbox.post(.removeExactly([Self.key], isPromise: false, nil)) == .accepted)
         #expect(mailbox.post(.barrier {}) == .accepted)
         mailbox.release(Self.update(isInvalidated: false).bytes * 3)
         #expect(mailbox.post(Self.update(isInvalidated: false)) == .accepted)
         var long = Self.head
         long.fields = ["X-Long": String(repeating: "x", count: 40_000)]
         #expect(
-            try WriteMailbox(limit: 32_768, urgentHaste: 1).post(.update(Self.key, long)) == .full)
+            try WriteMailbox(limit: 32_768, urgentHaste: 1)
+                .post(.update(Self.key, long, written: nil)) == .full)
     }
 
     @Test("is hurried until all that was there is taken")

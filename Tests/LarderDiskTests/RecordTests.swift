@@ -153,6 +153,48 @@ struct RecordTests {
     }
 }
 
+extension RecordTests {
+    @Test("is decoded once for its bytes, and anew when they or its id are others")
+    func decodedOnce() throws {
+        let records = DecodedRecords()
+        var record = Self.record(5)
+        let id = ObjectID(rawValue: 7)
+        func decoded(_ id: ObjectID) throws -> ObjectRecord {
+            try records.record(id, record.encoded().span)
+        }
+        for place in [id, ObjectID(rawValue: 7 + UInt64(DecodedRecords.count)), id] {
+            #expect(try decoded(place) == record)
+            #expect(try decoded(place) == record)
+        }
+        record.hits &+= 1
+        #expect(try decoded(id) == record)
+        record.head.isInvalidated.toggle()
+        #expect(try decoded(id) == record)
+        // What is too large to be kept comes back as well.
+        record.head.fields.append(
+            "X-Large", [UInt8](repeating: 0x61, count: DecodedRecords.largest))
+        #expect(try decoded(id) == record)
+    }
+
+    @Test("is refused when a byte of it changes after it was decoded")
+    func changedLater() throws {
+        let records = DecodedRecords()
+        var record = Self.record(3)
+        record.key = CacheKey(bytes: [1])
+        record.head.fields = ["A": "b"]
+        let bytes = record.encoded()
+        #expect(bytes.count <= DecodedRecords.largest)
+        let id = ObjectID(rawValue: 1)
+        #expect(try records.record(id, bytes.span) == record)
+        for i in bytes.indices {
+            var changed = bytes
+            changed[i] ^= 0x10
+            #expect(throws: RecordDamage.self) { try records.record(id, changed.span) }
+        }
+        #expect(try records.record(id, bytes.span) == record)
+    }
+}
+
 private func decode(_ bytes: [UInt8]) throws(RecordDamage) -> ObjectRecord {
     try ObjectRecord.decode(bytes.span)
 }

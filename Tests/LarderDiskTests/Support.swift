@@ -69,6 +69,11 @@ final class Observer: ObjectSinkObserver {
     }
 
     private let state = Mutex(State())
+    let awaitsLowest: Bool
+
+    init(awaitsLowest: Bool = false) {
+        self.awaitsLowest = awaitsLowest
+    }
 
     func sink(written offset: UInt64) {
         let waiters = self.state.withLock { state in
@@ -184,9 +189,10 @@ extension DiskStore {
     @discardableResult
     func put(
         _ key: CacheKey, _ body: [UInt8], head: StoredHead = storedHead(), pieces: Int = 16_384,
-        length: UInt64? = nil, replacing: [ObjectID] = [], trailers: Fields = Fields()
+        length: UInt64? = nil, replacing: [ObjectID] = [], trailers: Fields = Fields(),
+        awaitsLowest: Bool = false
     ) async -> SinkOutcome? {
-        let observer = Observer()
+        let observer = Observer(awaitsLowest: awaitsLowest)
         guard
             let sink = self.store(
                 head, for: key, length: length, replacing: replacing, observer: observer)

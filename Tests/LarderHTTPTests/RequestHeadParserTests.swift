@@ -87,6 +87,15 @@ struct RequestHeadParserTests {
         for pieces in splits(bytes + next) { #expect(Reading.requests(pieces) == glued) }
     }
 
+    @Test(
+        "agree with a Host that spells host or port in another way",
+        arguments: ["h", "h:", "h:80", "h:0080", "H", "H:80", " h\t"])
+    func host(_ host: String) {
+        let reading = Reading.requests([wire("GET http://h/ HTTP/1.1\nHost: \(host)\n\n")[...]])
+        #expect(reading.messages.count == 1)
+        #expect(reading.error == nil)
+    }
+
     @Test("that stop early are not read")
     func incomplete() {
         let bytes = wire("GET http://a.example/ HTTP/1.1\nHost: a.example\n\n")

@@ -126,6 +126,14 @@ struct BadRequest: Sendable, CustomTestStringConvertible {
             "256.1.1.1", "01.2.3.4", "1.2.3.4.", "a.0x", "a\\b", "<h>",
             String(repeating: "a", count: 256),
         ].map { BadRequest("GET / HTTP/1.1\nHost: \($0)\n\n", .badHost) }
+        + ["hx", "h.", "h:81", "h:8", "i", "[h]:80"].map {
+            BadRequest(
+                "GET http://h/ HTTP/1.1\nHost: \($0)\n\n",
+                $0 == "[h]:80" ? .badHost : .hostMismatch)
+        }
+        + ["h:0", "h:8x", "h:80:80", "h:99999", "hx:0"].map {
+            BadRequest("GET http://h/ HTTP/1.1\nHost: \($0)\n\n", .badPort)
+        }
         + [
             "h:65536", "h:0", "h:-1", "h:+1", "h:8 0", "h:8x", "h:80:80", "h:99999999999999999999",
             "[::1]:0",

@@ -81,6 +81,11 @@ struct FieldsTests {
         #expect(fields.pairs.map(\.value) == ["x  Set-Cookie: a=b    body", "padded", "é"])
         let again = try trailerFields(fields.serialized())
         #expect(again == fields)
+        // Known by the name that it has come to be.
+        fields.append("Set Cookie", "a")
+        fields.append("X", "\u{1}\t")
+        #expect(fields.lines.suffix(2).map(\.known) == [.setCookie, .other])
+        #expect(fields.pairs.last?.value == "")
     }
 
     @Test("lines are found, joined, replaced, removed; the others keep order and bytes")

@@ -192,8 +192,10 @@ final class LateStore: ObjectStore {
 
     func removalMark() -> RemovalMark { self.memory.removalMark() }
 
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
-        self.memory.update(id, of: key, head: head)
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
+        self.memory.update(id, of: key, head: head, written: written)
     }
 
     func remove(

@@ -113,7 +113,11 @@ final class SlowDisk: ObjectStore {
         self.made.withLock { $0.append(sink) }
         return sink
     }
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {}
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
+        written?()
+    }
     func remove(_ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?) {
         completion?(0)
     }

@@ -173,7 +173,9 @@ final class ScriptedStore: ObjectStore {
         return ScriptedSink(self, head, key, replacing, observer)
     }
 
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
         self.log(.update(id))
         self.perform {
             self.state.withLock { state in
@@ -182,6 +184,7 @@ final class ScriptedStore: ObjectStore {
                 }
                 state.objects[key]?[i].head = head
             }
+            written?()
         }
     }
 

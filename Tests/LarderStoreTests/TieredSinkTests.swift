@@ -111,6 +111,16 @@ struct TieredSinkTests {
         #expect(none == nil, "neither tier takes it")
     }
 
+    @Test("is refused where the lower tier refuses, for one who awaits it")
+    func awaitedInVain() {
+        let tiers = Tiers()
+        tiers.disk.refuse()
+        let sink = tiers.store.store(
+            Sample.head(at: 5), for: Sample.key("a"), length: 10, replacing: [],
+            observer: RecordingObserver(awaitsLowest: true))
+        #expect(sink == nil)
+    }
+
     @Test("ends abandoned when memory is outgrown and there is no other")
     func outgrownAlone() {
         let tiers = Tiers()

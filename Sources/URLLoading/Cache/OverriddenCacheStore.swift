@@ -101,7 +101,10 @@ final class OverriddenCacheStore: ObjectStore {
     }
 
     /// A validation has changed a head: the subclass gets the response with it.
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
+        defer { written?() }
         guard let given = self.given(id), let cache = self.cache, !head.isInvalidated,
             let url = given.cached.response.url,
             let response = StoredResponse.response(head, at: url)

@@ -19,7 +19,11 @@ final class AbsentStore: ObjectStore {
         nil
     }
 
-    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {}
+    func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
+    ) {
+        written?()
+    }
 
     func remove(_ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?) {
         completion?(0)

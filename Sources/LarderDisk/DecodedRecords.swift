@@ -1,0 +1,48 @@
+import LarderStore
+import Synchronization
+
+/// Records that look-ups decoded lately, found again by their bytes.
+///
+/// What memory has no room for is decoded at each hit: of 127,000 instructions of a hit of 4 KiB
+/// from disk that took 20,000, most of them to check the fields against the grammar and to read what
+/// they mean. The bytes of a record tell all of it, so nobody need say here that one has changed.
+/// They are read and their checksum is compared each time, all the same.
+final class DecodedRecords: Sendable {
+    private final class Entry: Sendable {
+        let id: ObjectID
+        let print: ObjectRecord.Print
+        let record: ObjectRecord
+
+        init(_ id: ObjectID, _ print: ObjectRecord.Print, _ record: ObjectRecord) {
+            self.id = id
+            self.print = print
+            self.record = record
+        }
+    }
+
+    /// Larger records are not kept: with what they become, all that is kept takes some 8 MiB.
+    static let largest = 2048
+    /// Ids follow each other, so that so many of them do not meet: a power of two.
+    static let count = 2048
+
+    private let entries = Mutex([Entry?](repeating: nil, count: DecodedRecords.count))
+
+    /// The record that lies under `id` in these bytes.
+    func record(_ id: ObjectID, _ bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
+        guard bytes.count <= Self.largest else { return try ObjectRecord.decode(bytes) }
+        let print = try ObjectRecord.checkedPrint(bytes)
+        let place = Int(id.rawValue % UInt64(Self.count))
+        if let entry = self.entries.withLock({ $0[place] }), entry.id == id, entry.print == print {
+            return entry.record
+        }
+        let entry = Entry(id, print, try ObjectRecord.decode(checked: bytes))
+        // Freed when the lock is let go.
+        let former = self.entries.withLock { entries in
+            let former = entries[place]
+            entries[place] = entry
+            return former
+        }
+        withExtendedLifetime(former) {}
+        return entry.record
+    }
+}
