@@ -323,7 +323,8 @@ final class TransferLoop: Timed {
             } else {
                 transfer.end(end)
             }
-            if !transfer.isToldFirst { self.detach(transfer) }
+            // Among many somebody is awake anyway: with 64 it cost a request 4 % more CPU time.
+            if self.transfers.count > 1 || !transfer.isToldFirst { self.detach(transfer) }
             self.touch(transfer)
         }
     }
