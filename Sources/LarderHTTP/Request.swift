@@ -29,6 +29,21 @@ package struct Request: Sendable {
                 expectsContinue: expectsContinue))
     }
 
+    /// A request with what else belongs to it, made once: to change one later makes it anew, which
+    /// costs some 2,500 instructions.
+    package init(
+        method: Method, uri: TargetURI, fields: Fields, bodyLength: BodyLength,
+        transfer: TransferOptions, observer: (any TransferObserver)?, cookies: RequestCookies?
+    ) {
+        var parts = RequestParts(
+            method: method, uri: uri, fields: fields, bodyLength: bodyLength,
+            expectsContinue: false)
+        parts.transfer = transfer
+        parts.observer = observer
+        parts.cookies = cookies
+        self.storage = RequestStorage(parts)
+    }
+
     package var method: Method {
         get { self.storage.parts.method }
         _modify {

@@ -68,6 +68,12 @@ struct ChainMachine: ~Copyable {
         return number == self.number
     }
 
+    /// Whether a request's response is on its way to be thrown away.
+    func isDraining(_ number: Int) -> Bool {
+        guard number == self.number, case .draining = self.state else { return false }
+        return true
+    }
+
     var mayAnswer: Bool { self.answers < Self.answerLimit }
 
     /// What a response leads to beside itself.

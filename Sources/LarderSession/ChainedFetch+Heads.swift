@@ -1,12 +1,14 @@
 import LarderCredentials
 import LarderHTTP
+import NIOCore
 import Synchronization
 
 /// What the head of a response leads to.
 extension ChainedFetch {
+    /// - Parameter body: all of it, where it has come with the head.
     func headReceived(
         _ number: Int, _ head: ResponseHead, _ bodyLength: BodyLength,
-        _ connection: UpstreamConnectionFacts
+        _ connection: UpstreamConnectionFacts, body: ByteBuffer? = nil
     ) -> UpstreamDemand {
         guard self.isCurrent(number) else { return .more }
         let course = self.state.withLock { $0.course }
@@ -28,7 +30,8 @@ extension ChainedFetch {
         case .discard: return .more
         case .relay:
             return self.relayWhenKept(
-                RelayedHead(head: head, bodyLength: bodyLength, connection: connection))
+                RelayedHead(
+                    head: head, bodyLength: bodyLength, connection: connection, body: body))
         case .drain:
             self.take(next, head)
             return .more
@@ -196,8 +199,17 @@ extension ChainedFetch {
             if course.setsCookies { head.hasSetCookies = true }
             for value in course.vary { head.fields.append("Vary", value) }
         }
-        return self.receiver.upstream(
-            head: head, bodyLength: response.bodyLength, connection: connection)
+        guard let body = response.body else {
+            return self.receiver.upstream(
+                head: head, bodyLength: response.bodyLength, connection: connection)
+        }
+        let isWanted = self.state.withLock { $0.machine.ended($0.machine.number) == .relay }
+        guard isWanted else { return .pause }
+        self.receiver.upstream(
+            whole: WholeResponse(
+                head: head, bodyLength: response.bodyLength, connection: connection, body: body))
+        self.over()
+        return .pause
     }
 
     private func failTooMany(_ number: Int) -> UpstreamDemand {

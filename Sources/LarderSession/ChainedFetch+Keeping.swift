@@ -1,4 +1,5 @@
 import LarderHTTP
+import NIOCore
 import Synchronization
 
 /// A response's head that is the client's, as it came.
@@ -6,6 +7,8 @@ struct RelayedHead: Sendable {
     var head: ResponseHead
     var bodyLength: BodyLength
     var connection: UpstreamConnectionFacts
+    /// All of the body, where it came with the head.
+    var body: ByteBuffer?
 }
 
 /// The head of a response that set cookies waits until these are kept: a client that has seen the

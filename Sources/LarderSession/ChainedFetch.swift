@@ -150,6 +150,12 @@ final class ChainedFetch: UpstreamFetch {
             self.fetch.headReceived(self.number, head, bodyLength, connection)
         }
 
+        var takesWholeResponses: Bool { self.fetch.receiver.takesWholeResponses }
+
+        func upstream(whole response: WholeResponse) {
+            self.fetch.wholeReceived(self.number, response)
+        }
+
         func upstream(piece: ByteBuffer) -> UpstreamDemand {
             self.fetch.pieceReceived(self.number, piece)
         }
@@ -176,6 +182,15 @@ final class ChainedFetch: UpstreamFetch {
             self.breakOff()
             return .pause
         }
+    }
+
+    /// Hears head, body and end in one; what is the client's is passed on in one, too.
+    func wholeReceived(_ number: Int, _ response: WholeResponse) {
+        _ = self.headReceived(
+            number, response.head, response.bodyLength, response.connection, body: response.body)
+        // The client's is over when it has been passed on, which cookies may put off.
+        guard self.state.withLock({ $0.machine.isDraining(number) }) else { return }
+        self.finished(number, Fields())
     }
 
     func finished(_ number: Int, _ trailers: Fields) {
@@ -219,7 +234,7 @@ final class ChainedFetch: UpstreamFetch {
         self.sendNext()
     }
 
-    private func over() {
+    func over() {
         self.state.withLock { $0.upstream = nil }
         self.body?.release()
     }

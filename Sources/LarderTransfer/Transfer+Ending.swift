@@ -4,6 +4,15 @@ import LarderHTTP
 /// How a transfer ends: what libcurl says of it, what was found out beside that, and what the receiver
 /// is to hear.
 extension Transfer {
+    /// Its receiver is told of the end before libcurl's handle is taken back and made ready for the
+    /// next transfer (a tenth of a request's instructions): who waits wakes up meanwhile.
+    ///
+    /// Where it is measured that comes first, as libcurl is asked.
+    var isToldFirst: Bool {
+        self.isWhole && self.content == nil && self.dial == nil && self.phase == .over
+            && self.observer?.readsMeasurement != true
+    }
+
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
         var end = end

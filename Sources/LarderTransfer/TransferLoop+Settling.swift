@@ -47,7 +47,9 @@ extension TransferLoop {
             transfer.end(CurlEnd())
             self.detach(transfer)
         }
-        guard self.deliver(transfer) else { return }
+        let isLeft = self.deliver(transfer)
+        if transfer.phase == .over { self.detach(transfer) }
+        guard isLeft else { return }
         if transfer.easy != nil {
             if transfer.mustReleaseContent {
                 transfer.contentReleased()

@@ -278,7 +278,7 @@ final class TransferLoop: Timed {
         let failure = Self.internalFailure(.library("curl_multi_socket_action", code))
         for transfer in self.transfers.values where transfer.easy != nil {
             self.detach(transfer)
-            transfer.end(failure)
+            if transfer.phase != .over { transfer.end(failure) }
             self.touch(transfer)
         }
     }
@@ -323,7 +323,8 @@ final class TransferLoop: Timed {
             } else {
                 transfer.end(end)
             }
-            self.detach(transfer)
+            // Among many somebody is awake anyway: with 64 it cost a request 4 % more CPU time.
+            if self.transfers.count > 1 || !transfer.isToldFirst { self.detach(transfer) }
             self.touch(transfer)
         }
     }

@@ -28,6 +28,30 @@ struct ChainKeepingTests {
         #expect(client.wholeBody == "one")
     }
 
+    @Test("a response that has come whole waits whole, and is heard of at once")
+    func whole() {
+        let client = self.bench.perform().client
+        self.bench.upstream.fetches[0].answer(200, ["Set-Cookie": "a=1"], "one")
+        #expect(client.calls == 0)
+        self.jar.keep()
+        #expect(client.calls == 1 && client.wakes == 0)
+        #expect(client.wholeBody == "one")
+        self.bench.timers.fireAll()
+        #expect(client.calls == 1)
+        #expect(self.bench.session.openFetches().isEmpty)
+    }
+
+    @Test("a client that leaves before a whole response is kept hears nothing of it")
+    func leftBeforeWhole() {
+        let (client, exchange) = self.bench.perform()
+        self.bench.upstream.fetches[0].answer(200, ["Set-Cookie": "a=1"], "one")
+        exchange.cancel()
+        self.jar.keep()
+        self.bench.timers.fireAll()
+        #expect(client.calls == 0)
+        #expect(self.bench.session.openFetches().isEmpty)
+    }
+
     @Test("a response without cookies waits for nobody")
     func others() {
         let client = self.bench.perform().client

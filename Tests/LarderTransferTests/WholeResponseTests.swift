@@ -1,5 +1,6 @@
 import LarderHTTP
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import LarderTransfer
@@ -89,5 +90,60 @@ struct WholeResponseTests {
             #expect(!record.isWhole)
             #expect(record.failure != nil)
         }
+    }
+
+    @Test("before its handle is taken back: a receiver goes on, or leaves, from within the call")
+    func chained() async throws {
+        let origin = try ScriptedOrigin.echoingTargets()
+        try await withUpstream { upstream in
+            let chain = Chain(upstream, origin, count: 300)
+            chain.goOn()
+            await chain.ended.passed()
+            #expect(chain.texts.withLock { $0 } == (1...300).map { "0 /\($0)" })
+            #expect(upstream.statistics().openTransfers == 0)
+        }
+        #expect(origin.connectionCount == 1)
+    }
+
+    /// Begins the next fetch when it is told of one, and cancels that.
+    private final class Chain: UpstreamReceiver {
+        let texts = Mutex<[String]>([])
+        let ended = Gate()
+        private let upstream: CurlUpstream
+        private let origin: ScriptedOrigin
+        private let count: Int
+        private let fetch = Mutex<(any UpstreamFetch)?>(nil)
+
+        init(_ upstream: CurlUpstream, _ origin: ScriptedOrigin, count: Int) {
+            self.upstream = upstream
+            self.origin = origin
+            self.count = count
+        }
+
+        func goOn() {
+            let number = self.texts.withLock { $0.count } + 1
+            guard number <= self.count else { return self.ended.open() }
+            let next = self.upstream.fetch(
+                self.origin.request(.get, "/\(number)"), body: nil, receiver: self)
+            self.fetch.withLock { $0 = next }
+        }
+
+        var takesWholeResponses: Bool { true }
+
+        func upstream(whole response: WholeResponse) {
+            self.texts.withLock { $0.append(String(buffer: response.body)) }
+            self.fetch.withLock { $0.take() }?.cancel()
+            self.goOn()
+        }
+
+        func upstream(informational head: ResponseHead) {}
+
+        func upstream(
+            head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+        ) -> UpstreamDemand { .more }
+
+        func upstream(piece: ByteBuffer) -> UpstreamDemand { .more }
+        func upstream(finished trailers: Fields) { self.ended.open() }
+        func upstream(failed failure: UpstreamFailure) { self.ended.open() }
     }
 }

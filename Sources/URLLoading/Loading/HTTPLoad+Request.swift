@@ -6,8 +6,12 @@ import LarderHTTP
 extension LoadOrder {
     /// Throws where it cannot be sent.
     ///
-    /// - Parameter rules: of its session.
-    func engineRequest(_ rules: LoadingRules) throws(URLError) -> Request {
+    /// - Parameters:
+    ///   - rules: of its session.
+    ///   - observer: of the transfer.
+    func engineRequest(
+        _ rules: LoadingRules, observer: any TransferObserver
+    ) throws(URLError) -> Request {
         guard let url = self.request.url else { throw URLError(.badURL) }
         let uri = try TargetURI(loading: url)
         let method = try Self.method(self.request.httpMethod)
@@ -18,28 +22,25 @@ extension LoadOrder {
         if method == .get, self.body != nil, self.body?.length != 0 {
             throw URLError(.dataLengthExceedsMaximum)
         }
+        var options = self.options(rules)
         guard uri.scheme != .ftp else {
-            var request = Request(method: method, uri: uri)
-            var options = self.options(rules)
             options.reportsFTPRefusals = true
             // Nothing of it is stored, and servers exist that leave the question unanswered.
             options.asksFTPDate = false
-            request.transfer = options
-            return request
+            return Request(
+                method: method, uri: uri, fields: Fields(), bodyLength: .none, transfer: options,
+                observer: observer, cookies: nil)
         }
         let own = self.request.allHTTPHeaderFields
+        let fields = rules.fields.completing(own)
+        options.acceptsBareLF = true
+        options.decodesContent = !fields.contains(FieldName(.range))
         var request = Request(
-            method: method, uri: uri, fields: rules.fields.completing(own),
-            bodyLength: self.bodyLength(own))
+            method: method, uri: uri, fields: fields, bodyLength: self.bodyLength(own),
+            transfer: options, observer: observer,
+            cookies: rules.handlesCookies ? RequestCookies(self.request, task: self.task) : nil)
         self.addContentType(to: &request)
         self.authorize(&request)
-        if rules.handlesCookies {
-            request.cookies = RequestCookies(self.request, task: self.task)
-        }
-        var options = self.options(rules)
-        options.acceptsBareLF = true
-        options.decodesContent = !request.fields.contains(FieldName(.range))
-        request.transfer = options
         return request
     }
 
@@ -118,7 +119,7 @@ extension TargetURI {
     }
 }
 
-/// What of a URL's text is not for the engine, found in one pass.
+/// What of a URL's text is not for the engine.
 private struct LoadedParts {
     /// Before the fragment.
     private(set) var end: Int
@@ -128,6 +129,7 @@ private struct LoadedParts {
     init(_ text: Span<UInt8>) {
         var (colon, at, slash): (Int?, Int?, Int?)
         self.end = text.count
+        guard Self.mayHaveAny(text) else { return }
         for i in text.indices {
             switch text[i] {
             case UInt8(ascii: "#"):
@@ -149,6 +151,14 @@ private struct LoadedParts {
         }
         guard let colon, let at, colon + 3 < at, !Self.isFTP(text, colon) else { return }
         self.userInfo = colon + 3..<at + 1
+    }
+
+    /// Whether there is any `#` or `@`: in few URLs there is, and so much is quickly seen.
+    private static func mayHaveAny(_ text: Span<UInt8>) -> Bool {
+        for i in text.indices where text[i] == UInt8(ascii: "#") || text[i] == UInt8(ascii: "@") {
+            return true
+        }
+        return false
     }
 
     private static func isFTP(_ text: Span<UInt8>, _ colon: Int) -> Bool {

@@ -50,16 +50,20 @@ final class HTTPLoad: Load {
         self.asks = observer.answersChallenges
         self.readsMeasurement = observer.readsMeasurement
         self.decidesAboutStoring = observer.decidesAboutStoring
-        self.isFTP = order.request.url?.scheme.map { RequestFields.isSame($0, "ftp") } ?? false
+        self.isFTP = order.request.url.map(Self.isFTP) ?? false
         self.content = order.body.map { HeldContent($0.source) }
         var state = State()
         if self.readsMeasurement { state.measurement = TransactionMeasurement() }
         self.state = Mutex(state)
     }
 
+    private static func isFTP(_ url: URL) -> Bool {
+        !url.isPlainlyWeb && url.scheme.map { RequestFields.isSame($0, "ftp") } ?? false
+    }
+
     func begin() {
         do throws(URLError) {
-            self.attempt(try self.order.engineRequest(self.engine.rules))
+            self.attempt(try self.order.engineRequest(self.engine.rules, observer: self))
         } catch {
             guard self.state.withLock({ $0.machine.refused() }) else { return }
             self.tell(failed: error)
@@ -72,16 +76,16 @@ final class HTTPLoad: Load {
     func attempt(_ given: consuming Request) {
         // Moved, so that it is changed where it lies.
         var request = given
-        let identity = self.engine.remember { $0.identity(for: request.uri.host, request.uri.port) }
+        let uri = request.uri
+        let identity = self.engine.remember { $0.identity(for: uri.host, uri.port) }
         let (begun, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
         guard let number = begun else { return }
-        request.observer = self
         if let identity = own ?? identity { request.transfer.identity = identity }
         if let login = self.proxyLogin {
             request.transfer.proxyAuthorization = ProxyAuthorization(login)
         }
         let session =
-            self.order.usesCache && request.uri.scheme != .ftp
+            self.order.usesCache && uri.scheme != .ftp
             ? self.engine.caching : self.engine.direct
         let policy = self.engine.rules.cachePolicy(for: self.order.request)
         var options = ExchangeOptions(cachePolicy: policy)
@@ -116,7 +120,7 @@ final class HTTPLoad: Load {
     /// The same request once more.
     func attemptAgain() {
         do throws(URLError) {
-            self.attempt(try self.order.engineRequest(self.engine.rules))
+            self.attempt(try self.order.engineRequest(self.engine.rules, observer: self))
         } catch {
             self.refuse(error)
         }

@@ -16,8 +16,10 @@ struct ProtocolLoader: Loader {
     static func loader(
         for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?, cache: URLCache? = nil
     ) -> (any Loader)? {
-        let own = (classes ?? []).compactMap { $0 as? URLProtocol.Type }
-        let all = own + RegisteredProtocols.all
+        let registered = RegisteredProtocols.all
+        // As it nearly always is; to put two arrays together that are empty costs more than to look.
+        if registered.isEmpty, classes?.isEmpty != false { return nil }
+        let all = (classes ?? []).compactMap { $0 as? URLProtocol.Type } + registered
         guard !all.isEmpty else { return nil }
         let kind = AskedProtocol.$request.withValue(request) {
             all.first { $0.canInit(with: task) }

@@ -8,17 +8,38 @@ import Synchronization
 /// Where an answer is whole, what is left to be done with it is done by the one who waits: its thread
 /// is to be woken anyhow, and the thread of the transfers, which many share, has less to do. Where it
 /// is there before anybody waits, as with a stored response in memory, nothing is suspended.
-final class AwaitedResult<Value: Sendable>: Sendable {
+///
+/// Not generic over what comes: to take a generic one apart, metadata is looked up at run time.
+final class AwaitedResult: Sendable {
+    /// What a task's body has become.
+    enum Body: Sendable {
+        case data(Data)
+        case file(URL)
+        case bytes(BytesConsumer)
+
+        func data() throws(URLError) -> Data {
+            guard case .data(let data) = self else { throw URLError(.unknown) }
+            return data
+        }
+
+        func file() throws(URLError) -> URL {
+            guard case .file(let file) = self else { throw URLError(.unknown) }
+            return file
+        }
+    }
+
+    typealias Result = Swift.Result<(Body, URLResponse), any Error>
+
     /// What the one who waits has to do next.
     enum Event: Sendable {
         case work(@Sendable () -> Void)
-        case result(Result<(Value, URLResponse), any Error>)
+        case result(Result)
     }
 
     private struct State {
         var work: (@Sendable () -> Void)?
-        var result: Result<(Value, URLResponse), any Error>?
-        var waiter: CheckedContinuation<Event, Never>?
+        var result: Result?
+        var waiter: CheckedContinuation<Void, Never>?
         /// The result has been taken.
         var isOver = false
         var isCancelled = false
@@ -37,51 +58,49 @@ final class AwaitedResult<Value: Sendable>: Sendable {
 
     /// Waits for what there is to do: the result comes last.
     func next(isolation: isolated (any Actor)?) async -> Event {
-        if let event = self.state.withLock({ $0.take() }) { return event }
-        return await withCheckedContinuation(isolation: isolation) { continuation in
-            let event = self.state.withLock { state in
-                let event = state.take()
-                if event == nil { state.waiter = continuation }
-                return event
+        while true {
+            if let event = self.state.withLock({ $0.take() }) { return event }
+            await withCheckedContinuation(isolation: isolation) { continuation in
+                let isDue = self.state.withLock { state in
+                    guard state.work == nil, state.result == nil else { return true }
+                    state.waiter = continuation
+                    return false
+                }
+                if isDue { continuation.resume() }
             }
-            if let event { continuation.resume(returning: event) }
         }
     }
 
     /// Has something done by the one who waits; not again before that is done.
     func hand(_ work: @escaping @Sendable () -> Void) {
-        let isLate = self.state.withLock { state in
-            guard !state.isOver else { return true }
+        let (isLate, waiter) = self.state.withLock { state in
+            guard !state.isOver else { return (true, Waiter?.none) }
             state.work = work
-            return false
+            return (false, state.waiter.take())
         }
         // Whoever cancelled has let it go.
         if isLate { return work() }
-        self.wake()
+        waiter?.resume()
     }
 
-    func complete(_ value: Value?, _ response: URLResponse?, _ error: (any Error)?) {
-        if let value, let response {
-            self.finish(.success((value, response)))
+    func complete(_ body: Body?, _ response: URLResponse?, _ error: (any Error)?) {
+        if let body, let response {
+            self.finish(.success((body, response)))
         } else {
             self.finish(.failure(error ?? URLError(.unknown)))
         }
     }
 
     /// Gives the result; once.
-    func finish(_ result: Result<(Value, URLResponse), any Error>) {
-        self.state.withLock { $0.result = result }
-        self.wake()
+    func finish(_ result: Result) {
+        let waiter = self.state.withLock { state in
+            state.result = result
+            return state.waiter.take()
+        }
+        waiter?.resume()
     }
 
-    private func wake() {
-        let due = self.state.withLock { state -> (CheckedContinuation<Event, Never>, Event)? in
-            guard let waiter = state.waiter, let event = state.take() else { return nil }
-            state.waiter = nil
-            return (waiter, event)
-        }
-        if let (waiter, event) = due { waiter.resume(returning: event) }
-    }
+    private typealias Waiter = CheckedContinuation<Void, Never>
 
     // MARK: Cancellation
 

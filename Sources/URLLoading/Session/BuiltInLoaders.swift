@@ -18,9 +18,9 @@ final class BuiltInLoaders: SessionLoaders {
             for: request, task: task, classes: self.settings.protocolClasses,
             cache: self.settings.urlCache)
         if let own { return own }
-        guard let scheme = request.url?.scheme else { return nil }
-        // As they are nearly always written.
-        if scheme == "https" || scheme == "http" { return self.engine }
+        guard let url = request.url else { return nil }
+        if url.isPlainlyWeb { return self.engine }
+        guard let scheme = url.scheme else { return nil }
         switch scheme.lowercased() {
         case "file": return FileLoader()
         case "data": return DataLoader()

@@ -12,9 +12,10 @@ extension URLSession {
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { awaiting in
+        let (body, response) = try await self.awaited { awaiting in
             self.make(self.order(request, awaiting, delegate))
         }
+        return (try body.data(), response)
     }
 
     /// Loads a URL into memory; see `data(for:delegate:)`.
@@ -31,9 +32,10 @@ extension URLSession {
         for request: URLRequest, from bodyData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { awaiting in
+        let (body, response) = try await self.awaited { awaiting in
             self.makeUpload(self.order(request, awaiting, delegate, sending: .data(bodyData)))
         }
+        return (try body.data(), response)
     }
 
     /// Sends a file, and loads the response into memory; see `data(for:delegate:)`.
@@ -41,9 +43,10 @@ extension URLSession {
         for request: URLRequest, fromFile fileURL: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaited { awaiting in
+        let (body, response) = try await self.awaited { awaiting in
             self.makeUpload(self.order(request, awaiting, delegate, sending: .file(fileURL)))
         }
+        return (try body.data(), response)
     }
 
     /// Writes the response's body to a temporary file.
@@ -55,12 +58,12 @@ extension URLSession {
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await self.awaited { awaiting in
-            var order = TaskOrder(
-                request, for: DownloadPurpose(for: .caller { awaiting.complete($0, $1, $2) }))
+        let (body, response) = try await self.awaited { awaiting in
+            var order = TaskOrder(request, for: self.download(to: awaiting))
             order.delegate = delegate
             return self.makeDownload(order)
         }
+        return (try body.file(), response)
     }
 
     /// Writes the response's body to a temporary file; see `download(for:delegate:)`.
@@ -75,13 +78,12 @@ extension URLSession {
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await self.awaited { awaiting in
-            var order = TaskOrder(
-                resuming: resumeData,
-                for: DownloadPurpose(for: .caller { awaiting.complete($0, $1, $2) }))
+        let (body, response) = try await self.awaited { awaiting in
+            var order = TaskOrder(resuming: resumeData, for: self.download(to: awaiting))
             order.delegate = delegate
             return self.makeDownload(order)
         }
+        return (try body.file(), response)
     }
 
     /// Loads a request, and gives its body byte by byte as it comes.
@@ -91,16 +93,19 @@ extension URLSession {
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
         let made = Mutex<URLSessionDataTask?>(nil)
-        let (consumer, response) =
+        let (body, response) =
             try await self.awaited { awaiting in
-                let purpose = BytesPurpose { awaiting.finish($0) }
+                let purpose = BytesPurpose { result in
+                    awaiting.finish(result.map { (.bytes($0), $1) })
+                }
                 var order = TaskOrder(request, for: purpose)
                 order.delegate = delegate
                 order.prefersIncrementalDelivery = true
                 let task = self.make(order)
                 made.withLock { $0 = task }
                 return task
-            } as (BytesConsumer, URLResponse)
+            }
+        guard case .bytes(let consumer) = body else { throw URLError(.unknown) }
         let task = made.withLock { $0 } ?? URLSessionDataTask()
         return (AsyncBytes(task: task, consumer: consumer) { task.cancel() }, response)
     }
@@ -115,12 +120,12 @@ extension URLSession {
     // MARK: How
 
     private func order(
-        _ request: URLRequest, _ awaiting: AwaitedResult<Data>,
+        _ request: URLRequest, _ awaiting: AwaitedResult,
         _ delegate: (any URLSessionTaskDelegate)?, sending content: UploadBody? = nil
     ) -> TaskOrder {
         let purpose = HandlerPurpose(
             isDirect: true, relay: { awaiting.hand($0) }
-        ) { awaiting.complete($0, $1, $2) }
+        ) { awaiting.complete($0.map { .data($0) }, $1, $2) }
         var order =
             content.map { TaskOrder(request, sending: $0, for: purpose) }
             ?? TaskOrder(request, for: purpose)
@@ -128,15 +133,19 @@ extension URLSession {
         return order
     }
 
+    private func download(to awaiting: AwaitedResult) -> DownloadPurpose {
+        DownloadPurpose(for: .caller { awaiting.complete($0.map { .file($0) }, $1, $2) })
+    }
+
     /// Makes and resumes a task, and waits for what its handler gets.
     ///
     /// - Parameter isolation: the caller's, to be left at the defaults. The closure captures it so
     ///   that it stays there too: it would else hop to another thread and back for each request.
-    private func awaited<Value: Sendable>(
+    private func awaited(
         isolation: isolated (any Actor)? = #isolation,
-        _ make: (AwaitedResult<Value>) -> URLSessionTask
-    ) async throws -> (Value, URLResponse) {
-        let awaiting = AwaitedResult<Value>()
+        _ make: (AwaitedResult) -> URLSessionTask
+    ) async throws -> (AwaitedResult.Body, URLResponse) {
+        let awaiting = AwaitedResult()
         return try await withTaskCancellationHandler {
             _ = isolation
             let task = make(awaiting)

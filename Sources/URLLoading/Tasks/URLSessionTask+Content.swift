@@ -6,7 +6,9 @@ import Synchronization
 extension URLSessionTask {
     /// Gets together what the next load needs.
     func prepare() {
-        guard let request = self.currentRequest, let url = request.url, url.scheme != nil else {
+        guard let request = self.currentRequest, let url = request.url,
+            url.isPlainlyWeb || url.scheme != nil
+        else {
             return self.fail(.unsupportedURL)
         }
         let (content, isSpent) = self.guarded.withLock { ($0.content, $0.isContentSpent) }
