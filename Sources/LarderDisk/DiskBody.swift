@@ -17,16 +17,19 @@ struct DiskBody: StoredBody {
     /// Set where it was not: what is read later must be there then.
     let hold: BodyHold?
 
+    func letGo() { self.hold?.letGo() }
+
     func reader(range: Range<UInt64>) -> any BodySource {
         if let extent, !extent.contains(range) {
             return FailedSource(.store("range outside of what is stored"))
         }
-        guard let hold else {
+        guard self.hold != nil else {
             return MemoryBody(self.resident ?? ByteBuffer(), trailers: self.trailers)
                 .reader(range: range.clamped(to: 0..<self.bodyLength))
         }
         return DiskReader(
-            core: self.core, id: self.id, key: self.key, hold: hold,
+            core: self.core, id: self.id, key: self.key,
+            hold: BodyHold(core: self.core, id: self.id),
             range: range.clamped(to: 0..<self.bodyLength),
             trailers: self.extent == nil ? self.trailers : Fields())
     }

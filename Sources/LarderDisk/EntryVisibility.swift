@@ -108,10 +108,11 @@ struct EntryVisibility {
     }
 }
 
-/// Keeps the segments of one body from being deleted for as long as it lives.
+/// Keeps the segments of one body from being deleted for as long as it lives, or until it lets go.
 final class BodyHold: Sendable {
     private let core: DiskCore
     private let id: ObjectID
+    private let isHeld = Atomic(true)
 
     init(core: DiskCore, id: ObjectID) {
         self.core = core
@@ -126,6 +127,12 @@ final class BodyHold: Sendable {
     }
 
     deinit {
+        self.letGo()
+    }
+
+    /// Harmless when repeated.
+    func letGo() {
+        guard self.isHeld.exchange(false, ordering: .relaxed) else { return }
         self.core.letGo(of: self.id)
     }
 }

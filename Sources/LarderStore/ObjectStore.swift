@@ -93,6 +93,13 @@ package protocol StoredBody: Sendable {
     /// It reads in bounded pieces, verifies each checksum before it hands out a byte, never blocks
     /// its caller, and holds no transaction between two pieces.
     func reader(range: Range<UInt64>) -> any BodySource
+    /// Nobody is going to read it any more, but for sources that there are: a store that removes the
+    /// response need not keep the bytes for as long as it is held.
+    func letGo()
+}
+
+extension StoredBody {
+    package func letGo() {}
 }
 
 /// A store of responses: a tier, or several seen as one.

@@ -18,6 +18,8 @@ struct PromotingBody: StoredBody {
 
     var resident: ByteBuffer? { nil }
 
+    func letGo() { self.object.body.letGo() }
+
     func reader(range: Range<UInt64>) -> any BodySource {
         let source = self.object.body.reader(range: range)
         guard range == 0..<self.object.bodyLength, self.store.beganPromoting(self.object) else {

@@ -50,6 +50,21 @@ struct EntryVisibilityTests {
         await store.closed()
     }
 
+    @Test("is given up early by who says so, but not by who reads")
+    func letGo() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("page"), pattern(1_000_000))
+        let object = try #require(await store.find(cacheKey("page")).first)
+        let core = try #require(object.body as? DiskBody).core
+        let source = object.body.reader(range: 0..<1_000_000)
+        object.body.letGo()
+        object.body.letGo()
+        #expect(core.isHeld(object.id))
+        source.cancel()
+        #expect(!core.isHeld(object.id))
+        await store.closed()
+    }
+
     /// What a test does in the midst of a look-up, once.
     private final class Interruption: Sendable {
         private let action = Mutex<(@Sendable () -> Void)?>(nil)
