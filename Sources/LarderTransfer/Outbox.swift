@@ -18,6 +18,8 @@ struct Outbox {
     static let pieceSize = PieceBuffers.size
     /// What is used where no large buffer is free.
     private static let smallerPiece = 65_536
+    /// A piece smaller than this is followed by none that has room for much more.
+    private static let smallPiece = 16_384
 
     private let buffers: PieceBuffers
     private var events: [Event] = []
@@ -113,7 +115,7 @@ struct Outbox {
         var wish = expected.map { Int(clamping: $0) } ?? 16_384
         // Of a body that comes little by little, pieces would hold far more memory than bytes: and
         // what a slow client lets wait is counted in bytes.
-        if let last { wish = min(wish, 2 * last) }
+        if let last, last < Self.smallPiece { wish = min(wish, 2 * last) }
         wish = max(wish, count)
         if wish > Self.smallerPiece, let large = self.buffers.take() { return large }
         return ByteBufferAllocator().buffer(capacity: min(Self.smallerPiece, wish))

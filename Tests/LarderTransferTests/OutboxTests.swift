@@ -48,7 +48,7 @@ struct OutboxTests {
     }
 
     @Test(
-        "hold little more memory than bytes where these come little by little",
+        "hold no more than eight times the bytes where these come little by little",
         arguments: [100, 4_096, 16_384, 60_000])
     func trickle(size: Int) throws {
         var outbox = Outbox(PieceBuffers())
@@ -60,7 +60,7 @@ struct OutboxTests {
             #expect(piece.readableBytes == size)
             memory += piece.storageCapacity
         }
-        #expect(memory <= 64 * 4 * size + PieceBuffers.size)
+        #expect(memory <= 64 * 8 * size + PieceBuffers.size)
     }
 
     @Test("are used again when nobody holds them, and never before")
