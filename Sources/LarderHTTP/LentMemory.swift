@@ -88,6 +88,7 @@ package enum LentMemory {
             return unsafe Glibc.free(memory)
         }
         // Pages that could not be taken back are never used again: somebody may still read them.
+        // khugepaged may fill those that were with zeros, in large pages: memory that nobody reads.
         guard unsafe larder_give_pages_back(memory, UInt(bytes)) == 0 else { return }
         guard
             let unused = self.runs.withLock({ $0.giveBack(address, bytes: bytes, of: base) }),

@@ -8,7 +8,7 @@ import NIOCore
 final class PieceBuffers {
     /// A response that libcurl reads at once is one piece (`WholeResponse`).
     static let size = 131_072
-    /// Held at most, whether in use or not: 8 MiB.
+    /// Kept at most, whether in use or not: 8 MiB, beside those that paused transfers fill.
     static let most = 64
 
     private var kept: [ByteBuffer] = []

@@ -48,8 +48,10 @@ final class FetchOrder: Sendable {
         self.started = isTold ? .read() : MonotonicTime(nanoseconds: 0)
     }
 
-    /// Whether a thread that is not the loop's may begin it: nobody's code is called for it, and no
-    /// handshake is made.
+    /// Whether a thread that is not the loop's may begin it: its client's code is not called for it,
+    /// and it makes no handshake with its origin.
+    ///
+    /// Timers of other transfers that are due at that moment run with it.
     var suitsGuests: Bool {
         self.content == nil && self.dial == nil && self.request.uri.scheme == .http
     }

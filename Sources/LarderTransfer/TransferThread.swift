@@ -78,7 +78,8 @@ enum TransferThread {
     /// Blocks the signals of others on the calling thread.
     ///
     /// The process's signals are for other threads, and SIGPIPE, which OpenSSL's writes can raise,
-    /// for nobody. Threads that libcurl makes to resolve names inherit this.
+    /// for nobody. Threads that libcurl makes to resolve names inherit this, but for those of a transfer
+    /// that a guest begins: they have the guest's.
     private static func blockSignals() {
         var set = sigset_t()
         _ = unsafe larder_foreign_signals(&set)

@@ -41,7 +41,7 @@ final class ResponseWriter: ObjectSinkObserver {
     /// Stores a response in the place of others, which are removed also where there is no room for
     /// it: they are out of date.
     ///
-    /// - Parameter completion: called once, when it is found wherever it is to be kept, or will not be.
+    /// - Parameter completion: called once, as soon as lookups find it, or when they never will.
     static func write(
         _ data: Data, _ head: StoredHead, for key: CacheKey, replacing: [ObjectID],
         begun: RemovalMark, into store: any ObjectStore,
