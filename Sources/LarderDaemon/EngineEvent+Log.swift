@@ -2,14 +2,19 @@ import LarderCookies
 import LarderCredentials
 import LarderDisk
 import LarderEngine
+import LarderHTTP
 import LarderPolicy
 import LarderSession
 import LarderState
 import Logging
+import Synchronization
 
 extension EngineEvent {
-    /// Writes what a person should know of a session to the log.
-    func record(session: String, to log: Logger) {
+    /// Writes what a person should know of a session to the log; `damage` bounds how many damaged
+    /// entries are named.
+    func record(
+        session: String, to log: Logger, damage: borrowing Mutex<DamageNotices>, at now: Timestamp
+    ) {
         switch self {
         case .withoutDisk(let error):
             log.warning(
@@ -45,12 +50,16 @@ extension EngineEvent {
                     "remedy": "\(error.remedy)",
                 ])
         case .disk(.damaged(let key, let reason)):
-            log.warning(
-                "damaged entry dropped",
-                metadata: [
-                    "session": "\(session)", "uri": "\(key?.parts.uri ?? "")",
-                    "reason": "\(reason)",
-                ])
+            var metadata: Logger.Metadata = [
+                "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",
+            ]
+            switch damage.withLock({ $0.verdict(at: now) }) {
+            case .count: return
+            case .say(untold: 0): break
+            case .say(let untold): metadata["before"] = "\(untold) that were counted only"
+            case .sayAsLast: metadata["from-now-on"] = "counted only, for up to an hour"
+            }
+            log.warning("damaged entry dropped", metadata: metadata)
         case .disk(.failed(let error)):
             log.warning(
                 "nothing is stored on disk for now",

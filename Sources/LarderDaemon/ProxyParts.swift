@@ -10,6 +10,7 @@ import LarderState
 import Logging
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// What a running proxy is made of, while it is being put together.
 struct ProxyParts {
@@ -61,12 +62,14 @@ struct ProxyParts {
             let name = settings.name.text
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
+                let damage = Mutex(DamageNotices())
                 let open = try OpenSession(
                     loaded.blueprint(of: settings), clock: clock, timers: timers,
                     yieldsDisk: options.yieldsDisk
                 ) { event in
-                    trouble.note(event, at: clock.now())
-                    event.record(session: name, to: log)
+                    let now = clock.now()
+                    trouble.note(event, at: now)
+                    event.record(session: name, to: log, damage: damage, at: now)
                 }
                 self.members.append(
                     RunningProxy.Member(settings: settings, open: open, trouble: trouble))

@@ -161,6 +161,9 @@ final class SoakDriver: Sendable {
             // A purge outlives the proxy that the disk did not let write it.
             "responses were removed while the disk refused to write",
         ].contains { line.contains($0) }
+            // What cannot be read is as good as damaged; other damage has no excuse.
+            || line.contains("damaged entry dropped") && line.contains("cannot be read: ")
+                && line.contains("Input/output error")
     }
 
     // MARK: What goes on meanwhile

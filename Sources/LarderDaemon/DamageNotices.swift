@@ -1,0 +1,43 @@
+import LarderHTTP
+
+/// Which of the damaged entries of a session its log names, and which are counted only.
+///
+/// Each matters to whoever looks for the cause; but a disk that dies has every entry damaged, and a
+/// log that names them all fills the next one. A value: the time is given.
+struct DamageNotices {
+    enum Verdict: Equatable {
+        /// Is said, with how many were counted only since the last one that was said.
+        case say(untold: UInt64)
+        /// Is said, and that the next ones will not be.
+        case sayAsLast
+        case count
+    }
+
+    /// So many are said in `span`.
+    static let bound = 20
+    /// One hour, in microseconds; it begins with the first one that is said.
+    static let span: Int64 = 3_600_000_000
+
+    private var begin: Timestamp?
+    private var said = 0
+    private var untold: UInt64 = 0
+
+    /// What to do with one that was found at `now`. Where the clock has been set back, a span begins.
+    mutating func verdict(at now: Timestamp) -> Verdict {
+        if let begin = self.begin, now >= begin,
+            now.microseconds.subtractingReportingOverflow(begin.microseconds).partialValue
+                < Self.span
+        {
+            guard self.said < Self.bound else {
+                self.untold &+= 1
+                return .count
+            }
+            self.said += 1
+            return self.said == Self.bound ? .sayAsLast : .say(untold: 0)
+        }
+        defer { self.untold = 0 }
+        self.begin = now
+        self.said = 1
+        return .say(untold: self.untold)
+    }
+}
