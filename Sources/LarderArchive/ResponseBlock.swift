@@ -70,16 +70,19 @@ package struct ResponseBlock: Sendable {
                 case .needMore: return .needMore
                 case .end(let trailers):
                     self.state = .ended(trailers)
-                    return .needMore
+                    return try Self.nothingMore(in: buffer)
                 }
-            case .ended:
-                // Nothing of the message lies behind its end.
-                guard buffer.readableBytes == 0 else { throw HeadError.behindEnd }
-                return .needMore
+            case .ended: return try Self.nothingMore(in: buffer)
             }
         } catch {
             throw .malformed(error)
         }
+    }
+
+    /// Nothing of the message lies behind its end, whether it comes with the end or later.
+    private static func nothingMore(in buffer: ByteBuffer) throws(HeadError) -> Event {
+        guard buffer.readableBytes == 0 else { throw HeadError.behindEnd }
+        return .needMore
     }
 
     /// The block has ended: the trailers.

@@ -22,7 +22,7 @@ struct DamageNotices {
     private var said = 0
     private var untold: UInt64 = 0
 
-    /// What to do with one that was found at `now`. Where the clock has been set back, a span begins.
+    /// What to do with one that was found at this time; where the clock was set back, a span begins.
     mutating func verdict(at now: Timestamp) -> Verdict {
         if let begin = self.begin, now >= begin,
             now.microseconds.subtractingReportingOverflow(begin.microseconds).partialValue
