@@ -134,8 +134,12 @@ extension ArchivedResponse {
             fields.append("Larder-Part", "\(part.index + 1)/\(part.count)")
             fields.append("Larder-Status", "\(self.status) \(self.reason)")
         }
-        for (name, value) in self.trailers.pairs {
-            fields.append("Larder-Trailer", "\(name): \(value)")
+        for line in self.trailers.lines {
+            // Byte by byte: what is no UTF-8 (RFC 9110 §5.5, obs-text) stays what it is.
+            fields.append(
+                "Larder-Trailer",
+                Array(self.trailers.name(of: line)) + Array(": ".utf8)
+                    + Array(self.trailers.value(of: line)))
         }
         return fields
     }
