@@ -33,7 +33,7 @@ struct SurfaceTests {
         #expect(progress(of: task) === task.progress)
     }
 
-    @Test("says of an upload that is to be resumed that it cannot be (§1.4)")
+    @Test("says of an upload that is to be resumed by nothing of the kind that it cannot be (§1.4)")
     func resumedUpload() async {
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }

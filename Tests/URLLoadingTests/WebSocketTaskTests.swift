@@ -246,7 +246,7 @@ struct WebSocketTaskTests {
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", URLError.Code.badServerResponse),
             ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n", .badServerResponse),
-            ("nonsense\r\n\r\n", .badServerResponse), ("", .networkConnectionLost),
+            ("nonsense\r\n\r\n", .badServerResponse), ("", .badServerResponse),
         ])
     func refusals(_ answer: String, _ code: URLError.Code) async throws {
         let origin = try await ScriptedOrigin.start { connection in

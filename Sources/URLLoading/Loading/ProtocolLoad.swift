@@ -34,7 +34,10 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         self.queue = DispatchQueue(label: "URLLoading.protocol")
         self.content = ProtocolContent(order.body, observer)
         self.measurement = MeasuredOnce(order.request, observer)
-        self.body = QueuedBody(keeping: ProtocolStoring.room(in: cache))
+        let hasFiles = order.task.session?.settings.isEphemeral == false
+        self.body = QueuedBody(
+            keeping: ProtocolStoring.room(in: cache),
+            spillingAbove: hasFiles ? QueuedBody.spillLimit : nil)
         super.init()
     }
 

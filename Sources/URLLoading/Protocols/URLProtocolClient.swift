@@ -25,7 +25,9 @@ public protocol URLProtocolClient: NSObjectProtocol, Sendable {
 
     /// The next bytes of the body, and only those.
     ///
-    /// They are held until the task takes them: the caller is not slowed down.
+    /// They are held until the task takes them, in memory as far as 8 MiB, beyond that in a temporary
+    /// file, which the caller waits for; in sessions of ephemeral configurations all in memory. The
+    /// caller is not slowed down otherwise: whoever takes them may need its thread.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     /// The body is whole.

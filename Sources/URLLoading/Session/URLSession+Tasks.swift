@@ -81,7 +81,9 @@ extension URLSession {
     }
 
     func makeUpload(_ order: TaskOrder) -> URLSessionUploadTask {
-        self.introduce(URLSessionUploadTask(order, of: self), delegate: order.delegate)
+        var order = order
+        order.purpose = UploadPurpose(order.purpose, sending: order.content)
+        return self.introduce(URLSessionUploadTask(order, of: self), delegate: order.delegate)
     }
 
     func makeDownload(_ order: TaskOrder) -> URLSessionDownloadTask {

@@ -10,6 +10,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Names a background session; nil for all others.
     open private(set) var identifier: String?
 
+    /// Nothing of its sessions comes to lie on the disk but what programs download.
+    private(set) var isEphemeral = false
+
     // MARK: Policies
 
     /// For requests that have `.useProtocolCachePolicy`, the default.
@@ -140,9 +143,11 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Sessions that are made with one such object have them in common.
     open class var ephemeral: URLSessionConfiguration {
-        URLSessionConfiguration(
+        let configuration = URLSessionConfiguration(
             cookies: .ephemeral(), credentials: .ephemeral(),
             cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, diskPath: nil))
+        configuration.isEphemeral = true
+        return configuration
     }
 
     /// For a session whose tasks outlive the program; no cache.
@@ -167,6 +172,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
             cookies: self.httpCookieStorage, credentials: self.urlCredentialStorage,
             cache: self.urlCache)
         copy.identifier = self.identifier
+        copy.isEphemeral = self.isEphemeral
         copy.requestCachePolicy = self.requestCachePolicy
         copy.timeoutIntervalForRequest = self.timeoutIntervalForRequest
         copy.timeoutIntervalForResource = self.timeoutIntervalForResource

@@ -28,7 +28,7 @@ protocol StreamOwner: AnyObject, Sendable {
 ///
 /// Everything that changes is confined to `queue`, which costs no thread while nothing happens; the
 /// socket never blocks. Unchecked for that reason. It holds its owner from `begin` to `end`.
-final class StreamConnection: @unchecked Sendable {
+final class StreamConnection: StreamChannel, @unchecked Sendable {
     /// Bytes read, or enciphered, at a time.
     static let pieceSize = 65_536
 
@@ -51,7 +51,7 @@ final class StreamConnection: @unchecked Sendable {
     var isSecuring = false
     /// The task ends when all is out.
     private var isFinishing = false
-    private var timers: [Int: any DispatchSourceTimer] = [:]
+    private lazy var timers = OperationTimers(on: self.queue)
     var handshakeTimer: (any DispatchSourceTimer)?
     /// The server wanted a certificate.
     var wantsIdentity = false
@@ -104,8 +104,7 @@ final class StreamConnection: @unchecked Sendable {
             self.machine.over()
             self.dial?.cancel()
             self.dial = nil
-            for timer in self.timers.values { timer.cancel() }
-            self.timers = [:]
+            self.timers.cancelAll()
             self.handshakeTimer?.cancel()
             self.handshakeTimer = nil
             self.socket?.close()
@@ -151,15 +150,10 @@ final class StreamConnection: @unchecked Sendable {
     }
 
     private func limit(_ number: Int, to timeout: Duration) {
-        let timer = DispatchSource.makeTimerSource(queue: self.queue)
-        timer.schedule(deadline: .now() + .microseconds(Int(clamping: timeout.inMicroseconds)))
-        timer.setEventHandler { [weak self] in
+        self.timers.limit(number, to: timeout) { [weak self] in
             guard let self, !self.isOver else { return }
-            self.timers.removeValue(forKey: number)?.cancel()
             self.perform(self.machine.expired(number))
         }
-        timer.activate()
-        self.timers[number] = timer
     }
 
     // MARK: What is to be done
@@ -194,7 +188,7 @@ final class StreamConnection: @unchecked Sendable {
     }
 
     private func completed(_ number: Int, _ data: Data?, atEnd: Bool, _ error: URLError?) {
-        self.timers.removeValue(forKey: number)?.cancel()
+        self.timers.cancel(number)
         self.owner?.completed(number, data, atEnd: atEnd, error)
     }
 

@@ -63,6 +63,11 @@ struct StreamMachine: Sendable {
     private var writeIsClosed = false
     var isPaused = false
 
+    /// - Parameter writes: false: there is no side that writes.
+    init(writes: Bool = true) {
+        self.writeIsClosed = !writes
+    }
+
     /// Whether bytes are to be taken off the connection.
     var wantsBytes: Bool {
         guard self.phase == .open, !self.hasEnded, !self.readIsClosed, !self.isPaused else {

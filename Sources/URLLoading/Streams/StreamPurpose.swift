@@ -15,7 +15,18 @@ struct StreamPlace: Sendable {
     }
 }
 
-/// A connection for a program, and who waits for what of it.
+/// What the operations of a stream task are done on: a connection, or the body of a response.
+protocol StreamChannel: AnyObject, Sendable {
+    /// - Parameters:
+    ///   - number: by which its owner hears of it.
+    ///   - timeout: nil: none.
+    func enqueue(_ operation: StreamMachine.Operation, number: Int, timeout: Duration?)
+    func pause(_ isPaused: Bool)
+    /// Lets go of everything; nothing is told any more.
+    func end()
+}
+
+/// A connection for a program, or a response, and who waits for what of it.
 ///
 /// Each handler is called once: with what its operation had, or, when the task completes, with what
 /// that completes with.
@@ -45,11 +56,18 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
     let lane: DelegateLane
     var ownLane: DelegateLane? { self.lane }
     private let state = Mutex(State())
-    private let connection: StreamConnection
+    private let channel: any StreamChannel
 
+    /// A connection to be made.
     init(_ place: StreamPlace, lane: DelegateLane) {
         self.lane = lane
-        self.connection = StreamConnection(place)
+        self.channel = StreamConnection(place)
+    }
+
+    /// The response that a data task got.
+    init(ofResponseFor lane: DelegateLane) {
+        self.lane = lane
+        self.channel = StreamedResponse()
     }
 
     var asksForDisposition: Bool { false }
@@ -73,7 +91,7 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
             if let handler { self.lane.send { handler.fail(end) } }
             return
         }
-        self.connection.enqueue(operation, number: number, timeout: Duration(interval: timeout))
+        self.channel.enqueue(operation, number: number, timeout: Duration(interval: timeout))
     }
 
     private func take(_ number: Int) -> Handler? {
@@ -86,7 +104,7 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         self.lane.send {
             switch handler {
             case .read(let handler): handler(data, atEnd, error)
-            case .write(let handler): handler(error)
+            case .write(let handler): handler(error.map { $0.ofWriting })
             }
         }
     }
@@ -96,7 +114,14 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
     private var task: URLSessionTask? { self.state.withLock { $0.task } }
 
     func failed(_ error: URLError) { self.task?.settle(.failed(error)) }
-    func finished() { self.task?.settle(.finished) }
+
+    func finished() {
+        guard let task = self.task else { return }
+        let pump = task.guarded.withLock { $0.pump }
+        task.settle(.finished)
+        // What is left of a response that is not read any more.
+        pump?.cancel()
+    }
 
     func counted(received: Int, sent: Int) {
         guard let task = self.task else { return }
@@ -144,24 +169,29 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
     ) throws(BodyConsumerError) -> any BodyConsumer {
-        throw BodyConsumerError(error: URLError(.unsupportedURL))
+        guard let response = self.channel as? StreamedResponse else {
+            throw BodyConsumerError(error: URLError(.unsupportedURL))
+        }
+        self.state.withLock { $0.task = task }
+        response.begin(self)
+        return response
     }
 
     /// Connects; no load begins.
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) {
         guard let session = task.session else { return task.fail(.cancelled) }
         self.state.withLock { $0.task = task }
-        self.connection.begin(of: session, self)
+        (self.channel as? StreamConnection)?.begin(of: session, self)
     }
 
-    func pause(_ task: URLSessionTask) { self.connection.pause(true) }
-    func goOn(_ task: URLSessionTask) { self.connection.pause(false) }
+    func pause(_ task: URLSessionTask) { self.channel.pause(true) }
+    func goOn(_ task: URLSessionTask) { self.channel.pause(false) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {
-        self.connection.end()
+        self.channel.end()
         then(outcome)
     }
 
@@ -177,5 +207,13 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         guard let session else { return }
         session.delegates(of: task).task?.urlSession(
             session, task: task, didCompleteWithError: error)
+    }
+}
+
+extension URLError {
+    /// The same, where an operation that writes fails with it: what is lost is the side that writes.
+    fileprivate var ofWriting: URLError {
+        guard self.code == .networkConnectionLost else { return self }
+        return URLError(self.code, userInfo: [NSUnderlyingErrorKey: POSIXError(.EPIPE)])
     }
 }

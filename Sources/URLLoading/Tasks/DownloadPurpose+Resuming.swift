@@ -45,7 +45,7 @@ extension DownloadPurpose {
             if !handlers.isEmpty {
                 FileWork.queue.async { for handler in handlers { handler(data) } }
             }
-            then(outcome.adding(data))
+            then(outcome.adding(data, under: NSURLSessionDownloadTaskResumeData))
         }
         switch outcome {
         case .finished: tell(nil)
@@ -104,17 +104,18 @@ extension FileWork {
 
 extension TaskOutcome {
     /// The same with resume data in its error.
-    fileprivate func adding(_ data: Data?) -> TaskOutcome {
+    ///
+    /// - Parameter key: of the error's `userInfo`.
+    func adding(_ data: Data?, under key: String) -> TaskOutcome {
         guard let data else { return self }
         switch self {
         case .finished: return self
         case .cancelled:
-            return .failed(
-                URLError(.cancelled, userInfo: [NSURLSessionDownloadTaskResumeData: data]))
+            return .failed(URLError(.cancelled, userInfo: [key: data]))
         case .failed(let error):
             guard let error = error as? URLError else { return self }
             var info = error.userInfo
-            info[NSURLSessionDownloadTaskResumeData] = data
+            info[key] = data
             return .failed(URLError(error.code, userInfo: info))
         }
     }

@@ -45,6 +45,8 @@ struct FileStatus: Sendable, Equatable {
     let device: UInt64
     let inode: UInt64
     let size: Int64
+    /// When it was written last, in nanoseconds since 1970.
+    let modified: Int64
     let owner: uid_t
     let links: UInt64
     let isRegular: Bool
@@ -56,6 +58,8 @@ struct FileStatus: Sendable, Equatable {
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
         self.size = Int64(status.st_size)
+        let (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
+        self.modified = seconds &* 1_000_000_000 &+ nanoseconds
         self.owner = status.st_uid
         self.links = UInt64(status.st_nlink)
         self.isRegular = status.st_mode & S_IFMT == S_IFREG

@@ -27,6 +27,10 @@ protocol TaskPurpose: AnyObject, Sendable {
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void)
     /// A request of the task's as it is to be sent.
     func asking(_ request: URLRequest) -> URLRequest
+    /// How much of the content a request leaves out, in bytes, as the server has it.
+    var sentBefore: Int64 { get }
+    /// A server has said something before its response.
+    func informed(by response: HTTPURLResponse, for task: URLSessionTask)
     /// Whether a response is of no use, and another request to be made instead; called for each that
     /// might be the final one, before anybody hears of it.
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest?
@@ -54,6 +58,8 @@ extension TaskPurpose {
     func relays(_ work: @escaping @Sendable () -> Void) -> Bool { false }
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
     func asking(_ request: URLRequest) -> URLRequest { request }
+    var sentBefore: Int64 { 0 }
+    func informed(by response: HTTPURLResponse, for task: URLSessionTask) {}
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? { nil }
 
     func settle(

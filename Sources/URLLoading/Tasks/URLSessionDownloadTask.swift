@@ -38,8 +38,8 @@ public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeD
 /// Where the error of a download that failed has its resume data; Foundation's name on Linux.
 public let URLSessionDownloadTaskResumeData = NSURLSessionDownloadTaskResumeData
 
-/// Where the error of an upload would have its resume data; there is none.
+/// Where the error of an upload that failed has its resume data, in `userInfo`.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 
-/// Where the error of an upload would have its resume data; there is none.
+/// Where the error of an upload that failed has its resume data; named as Foundation names the other.
 public let URLSessionUploadTaskResumeData = NSURLSessionUploadTaskResumeData

@@ -8,8 +8,11 @@ public import Foundation
 /// captured; else with what went wrong, or `URLError.cancelled`. Handlers that wait then are called
 /// with that error, before the delegate hears of the completion.
 ///
-/// Tasks of `URLSession.ResponseDisposition.becomeStream` do not become one: they fail with
-/// `URLError.unsupportedURL`.
+/// One that a data task has become (`URLSession.ResponseDisposition.becomeStream`) reads the body of the
+/// response, as a data task would get it: without chunks and content codings. Its side that writes is
+/// closed from the beginning, as the request is out and the connection may carry others. It completes
+/// when the body has been read to its end, or the reading side has been closed; TLS cannot begin there
+/// (`URLError.secureConnectionFailed`), nor can its streams be captured (`URLError.unsupportedURL`).
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     private let connection: StreamPurpose?
 

@@ -1,17 +1,43 @@
 import Foundation
 import Synchronization
 
-// A data task that goes on as a download (§4.3).
+// A data task that goes on as another kind of task (§4.3).
 
 extension URLSessionTask {
-    /// Hands its response over, with the body of which nothing has been taken yet, to a download task
-    /// that hears everything from now on; it hears nothing more itself.
+    /// Hands its response over to a download task.
     func becomeDownload() {
-        guard let session = self.session, let answer = self.guarded.withLock({ $0.answer }) else {
-            return
-        }
+        guard let session = self.session else { return }
         let order = TaskOrder(self.originalRequest, for: DownloadPurpose(for: .delegate))
         let download = URLSessionDownloadTask(order, of: session)
+        self.become(download, of: session) { session, task in
+            session.delegates(of: download).data?.urlSession(
+                session, dataTask: task, didBecome: download)
+        }
+    }
+
+    /// Hands its response over to a stream task, which reads the body.
+    func becomeStream() {
+        guard let session = self.session else { return }
+        let lane = self.guarded.withLock { $0.lane }
+        let purpose = StreamPurpose(ofResponseFor: lane ?? session.dispatcher.lane())
+        var order = TaskOrder(self.originalRequest, for: purpose)
+        order.content = .none
+        let stream = URLSessionStreamTask(order, of: session)
+        self.become(stream, of: session) { session, task in
+            session.delegates(of: stream).data?.urlSession(
+                session, dataTask: task, didBecome: stream)
+        }
+    }
+
+    /// Hands its response over, with the body of which nothing has been taken yet, to a task that hears
+    /// everything from now on; it hears nothing more itself.
+    ///
+    /// - Parameter tell: tells the delegate of it.
+    private func become(
+        _ heir: URLSessionTask, of session: URLSession,
+        tell: @escaping @Sendable (URLSession, URLSessionDataTask) -> Void
+    ) {
+        guard let answer = self.guarded.withLock({ $0.answer }) else { return }
         var handedOver = answer
         handedOver.storing = nil
         let before = self.guarded.withLock { [handedOver] state -> TaskState? in
@@ -19,9 +45,9 @@ extension URLSessionTask {
             let before = state
             // At once, before anything of the load finds the successor without it; nobody else has
             // got that yet.
-            download.guarded.withLock { $0.takeOver(before, with: handedOver) }
+            heir.guarded.withLock { $0.takeOver(before, with: handedOver) }
             state.machine.giveUp()
-            state.successor = download
+            state.successor = heir
             state.session = nil
             state.delegate = nil
             state.load = nil
@@ -31,19 +57,18 @@ extension URLSessionTask {
         }
         // Who ended the task meanwhile has dealt with the answer.
         guard let before else { return }
-        // Downloads are not stored.
+        // What goes on as another kind of task is not stored.
         answer.storing?.decide(nil)
-        let isWanted = session.replace(self, by: download)
+        let isWanted = session.replace(self, by: heir)
         before.progress?.cancellationHandler = nil
-        if !isWanted { download.cancel() }
+        if !isWanted { heir.cancel() }
         guard let lane = before.lane, let task = self as? URLSessionDataTask else {
-            return download.goOnAsSuccessor()
+            return heir.goOnAsSuccessor()
         }
         // The session may cancel it before the message is under way: its end comes behind that.
         lane.send {
-            let delegate = session.delegates(of: download).data
-            delegate?.urlSession(session, dataTask: task, didBecome: download)
-            download.goOnAsSuccessor()
+            tell(session, task)
+            heir.goOnAsSuccessor()
         }
     }
 

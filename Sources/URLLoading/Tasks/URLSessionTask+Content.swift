@@ -31,6 +31,11 @@ extension URLSessionTask {
         }
         self.tell(orElse: { decide(nil) }) { task, session, delegates in
             guard let delegate = delegates.task else { return decide(nil) }
+            let offset = task.purpose.sentBefore
+            guard offset == 0 else {
+                return delegate.urlSession(
+                    session, task: task, needNewBodyStreamFrom: offset, completionHandler: decide)
+            }
             delegate.urlSession(session, task: task, needNewBodyStream: decide)
         }
     }

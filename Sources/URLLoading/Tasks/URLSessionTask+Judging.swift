@@ -118,8 +118,7 @@ extension URLSessionTask {
         case .allow: self.receive()
         case .cancel: self.cancel()
         case .becomeDownload: self.becomeDownload()
-        // The connection belongs to the transfer, which cannot give it away.
-        case .becomeStream: self.fail(.unsupportedURL)
+        case .becomeStream: self.becomeStream()
         }
     }
 

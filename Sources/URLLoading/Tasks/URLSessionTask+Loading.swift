@@ -41,7 +41,7 @@ extension URLSessionTask {
             }
             if state.hasDelegate { state.unmeasured.insert(number) }
             state.source = body
-            state.reported = 0
+            state.reported = self.purpose.sentBefore
             return (number, self.purpose.asking(state.completed(request)), state.hasDelegate)
         }
         guard let (number, request, hasDelegate) = launch else {
@@ -99,6 +99,7 @@ extension URLSessionTask {
 
     func informed(by response: HTTPURLResponse, load: Int) {
         guard self.hears(load) else { return }
+        self.purpose.informed(by: response, for: self)
         self.tell { task, session, delegates in
             delegates.task?.urlSession(
                 session, task: task, didReceiveInformationalResponse: response)
@@ -179,7 +180,7 @@ extension URLSessionTask {
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
         guard self.hears(load) else { return }
-        self.countOfBytesSent = total
+        self.countOfBytesSent = total + self.purpose.sentBefore
         let isFirst = self.guarded.withLock { state in
             defer { state.isReporting = true }
             return !state.isReporting

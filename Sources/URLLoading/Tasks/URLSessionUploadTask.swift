@@ -8,21 +8,27 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
         super.init(order, of: session)
     }
 
-    /// Cancels the task.
+    /// Cancels the task, and says what `uploadTask(withResumeData:)` needs to go on.
     ///
-    /// Uploads cannot be resumed: that takes a server that speaks a protocol for it, which is no
-    /// standard yet.
+    /// The task completes with `URLError.cancelled`. It can be gone on with where the server keeps what
+    /// comes and has said so (by a 104 of draft-ietf-httpbis-resumable-upload, interoperability
+    /// version 6), and the content is data, a file, or a delegate's stream.
     ///
-    /// - Parameter completionHandler: called with nil, on any thread.
+    /// - Parameter completionHandler: called once, on any thread: nil where it cannot be gone on with.
+    ///   The data contains the content where that is data, and names the file where it is one, which
+    ///   must not change.
     @preconcurrency
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+        let purpose = self.purpose as? UploadPurpose
+        let isHeard = purpose?.produceResumeData(for: completionHandler) ?? false
         self.cancel()
-        FileWork.queue.async { completionHandler(nil) }
+        if !isHeard { FileWork.queue.async { completionHandler(nil) } }
     }
 
-    /// Cancels the task; uploads have no resume data.
+    /// Cancels the task; see `cancel(byProducingResumeData:)`.
     public func cancelByProducingResumeData() async -> Data? {
-        self.cancel()
-        return nil
+        await withCheckedContinuation { continuation in
+            self.cancel { continuation.resume(returning: $0) }
+        }
     }
 }

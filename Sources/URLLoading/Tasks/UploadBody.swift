@@ -8,8 +8,8 @@ import LarderHTTP
 enum UploadBody: @unchecked Sendable {
     case none
     case data(Data)
-    /// Read while it is sent, never held as a whole.
-    case file(URL)
+    /// Read while it is sent, never held as a whole; from an offset on, in bytes.
+    case file(URL, from: Int64 = 0)
     /// Of the request itself (`httpBodyStream`), or given by a delegate; can be read once.
     case stream(InputStream)
     /// The delegate is asked for a stream, at first and for each time that it is sent again.
@@ -34,10 +34,10 @@ enum UploadBody: @unchecked Sendable {
             return nil
         case .data(let data):
             return UploadSource(source: DataUploadSource(data), length: Int64(data.count))
-        case .file(let url):
-            let file = try UploadFile(url)
+        case .file(let url, let offset):
+            let file = try UploadFile(url, from: offset)
             let source = ReadingUploadSource(file, on: FileWork.queue, isReadAhead: true)
-            return UploadSource(source: source, length: file.length)
+            return UploadSource(source: source, length: file.length - offset)
         case .stream(let stream):
             // A queue of its own: a stream that blocks keeps one thread of the pool, and no other
             // stream, nor any file, from going on.
@@ -54,7 +54,7 @@ enum UploadBody: @unchecked Sendable {
         switch self {
         case .none: 0
         case .data(let data): Int64(data.count)
-        case .file(let url): FileStatus(atPath: url.path)?.size ?? -1
+        case .file(let url, let offset): FileStatus(atPath: url.path).map { $0.size - offset } ?? -1
         case .stream, .streamed: announced ?? -1
         }
     }
@@ -66,7 +66,7 @@ enum UploadBody: @unchecked Sendable {
     func contentType(method: String?) -> String? {
         switch self {
         case .none: nil
-        case .file(let url): FileMediaType.of(url.pathExtension)
+        case .file(let url, _): FileMediaType.of(url.pathExtension)
         case .data, .stream, .streamed:
             method == "POST" ? "application/x-www-form-urlencoded" : nil
         }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import NIOCore
 
-/// A file that is sent: open from its first byte to its last.
+/// A file that is sent: open from its first byte, or the first that is wanted, to its last.
 ///
 /// Its length is announced before its content is read, so it must not change meanwhile. Unchecked:
 /// read by one job at a time.
@@ -13,11 +13,12 @@ final class UploadFile: UploadReader, @unchecked Sendable {
     let length: Int64
     private let url: URL
     private let descriptor: CInt
-    private var position: Int64 = 0
+    private var position: Int64
 
-    /// - Throws: `fileDoesNotExist`, `fileIsDirectory`, `noPermissionsToReadFile`, or
+    /// - Parameter offset: how many bytes are left out.
+    /// - Throws: `requestBodyStreamExhausted` where the file has not as many; `fileDoesNotExist`, `fileIsDirectory`, `noPermissionsToReadFile`, or
     ///   `cannotOpenFile` for what is no regular file.
-    init(_ url: URL) throws(URLError) {
+    init(_ url: URL, from offset: Int64 = 0) throws(URLError) {
         guard url.isFileURL else { throw FileWork.error(.unsupportedURL, url) }
         // Not to block on a pipe that nobody writes to.
         let descriptor = unsafe open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -31,6 +32,9 @@ final class UploadFile: UploadReader, @unchecked Sendable {
         self.url = url
         self.descriptor = descriptor
         self.length = status.size
+        self.position = offset
+        // The rest is closed with this.
+        guard (0...status.size).contains(offset) else { throw self.changed() }
     }
 
     deinit { close(self.descriptor) }

@@ -136,7 +136,10 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             if self.purpose == nil { self.receiveHead(data) } else { self.receive(data) }
         }
         guard !self.isOver else { return }
-        if atEnd { return self.failed(URLError(.networkConnectionLost)) }
+        if atEnd {
+            return self.failed(
+                URLError(self.isAnswered ? .networkConnectionLost : .badServerResponse))
+        }
         if self.purpose != nil { self.readOn() } else if !self.isAnswered { self.read() }
     }
 
