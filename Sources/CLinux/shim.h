@@ -9,10 +9,12 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -38,6 +40,17 @@ static inline int larder_foreign_signals(sigset_t *set) {
     int code = sigfillset(set);
     for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) code |= sigdelset(set, own[i]);
     return code;
+}
+
+// When a file's content was changed last, in nanoseconds since 1970; -1 where that is too long ago or
+// too far away. Here, as Swift takes the members
+// of the time for those of one module or of another, depending on what it has read before.
+static inline int64_t larder_modified(const struct stat *status) {
+    int64_t time;
+    if (__builtin_mul_overflow((int64_t)status->st_mtim.tv_sec, 1000000000, &time)
+        || __builtin_add_overflow(time, status->st_mtim.tv_nsec, &time))
+        return -1;
+    return time;
 }
 
 // A socket that becomes readable when links, addresses or routes change (rtnetlink(7)); -1 on error.

@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Foundation
 import Glibc
@@ -58,8 +59,7 @@ struct FileStatus: Sendable, Equatable {
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
         self.size = Int64(status.st_size)
-        let (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
-        self.modified = seconds &* 1_000_000_000 &+ nanoseconds
+        self.modified = unsafe withUnsafePointer(to: status) { unsafe larder_modified($0) }
         self.owner = status.st_uid
         self.links = UInt64(status.st_nlink)
         self.isRegular = status.st_mode & S_IFMT == S_IFREG
