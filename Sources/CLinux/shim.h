@@ -43,8 +43,8 @@ static inline int larder_foreign_signals(sigset_t *set) {
 }
 
 // When a file's content was changed last, in nanoseconds since 1970; -1 where that is too long ago or
-// too far away. Here, as Swift takes the members
-// of the time for those of one module or of another, depending on what it has read before.
+// too far away. Here, as Swift takes the members of the time for those of one module or of another,
+// depending on what it has read before.
 static inline int64_t larder_modified(const struct stat *status) {
     int64_t time;
     if (__builtin_mul_overflow((int64_t)status->st_mtim.tv_sec, 1000000000, &time)
