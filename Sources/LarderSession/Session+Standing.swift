@@ -21,7 +21,7 @@ extension Session {
             body = part
         }
         self.live.requests.add()
-        self.live.reasons.addFresh()
+        self.live.reasons.add(.fresh)
         self.live.hits.add()
         self.live.bytesFromStore.add(UInt64(clamping: standing.range.count))
         self.recent.note(standing, at: moment.time, age: moment.age, ttl: moment.ttl)
