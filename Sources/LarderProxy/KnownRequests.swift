@@ -2,12 +2,15 @@ import LarderHTTP
 import LarderSession
 import NIOCore
 
-/// A request that came before, byte for byte the same, and the answer that it got from memory.
+/// A request that came before, byte for byte the same or of the same gist, and the answer that it got
+/// from memory.
 ///
 /// Confined to its loop.
 final class KnownRequest {
     let bytes: ByteBuffer
     let hash: UInt64
+    /// The bytes are the gist of it (``RequestGist``).
+    let isGist: Bool
     let method: Method
     /// Of the target, for what is asked with each request.
     let host: String
@@ -23,11 +26,12 @@ final class KnownRequest {
 
     /// - Parameter entry: what the log is told of the answer that it got.
     init(
-        bytes: ByteBuffer, hash: UInt64, method: Method, uri: TargetURI,
+        bytes: ByteBuffer, hash: UInt64, isGist: Bool, method: Method, uri: TargetURI,
         standing: StandingAnswer, entry: ExchangeEntry, answerHead: RepeatedHead
     ) {
         self.bytes = bytes
         self.hash = hash
+        self.isGist = isGist
         self.method = method
         self.pattern = EntryPattern(entry)
         self.host = uri.host
@@ -123,6 +127,15 @@ struct KnownRequests: ~Copyable {
         let place = Int(hash & Self.mask)
         defer { self.seen[place] = hash }
         return self.seen[place] == hash
+    }
+
+    /// Whether a request with the same first line was seen before; it is from now on.
+    mutating func wasRequestLineSeen(_ bytes: ByteBuffer) -> Bool {
+        let bytes = bytes.readableBytesUInt8Span
+        guard let length = RequestGist.requestLineLength(bytes) else { return false }
+        let line = bytes.extracting(0..<length)
+        let hash = unsafe line.withUnsafeBytes { unsafe Self.hash($0.bytes, seed: self.seed) }
+        return self.wasSeen(hash)
     }
 
     mutating func keep(_ request: KnownRequest) {

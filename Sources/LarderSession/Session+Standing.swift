@@ -73,8 +73,12 @@ extension ClientExchange {
                 of: objects[index].id, among: objects, under: self.key),
             self.session.rules.current == self.rules
         else { return nil }
+        let isByGist = !objects.contains { object in
+            Variance.depends(object.head) { RequestGist.leavesOut($0.known) }
+        }
         return StandingGround(
-            mark: mark, freshness: freshness, received: objects[index].head.responseTime)
+            mark: mark, freshness: freshness, received: objects[index].head.responseTime,
+            isByGist: isByGist)
     }
 }
 
@@ -83,4 +87,6 @@ struct StandingGround {
     let mark: ResidentMark
     let freshness: Freshness
     let received: Timestamp
+    /// All requests of the same gist get it.
+    let isByGist: Bool
 }

@@ -20,6 +20,9 @@ package final class StandingAnswer: Sendable {
         package let ttl: Int64
     }
 
+    /// Whether it is the answer to all requests of the same ``RequestGist``, and not of the same bytes
+    /// alone.
+    package let isByGist: Bool
     /// The number of the rules that the session followed.
     let rules: UInt64
     /// What the request's own options said of its use of the cache.
@@ -41,17 +44,18 @@ package final class StandingAnswer: Sendable {
     private static let longest = Duration.seconds(60)
 
     /// - Parameters:
-    ///   - freshness: at `now`, and fresh.
-    ///   - received: when the stored response came.
+    ///   - exchange: what is remembered of it.
+    ///   - ground: what it stands on; fresh at `now`.
     init(
-        rules: UInt64, asked: RequestCachePolicy?, key: CacheKey, mark: ResidentMark,
-        range: Range<Int>, exchange: RecentExchange, freshness: Freshness, received: Timestamp,
-        now: Timestamp
+        rules: UInt64, asked: RequestCachePolicy?, key: CacheKey, range: Range<Int>,
+        exchange: RecentExchange, ground: StandingGround, now: Timestamp
     ) {
+        let (freshness, received) = (ground.freshness, ground.received)
         self.rules = rules
         self.asked = asked
         self.key = key
-        self.mark = mark
+        self.mark = ground.mark
+        self.isByGist = ground.isByGist
         self.range = range
         self.exchange = exchange
         self.received = received
