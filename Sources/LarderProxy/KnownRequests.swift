@@ -45,6 +45,7 @@ final class KnownRequest {
     var cost: Int {
         1_536 + self.bytes.storageCapacity + 2 * self.bytes.readableBytes
             + self.answerHead.capacity + self.pattern.entry.responseFields.bytes.count
+            + self.standing.heldBytes
     }
 }
 

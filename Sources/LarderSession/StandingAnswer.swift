@@ -28,7 +28,7 @@ package final class StandingAnswer: Sendable {
     /// What the request's own options said of its use of the cache.
     let asked: RequestCachePolicy?
     let key: CacheKey
-    let mark: ResidentMark
+    let place: StandingPlace
     /// Which bytes of the stored body are sent; empty: none.
     let range: Range<Int>
     /// What is remembered of it.
@@ -54,7 +54,7 @@ package final class StandingAnswer: Sendable {
         self.rules = rules
         self.asked = asked
         self.key = key
-        self.mark = ground.mark
+        self.place = ground.place
         self.isByGist = ground.isByGist
         self.range = range
         self.exchange = exchange
@@ -62,6 +62,14 @@ package final class StandingAnswer: Sendable {
         self.initialAge = (freshness.currentAge - max(.zero, now - received)).inMicroseconds
         self.lifetime = freshness.lifetime.inMicroseconds
         self.until = now + Self.longest
+    }
+
+    /// The bytes of the heads that it holds and no store does.
+    package var heldBytes: Int {
+        switch self.place {
+        case .resident: 0
+        case .found(let place): place.fieldBytes
+        }
     }
 
     /// Whether it was asked for in the same way.
