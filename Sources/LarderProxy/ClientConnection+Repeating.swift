@@ -2,8 +2,8 @@ import LarderHTTP
 import LarderSession
 import NIOCore
 
-/// Answers to requests that came before, in the same words or in words of the same gist, and that
-/// memory answered.
+/// Answers to requests that came before, in the same words or in words of the same gist, and that the
+/// session's store answered.
 extension ClientConnection {
     /// A read that may hold one request and nothing else.
     struct Arrival {

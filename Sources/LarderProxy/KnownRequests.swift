@@ -3,7 +3,7 @@ import LarderSession
 import NIOCore
 
 /// A request that came before, byte for byte the same or of the same gist, and the answer that it got
-/// from memory.
+/// from the store.
 ///
 /// Confined to its loop.
 final class KnownRequest {
@@ -49,7 +49,7 @@ final class KnownRequest {
     }
 }
 
-/// The requests that one loop has seen more than once and that memory answers.
+/// The requests that one loop has seen more than once and that the store answers.
 ///
 /// Programs ask for the same things in the same words: then parsing, routing and deciding come to
 /// what they came to before. The bytes as a whole are the key; what depends on more than them (the
