@@ -32,10 +32,14 @@ final class DecodedRecords: Sendable {
         guard bytes.count <= Self.largest else { return try ObjectRecord.decode(bytes) }
         let print = try ObjectRecord.checkedPrint(bytes)
         let place = Int(id.rawValue % UInt64(Self.count))
-        if let entry = self.entries.withLock({ $0[place] }), entry.id == id, entry.print == print {
-            return entry.record
+        let known = self.entries.withLock { $0[place] }
+        if let known, known.id == id, known.print == print { return known.record }
+        var record = try ObjectRecord.decode(checked: bytes)
+        // Uses are written into records: whoever remembers the head finds the very same.
+        if let known, known.id == id, known.record.head == record.head {
+            record.head = known.record.head
         }
-        let entry = Entry(id, print, try ObjectRecord.decode(checked: bytes))
+        let entry = Entry(id, print, record)
         // Freed when the lock is let go.
         let former = self.entries.withLock { entries in
             let former = entries[place]

@@ -195,6 +195,11 @@ final class DiskCore: Sendable {
         return waits
     }
 
+    /// Whether a lookup of the key would wait for something to land.
+    func isLanding(_ key: CacheKey) -> Bool {
+        !self.compactions.isRunning && self.tables.withLock { $0.landings[key] != nil }
+    }
+
     /// The commit of a response that is landing has been posted: a lookup that came before could not
     /// yet hurry it.
     func landingPosted(_ sink: SinkState) {

@@ -85,6 +85,11 @@ package final class DiskStore: ObjectStore {
     /// Always nil: only the disk knows.
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
+    package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
+        if key.leavesOutSearch || self.core.isLanding(key) { return nil }
+        return self.core.findInPlace(key)
+    }
+
     package var mayHoldWithoutSearch: Bool {
         self.core.holdsSearch.load(ordering: .sequentiallyConsistent)
     }

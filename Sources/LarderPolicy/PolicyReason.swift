@@ -165,6 +165,12 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
 }
 
 extension PolicyReason {
+    /// Its place among `allCases`.
+    ///
+    /// Without a search: a dictionary would hash the token each time. What an enumeration without
+    /// values is in memory counts its cases; a test holds the two against each other.
+    package var place: Int { unsafe Int(unsafeBitCast(self, to: UInt8.self)) }
+
     /// Where the rule is written, for people: `RFC 9111 §5.2.2.5`, `setting cache-rules`.
     package var section: String {
         switch self {

@@ -30,6 +30,17 @@ package enum Variance {
         head.facts.varies.contains(.field(name))
     }
 
+    /// Whether it is one of several that differ by a field of which `isMeant` says so, or by what no
+    /// request tells.
+    package static func depends(
+        _ head: StoredHead, onAny isMeant: (FieldName) -> Bool
+    ) -> Bool {
+        head.facts.varies.contains { member in
+            guard case .field(let name) = member else { return true }
+            return isMeant(name)
+        }
+    }
+
     /// Whether the request has, in every field that the stored response varies by, what the request
     /// had that led to it.
     ///

@@ -2,12 +2,15 @@ import LarderHTTP
 import LarderSession
 import NIOCore
 
-/// Answers to requests that came before, byte for byte the same, and that memory answered.
+/// Answers to requests that came before, in the same words or in words of the same gist, and that the
+/// session's store answered.
 extension ClientConnection {
     /// A read that may hold one request and nothing else.
     struct Arrival {
+        /// What came, or the gist of it.
         let bytes: ByteBuffer
         let hash: UInt64
+        let isGist: Bool
         /// The number that the exchange will have.
         let number: UInt64
     }
@@ -21,10 +24,44 @@ extension ClientConnection {
         self.arrival = nil
         guard self.mayBeKnown(bytes) else { return false }
         let hash = self.loop.known.hash(of: bytes)
-        guard let known = self.loop.known.find(bytes, hash: hash) else {
-            self.noteArrival(bytes, hash)
+        if let known = self.loop.known.find(bytes, hash: hash) {
+            if let isAnswered = self.answer(as: known, bytes) { return isAnswered }
+            // Should it come once more, what it gets then may be kept.
+            self.loop.known.forget(known)
             return false
         }
+        guard !self.loop.known.wasSeen(hash) else {
+            self.note(bytes, hash, isGist: false)
+            return false
+        }
+        return self.answerAlike(bytes)
+    }
+
+    /// The same for a read that has never been seen with these bytes, but perhaps with others of the
+    /// same gist.
+    private func answerAlike(_ bytes: ByteBuffer) -> Bool {
+        // Most of what comes for the first time is for what nobody has asked for yet.
+        guard self.loop.alike.wasRequestLineSeen(bytes) else { return false }
+        self.loop.gist.clear()
+        guard
+            RequestGist.write(
+                of: bytes.readableBytesUInt8Span, limits: self.configuration.headLimits,
+                into: &self.loop.gist)
+        else { return false }
+        let gist = self.loop.gist
+        let hash = self.loop.alike.hash(of: gist)
+        guard let known = self.loop.alike.find(gist, hash: hash) else {
+            self.note(gist, hash, isGist: true)
+            return false
+        }
+        if let isAnswered = self.answer(as: known, bytes) { return isAnswered }
+        self.loop.alike.forget(known)
+        return false
+    }
+
+    /// - Returns: false where it has to be understood first; nil where its answer does not stand any
+    ///   more.
+    private func answer(as known: KnownRequest, _ bytes: ByteBuffer) -> Bool? {
         guard !self.own.hasPort(known.port), self.admits(known),
             let session = self.standing.usualSession(in: self.directory)
         else { return false }
@@ -32,12 +69,8 @@ extension ClientConnection {
         guard
             let (moment, body) = session.again(
                 known.standing, cachePolicy: self.listener.cachePolicy)
-        else {
-            // Should it come once more, what it gets then may be kept.
-            self.loop.known.forget(known)
-            return false
-        }
-        self.repeatAnswer(of: known, moment, body, began)
+        else { return nil }
+        self.repeatAnswer(of: known, to: bytes, moment, body, began)
         return true
     }
 
@@ -49,10 +82,9 @@ extension ClientConnection {
             && !self.isAdvancing && !self.shared.connections.isCrowded
     }
 
-    private func noteArrival(_ bytes: ByteBuffer, _ hash: UInt64) {
-        guard self.loop.known.wasSeen(hash) else { return }
+    private func note(_ bytes: ByteBuffer, _ hash: UInt64, isGist: Bool) {
         self.arrival = Arrival(
-            bytes: bytes, hash: hash, number: self.state.exchangeNumber &+ 1)
+            bytes: bytes, hash: hash, isGist: isGist, number: self.state.exchangeNumber &+ 1)
     }
 
     /// Whether the access rules of this moment let this client have it.
@@ -73,8 +105,8 @@ extension ClientConnection {
     }
 
     private func repeatAnswer(
-        of known: KnownRequest, _ moment: StandingAnswer.Moment, _ body: ByteBuffer?,
-        _ began: NIODeadline
+        of known: KnownRequest, to bytes: ByteBuffer, _ moment: StandingAnswer.Moment,
+        _ body: ByteBuffer?, _ began: NIODeadline
     ) {
         self.loop.counters.requestBegan()
         _ = self.state.headEnded(hasContent: false, persists: true)
@@ -93,22 +125,28 @@ extension ClientConnection {
         }
         self.timer.now = began
         self.timer.hasProgressed = true
-        if self.shared.log.isOn { self.record(known, id, moment, began) }
+        if self.shared.log.isOn { self.record(known, by: bytes, id, moment, began) }
         let action = self.state.responseEnded(hasUnread: false)
         // Nothing lies unread.
         if action != .readHead { self.apply(action) }
     }
 
     private func record(
-        _ known: KnownRequest, _ id: UInt64, _ moment: StandingAnswer.Moment,
-        _ began: NIODeadline
+        _ known: KnownRequest, by bytes: ByteBuffer, _ id: UInt64,
+        _ moment: StandingAnswer.Moment, _ began: NIODeadline
     ) {
         let facts = EntryFacts(
             exchange: id, client: self.client, session: self.standing.sessionName,
             ended: self.shared.clock(), took: NIODeadline.now() - began,
             responseHeadBytes: UInt64(clamping: known.answerHead.bytes.readableBytes),
             ttl: moment.ttl)
-        self.loop.recorder.record(facts, of: known.pattern)
+        guard known.isGist else { return self.loop.recorder.record(facts, of: known.pattern) }
+        // What the gist leaves out is what people read in a log.
+        var entry = known.pattern.entry(with: facts)
+        var parser = RequestHeadParser(limits: self.configuration.headLimits)
+        var bytes = bytes
+        if let head = try? parser.parse(&bytes) { entry.request = head }
+        self.loop.recorder.record(entry)
     }
 
     /// Keeps the request that came in the last read, with its answer, if that stands: to be called
@@ -125,16 +163,21 @@ extension ClientConnection {
             !head.fields.contains(FieldName(.authorization)),
             answer.origin.isEmpty, answer.acts.isEmpty,
             bytes.readableBytes <= KnownRequests.longestHead,
-            let answerHead = RepeatedHead(bytes)
+            standing.isByGist || !arrival.isGist, let answerHead = RepeatedHead(bytes)
         else { return }
         var entry = self.entry(of: exchange)
         if case .resident(let body) = answer.body {
             entry.responseBodyBytes = UInt64(clamping: body.readableBytes)
         }
-        self.loop.known.keep(
-            KnownRequest(
-                bytes: arrival.bytes.ownCopy, hash: arrival.hash, method: head.method, uri: uri,
-                standing: standing, entry: entry, answerHead: answerHead))
+        let known = KnownRequest(
+            bytes: arrival.bytes.ownCopy, hash: arrival.hash, isGist: arrival.isGist,
+            method: head.method, uri: uri, standing: standing, entry: entry,
+            answerHead: answerHead)
+        if arrival.isGist {
+            self.loop.alike.keep(known)
+        } else {
+            self.loop.known.keep(known)
+        }
     }
 
     /// Whether a field says how the request is to be treated here.

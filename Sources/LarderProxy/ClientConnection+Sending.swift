@@ -15,8 +15,9 @@ extension ClientConnection {
     /// Gives the socket as much of a whole answer as it takes, and the channel what is left.
     ///
     /// The channel would queue the answer, note where to flush and then do the same: a third of the
-    /// instructions of a hit. To be called from `channelRead` only, before anything may have closed the
-    /// channel: it has just been read from, so the descriptor is that of its socket.
+    /// instructions of a hit. To be called from `channelRead`, before anything may have closed the
+    /// channel: it has just been read from, so the descriptor is that of its socket. Elsewhere
+    /// ``sendWhole(_:)`` makes sure of that.
     func sendAtOnce(_ answer: ByteBuffer) {
         guard let socket = self.socket, self.hasNothingUnsent else { return self.write(answer) }
         let count = answer.readableBytes
@@ -30,6 +31,17 @@ extension ClientConnection {
         if let rest = answer.getSlice(at: answer.readerIndex + sent, length: count - sent) {
             self.write(rest)
         }
+    }
+
+    /// The same at any moment, for an answer that nothing follows yet.
+    ///
+    /// A channel that is closed has given its descriptor back before its handlers hear of that: it is
+    /// asked.
+    func sendWhole(_ answer: ByteBuffer) {
+        guard self.inbound.readableBytes == 0, self.socket != nil,
+            self.context?.channel.isActive == true
+        else { return self.write(answer) }
+        self.sendAtOnce(answer)
     }
 
     /// Whether the client has been given all that was written; what is said now comes next.

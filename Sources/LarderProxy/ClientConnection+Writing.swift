@@ -61,7 +61,9 @@ extension ClientConnection {
         self.exchange?.bodyBytes = UInt64(clamping: body.readableBytes)
         if body.readableBytes <= Self.joinedBody {
             head.writeImmutableBuffer(body)
-            self.write(head)
+            // Noted first: who has the answer may look for it in the log at once.
+            self.closeExchange(failure: failure)
+            self.sendWhole(head)
         } else {
             self.write(head, before: body)
         }

@@ -2,12 +2,15 @@ import LarderHTTP
 import LarderSession
 import NIOCore
 
-/// A request that came before, byte for byte the same, and the answer that it got from memory.
+/// A request that came before, byte for byte the same or of the same gist, and the answer that it got
+/// from the store.
 ///
 /// Confined to its loop.
 final class KnownRequest {
     let bytes: ByteBuffer
     let hash: UInt64
+    /// The bytes are the gist of it (``RequestGist``).
+    let isGist: Bool
     let method: Method
     /// Of the target, for what is asked with each request.
     let host: String
@@ -23,11 +26,12 @@ final class KnownRequest {
 
     /// - Parameter entry: what the log is told of the answer that it got.
     init(
-        bytes: ByteBuffer, hash: UInt64, method: Method, uri: TargetURI,
+        bytes: ByteBuffer, hash: UInt64, isGist: Bool, method: Method, uri: TargetURI,
         standing: StandingAnswer, entry: ExchangeEntry, answerHead: RepeatedHead
     ) {
         self.bytes = bytes
         self.hash = hash
+        self.isGist = isGist
         self.method = method
         self.pattern = EntryPattern(entry)
         self.host = uri.host
@@ -41,10 +45,11 @@ final class KnownRequest {
     var cost: Int {
         1_536 + self.bytes.storageCapacity + 2 * self.bytes.readableBytes
             + self.answerHead.capacity + self.pattern.entry.responseFields.bytes.count
+            + self.standing.heldBytes
     }
 }
 
-/// The requests that one loop has seen more than once and that memory answers.
+/// The requests that one loop has seen more than once and that the store answers.
 ///
 /// Programs ask for the same things in the same words: then parsing, routing and deciding come to
 /// what they came to before. The bytes as a whole are the key; what depends on more than them (the
@@ -123,6 +128,15 @@ struct KnownRequests: ~Copyable {
         let place = Int(hash & Self.mask)
         defer { self.seen[place] = hash }
         return self.seen[place] == hash
+    }
+
+    /// Whether a request with the same first line was seen before; it is from now on.
+    mutating func wasRequestLineSeen(_ bytes: ByteBuffer) -> Bool {
+        let bytes = bytes.readableBytesUInt8Span
+        guard let length = RequestGist.requestLineLength(bytes) else { return false }
+        let line = bytes.extracting(0..<length)
+        let hash = unsafe line.withUnsafeBytes { unsafe Self.hash($0.bytes, seed: self.seed) }
+        return self.wasSeen(hash)
     }
 
     mutating func keep(_ request: KnownRequest) {

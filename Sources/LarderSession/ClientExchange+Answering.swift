@@ -29,9 +29,8 @@ extension ClientExchange {
             stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
         if let ground, let range = stored.range, let noted {
             stored.answer.standing = StandingAnswer(
-                rules: self.rules, asked: self.askedPolicy, key: self.key, mark: ground.mark,
-                range: range, exchange: noted, freshness: ground.freshness,
-                received: ground.received, now: now)
+                rules: self.rules, asked: self.askedPolicy, key: self.key, range: range,
+                exchange: noted, ground: ground, now: now)
         }
         self.answer(stored.answer)
     }

@@ -9,31 +9,17 @@ struct ReasonCounters: Sendable {
         let counter = Counter()
     }
 
-    private static let places: [PolicyReason: Int] = Dictionary(
-        uniqueKeysWithValues: zip(PolicyReason.allCases, PolicyReason.allCases.indices))
-
-    private let cells: [Cell]
-    /// What is counted with every hit, without a search for its place.
-    private let fresh: Cell
-
-    init() {
-        let cells = PolicyReason.allCases.map { _ in Cell() }
-        self.cells = cells
-        let place = Self.places[.fresh].flatMap { cells.indices.contains($0) ? cells[$0] : nil }
-        self.fresh = place ?? Cell()
-    }
-
-    func addFresh() { self.fresh.counter.add() }
+    private let cells = PolicyReason.allCases.map { _ in Cell() }
 
     func add(_ reason: PolicyReason) {
-        guard let place = Self.places[reason], self.cells.indices.contains(place) else { return }
-        self.cells[place].counter.add()
+        guard self.cells.indices.contains(reason.place) else { return }
+        self.cells[reason.place].counter.add()
     }
 
     /// Uncounts what was decided too early.
     func takeBack(_ reason: PolicyReason) {
-        guard let place = Self.places[reason], self.cells.indices.contains(place) else { return }
-        self.cells[place].counter.subtract()
+        guard self.cells.indices.contains(reason.place) else { return }
+        self.cells[reason.place].counter.subtract()
     }
 
     /// Those that have decided at least once.

@@ -12,8 +12,7 @@ extension Session {
         guard standing.rules == self.rules.current, standing.wasAsked(with: cachePolicy),
             self.credentials?.isEmpty != false,
             let moment = standing.moment(at: self.clock.now()),
-            let stored = self.store.useResident(
-                standing.mark, of: standing.key, at: moment.time)
+            let stored = self.use(standing, at: moment.time)
         else { return nil }
         var body: ByteBuffer?
         if !standing.range.isEmpty {
@@ -21,11 +20,27 @@ extension Session {
             body = part
         }
         self.live.requests.add()
-        self.live.reasons.addFresh()
+        self.live.reasons.add(.fresh)
         self.live.hits.add()
         self.live.bytesFromStore.add(UInt64(clamping: standing.range.count))
         self.recent.note(standing, at: moment.time, age: moment.age, ttl: moment.ttl)
         return (moment, body)
+    }
+}
+
+extension Session {
+    /// What an answer stands on, once that is found to be as it was; notes the use of it.
+    private func use(_ standing: StandingAnswer, at time: Timestamp) -> StoredObject? {
+        switch standing.place {
+        case .resident(let mark):
+            return self.store.useResident(mark, of: standing.key, at: time)
+        case .found(let place):
+            guard let objects = self.store.lookupInPlace(standing.key),
+                let object = place.object(among: objects)
+            else { return nil }
+            self.store.noteUse(object.id, of: standing.key, at: time)
+            return object
+        }
     }
 }
 
@@ -69,18 +84,37 @@ extension ClientExchange {
             // A proxy may have added it: requests of the same bytes have another from each client.
             !objects.contains(where: { Variance.depends($0.head, on: FieldName(.forwarded)) }),
             self.session.conduct?.isOnlyCredentials != false,
-            let mark = self.session.store.residentMark(
-                of: objects[index].id, among: objects, under: self.key),
+            let place = self.place(of: objects, index),
             self.session.rules.current == self.rules
         else { return nil }
+        let isByGist = !objects.contains { object in
+            Variance.depends(object.head) { RequestGist.leavesOut($0.known) }
+        }
         return StandingGround(
-            mark: mark, freshness: freshness, received: objects[index].head.responseTime)
+            place: place, freshness: freshness, received: objects[index].head.responseTime,
+            isByGist: isByGist)
+    }
+}
+
+extension ClientExchange {
+    private func place(of objects: [StoredObject], _ index: Int) -> StandingPlace? {
+        let store = self.session.store
+        if let mark = store.residentMark(of: objects[index].id, among: objects, under: self.key) {
+            return .resident(mark)
+        }
+        // What is read with its head is read anew each time; what is not, is not for the reading loop.
+        guard objects[index].tier == .disk, objects[index].body.resident != nil,
+            objects.count <= FoundPlace.mostObjects
+        else { return nil }
+        return .found(FoundPlace(of: objects, index))
     }
 }
 
 /// What an answer stands on.
 struct StandingGround {
-    let mark: ResidentMark
+    let place: StandingPlace
     let freshness: Freshness
     let received: Timestamp
+    /// All requests of the same gist get it.
+    let isByGist: Bool
 }

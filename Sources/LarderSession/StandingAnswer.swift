@@ -20,12 +20,15 @@ package final class StandingAnswer: Sendable {
         package let ttl: Int64
     }
 
+    /// Whether it is the answer to all requests of the same ``RequestGist``, and not of the same bytes
+    /// alone.
+    package let isByGist: Bool
     /// The number of the rules that the session followed.
     let rules: UInt64
     /// What the request's own options said of its use of the cache.
     let asked: RequestCachePolicy?
     let key: CacheKey
-    let mark: ResidentMark
+    let place: StandingPlace
     /// Which bytes of the stored body are sent; empty: none.
     let range: Range<Int>
     /// What is remembered of it.
@@ -41,23 +44,32 @@ package final class StandingAnswer: Sendable {
     private static let longest = Duration.seconds(60)
 
     /// - Parameters:
-    ///   - freshness: at `now`, and fresh.
-    ///   - received: when the stored response came.
+    ///   - exchange: what is remembered of it.
+    ///   - ground: what it stands on; fresh at `now`.
     init(
-        rules: UInt64, asked: RequestCachePolicy?, key: CacheKey, mark: ResidentMark,
-        range: Range<Int>, exchange: RecentExchange, freshness: Freshness, received: Timestamp,
-        now: Timestamp
+        rules: UInt64, asked: RequestCachePolicy?, key: CacheKey, range: Range<Int>,
+        exchange: RecentExchange, ground: StandingGround, now: Timestamp
     ) {
+        let (freshness, received) = (ground.freshness, ground.received)
         self.rules = rules
         self.asked = asked
         self.key = key
-        self.mark = mark
+        self.place = ground.place
+        self.isByGist = ground.isByGist
         self.range = range
         self.exchange = exchange
         self.received = received
         self.initialAge = (freshness.currentAge - max(.zero, now - received)).inMicroseconds
         self.lifetime = freshness.lifetime.inMicroseconds
         self.until = now + Self.longest
+    }
+
+    /// The bytes of the heads that it holds and no store does.
+    package var heldBytes: Int {
+        switch self.place {
+        case .resident: 0
+        case .found(let place): place.fieldBytes
+        }
     }
 
     /// Whether it was asked for in the same way.

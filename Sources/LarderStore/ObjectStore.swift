@@ -111,6 +111,9 @@ package protocol ObjectStore: AnyObject, Sendable {
     ///
     /// nil means "ask `lookup`"; an empty array means that there certainly are none.
     func lookupResident(_ key: CacheKey) -> [StoredObject]?
+    /// The same, and what a lower tier can read without waiting is read for it: as `lookup` where that
+    /// calls back before it returns, and nil where it would not.
+    func lookupInPlace(_ key: CacheKey) -> [StoredObject]?
     /// Finds all stored responses (variants) for `key`; empty when there are none or on any error.
     ///
     /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
@@ -241,6 +244,9 @@ extension ObjectSink {
 
 extension ObjectStore {
     package var mayHoldWithoutSearch: Bool { true }
+
+    /// For a store that reads nothing.
+    package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? { self.lookupResident(key) }
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
         self.update(id, of: key, head: head, written: nil)

@@ -71,17 +71,34 @@ package final class TieredStore: ObjectStore {
         guard let disk = self.disk else { return self.memory.lookup(key, completion) }
         let mark = self.memory.removalMark()
         let hashed = HashedKey(key)
-        let isSwept = self.memory.isBeingSweptBelow(key)
-        let answer: [StoredObject]? = self.memory.withShard(of: hashed) { shard in
-            if isSwept || shard.isComplete(hashed) || shard.lower.purging[hashed.hashed] != nil {
-                return shard.objects(of: hashed)
-            }
-            shard.lower.beganAsking(hashed.hashed)
-            return nil
-        }
-        if let answer { return completion(answer) }
+        if let known = self.beganAskingBelow(hashed) { return completion(known) }
         disk.lookup(key) { found in
             completion(self.merged(found, into: hashed, asked: mark))
+        }
+    }
+
+    package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
+        guard let disk = self.disk else { return self.memory.lookupResident(key) }
+        let mark = self.memory.removalMark()
+        let hashed = HashedKey(key)
+        if let known = self.beganAskingBelow(hashed) { return known }
+        guard let found = disk.lookupInPlace(key) else {
+            self.memory.withShard(of: hashed) { _ = $0.lower.endedAsking(hashed.hashed) }
+            return nil
+        }
+        return self.merged(found, into: hashed, asked: mark)
+    }
+
+    /// All that may be found of a key, where memory has that; nil, and noted is that the lower tier is
+    /// being asked, where it has not.
+    private func beganAskingBelow(_ key: HashedKey) -> [StoredObject]? {
+        let isSwept = self.memory.isBeingSweptBelow(key.key)
+        return self.memory.withShard(of: key) { shard in
+            if isSwept || shard.isComplete(key) || shard.lower.purging[key.hashed] != nil {
+                return shard.objects(of: key)
+            }
+            shard.lower.beganAsking(key.hashed)
+            return nil
         }
     }
 

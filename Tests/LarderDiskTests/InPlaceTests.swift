@@ -268,6 +268,27 @@ struct InPlaceTests {
         await store.closed()
     }
 
+    @Test(
+        "a lookup that must not wait finds what another one would, or nothing at all",
+        arguments: [Residency.everything, .nothing, .records])
+    func withoutWaiting(residency: Residency) async throws {
+        let store = try self.open(residency)
+        for number in 0..<6 { await store.put(cacheKey("\(number)"), pattern(number * 900)) }
+        for number in 0..<8 {
+            let found = store.lookupInPlace(cacheKey("\(number)"))
+            let lengths = number < 6 ? [UInt64(number * 900)] : []
+            switch residency {
+            case .nothing: #expect(found == nil)
+            // An empty body is none that has to be read.
+            case .records where number > 0 && number < 6: #expect(found == nil)
+            default: #expect(found?.map(\.bodyLength) == lengths)
+            }
+        }
+        #expect(store.lookupInPlace(cacheKey("0").withoutSearch) == nil)
+        #expect(store.readCounts.lookupsOnPool == 0)
+        await store.closed()
+    }
+
     @Test("a lookup of an absent key looks for no body and takes no thread")
     func absent() async throws {
         let store = try self.open(.everything)

@@ -287,6 +287,7 @@ struct InvalidationTests {
 struct PolicyReasonTests {
     @Test("are tokens (RFC 9211 §2.8) that differ, each with its section")
     func tokens() {
+        #expect(PolicyReason.allCases.map(\.place) == Array(PolicyReason.allCases.indices))
         let tokens = PolicyReason.allCases.map(\.rawValue)
         #expect(Set(tokens).count == tokens.count)
         #expect(tokens.allSatisfy { $0.utf8.allSatisfy(ASCII.isToken) })

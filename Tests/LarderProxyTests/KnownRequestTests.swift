@@ -40,7 +40,7 @@ struct KnownRequestTests {
                 let answer = try await Self.ask(client, get("/a"), until: "</a>")
                 spellings += 1
                 let anew = try await Self.ask(
-                    client, get("/a", "X-Spelling: \(spellings)\r\n"), until: "</a>")
+                    client, get("/a", "Cookie: \(spellings)\r\n"), until: "</a>")
                 if spellings > 1 { #expect(answer == anew) }
             }
             #expect(origin.fetches == ["/a"])

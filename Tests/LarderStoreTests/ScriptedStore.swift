@@ -25,6 +25,7 @@ final class ScriptedStore: ObjectStore {
         var calls: [Call] = []
         var isHeld = false
         var readsEarly = false
+        var readsInPlace = false
         var waiting: [@Sendable () -> Void] = []
         var whenWritten: (@Sendable () -> Void)?
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
@@ -43,6 +44,8 @@ final class ScriptedStore: ObjectStore {
     func fail(_ failure: SinkAbandonment?) { self.state.withLock { $0.failure = failure } }
     /// Lets lookups see what is there when they are asked, whenever they answer.
     func readEarly() { self.state.withLock { $0.readsEarly = true } }
+    /// Lets lookups that must not wait find what is there.
+    func readInPlace() { self.state.withLock { $0.readsInPlace = true } }
     /// What happens, once, when a sink has been given a piece, before it is told anything else.
     func whenWritten(_ meanwhile: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.whenWritten = meanwhile }
@@ -157,6 +160,10 @@ final class ScriptedStore: ObjectStore {
     // MARK: ObjectStore
 
     func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
+
+    func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
+        self.state.withLock { $0.readsInPlace ? $0.objects[key] ?? [] : nil }
+    }
 
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {
         self.log(.lookup(key))

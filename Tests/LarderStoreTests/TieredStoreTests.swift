@@ -45,6 +45,37 @@ struct TieredLookupTests {
         #expect(tiers.lookups == 1)
     }
 
+    @Test("finds without waiting what the lower tier finds so, and what memory has instead")
+    func inPlace() throws {
+        let tiers = Tiers()
+        let id = tiers.disk.seed("a")
+        let key = Sample.key("a")
+        #expect(tiers.store.lookupInPlace(key) == nil, "the lower tier would wait")
+        tiers.disk.readInPlace()
+        #expect(tiers.store.lookupInPlace(key)?.map(\.id) == [id])
+        #expect(tiers.store.resident("a") == nil, "the body is not in memory")
+        #expect(tiers.store.lookupInPlace(Sample.key("b"))?.isEmpty == true)
+        #expect(tiers.store.resident("b")?.isEmpty == true, "and memory remembers that")
+        tiers.disk.showBodies()
+        #expect(tiers.store.lookupInPlace(key)?.first?.tier == .memory)
+        #expect(tiers.store.resident("a")?.map(\.id) == [id], "taken up, and all there is")
+        tiers.disk.hold()
+        tiers.store.remove(key, ids: nil, nil)
+        #expect(tiers.store.lookupInPlace(key)?.isEmpty == true, "though the lower tier has it")
+        #expect(tiers.lookups == 0)
+        tiers.disk.letGo()
+    }
+
+    @Test("a look that would have to wait leaves no trace of having asked")
+    func inPlaceLeavesNothing() {
+        let tiers = Tiers()
+        for _ in 0..<3 { #expect(tiers.store.lookupInPlace(Sample.key("a")) == nil) }
+        // Were it still counted as asking, what is stored meanwhile would taint the next answer.
+        tiers.store.put("a")
+        #expect(tiers.store.found("a").count == 1)
+        #expect(tiers.store.resident("a")?.count == 1)
+    }
+
     @Test("knows whether anything may lie under a key without its query")
     func withoutSearch() {
         let memory = MemoryStore(MemoryConfiguration(capacity: .kibibytes(256)))

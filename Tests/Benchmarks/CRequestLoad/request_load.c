@@ -115,20 +115,25 @@ static int exchange(
 
 static int run(const struct command *c, uint16_t origin)
 {
-    static const char *const paths[] = {"hit/1", "hit/1", "miss/1", "store"};
-    char request[512], number[32] = "";
+    static const char *const paths[] = {"hit/1", "hit/1", "miss/1", "store", "hit/1"};
+    char request[512], number[32] = "", field[64] = "";
     int result = 0, fd = connect_to(c->proxy);
     if (fd < 0) return -1;
     for (uint64_t i = 0; i < c->count && result == 0; i++) {
         if (c->kind == REQUEST_LOAD_STORE)
             snprintf(number, sizeof number, "/%llu", (unsigned long long)(c->first + i));
+        if (c->kind == REQUEST_LOAD_NOT_MODIFIED)
+            snprintf(field, sizeof field, "If-None-Match: \"bench\"\r\n");
+        if (c->kind == REQUEST_LOAD_VARIED)
+            snprintf(field, sizeof field, "X-Request-Id: %llu\r\n",
+                     (unsigned long long)(c->first + i));
         int length = snprintf(
             request, sizeof request, "GET http://127.0.0.1:%u/%s%s HTTP/1.1\r\nHost: 127.0.0.1:%u"
             "\r\nUser-Agent: bench\r\nAccept: */*\r\n%s\r\n", origin, paths[c->kind], number, origin,
-            c->kind == REQUEST_LOAD_NOT_MODIFIED ? "If-None-Match: \"bench\"\r\n" : "");
+            field);
         int unchanged = c->kind == REQUEST_LOAD_NOT_MODIFIED;
         size_t size = unchanged ? 0 : c->kind == REQUEST_LOAD_STORE ? 4096 : 1024;
-        int hits = unchanged || c->kind == REQUEST_LOAD_HIT;
+        int hits = unchanged || c->kind == REQUEST_LOAD_HIT || c->kind == REQUEST_LOAD_VARIED;
         /* The first one may be what brings the response into the cache. */
         const char *how = !hits ? "; fwd=" : i > 0 ? "; hit" : NULL;
         result = exchange(fd, request, (size_t)length, unchanged ? 304 : 200, size, how);

@@ -3,6 +3,7 @@ import CRequestLoad
 /// What is counted, by the names under which thresholds are checked in.
 enum Row: String, CaseIterable {
     case hit
+    case varied
     case notModified = "304"
     case miss
     case stored
@@ -10,6 +11,7 @@ enum Row: String, CaseIterable {
     var title: String {
         switch self {
         case .hit: "hit from memory, 1 KiB"
+        case .varied: "the same, each request numbered"
         case .notModified: "conditional request, answered 304"
         case .miss: "miss, not storable, 1 KiB"
         case .stored: "miss, stored on disk, 4 KiB"
@@ -19,6 +21,7 @@ enum Row: String, CaseIterable {
     var kind: request_load_kind {
         switch self {
         case .hit: REQUEST_LOAD_HIT
+        case .varied: REQUEST_LOAD_VARIED
         case .notModified: REQUEST_LOAD_NOT_MODIFIED
         case .miss: REQUEST_LOAD_MISS
         case .stored: REQUEST_LOAD_STORE

@@ -83,9 +83,25 @@ enum RequestHeadPromises {
         return reading
     }
 
+    /// A head with a gist is refused where its gist is, and says the same but for what is left out.
+    private static func checkGist(
+        of input: [UInt8], _ whole: Reading, _ limits: HeadLimits
+    ) throws(Violation) {
+        var buffer = ByteBuffer()
+        guard RequestGist.write(of: input.span, limits: limits, into: &buffer) else { return }
+        let gist = self.read([Array(buffer.readableBytesView)[...]], limits)
+        try hold((gist.error == nil) == (whole.error == nil), "\(gist) is the gist of \(whole)")
+        guard whole.error == nil else { return }
+        try hold(whole.heads.count == 1 && whole.rest.isEmpty, "a gist of more than a head")
+        var heads = whole.heads
+        heads[0].fields.keep { _, line in !RequestGist.leavesOut(line.known) }
+        try hold(gist.heads == heads, "\(gist) is the gist of \(whole)")
+    }
+
     static func check(_ input: [UInt8]) throws(Violation) {
         for limits in severalLimits {
             let whole = self.read([input[...]], limits)
+            try self.checkGist(of: input, whole, limits)
             for pieces in Pieces.some(input) {
                 let cut = self.read(pieces, limits)
                 try hold(cut == whole, "cut into \(pieces.count): \(cut), whole: \(whole)")

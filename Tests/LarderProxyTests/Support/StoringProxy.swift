@@ -29,9 +29,15 @@ final class StoringSession: Upstream {
     private let clock = Clock()
     private let asked = Mutex<[String]>([])
     private let bodies: @Sendable (String) -> String
+    private let vary: String?
 
-    /// - Parameter bodies: what the origin has, by path.
-    init(_ bodies: @escaping @Sendable (String) -> String = { "<\($0)>" }) {
+    /// - Parameters:
+    ///   - vary: what its responses vary by.
+    ///   - bodies: what the origin has, by path.
+    init(
+        vary: String? = nil, _ bodies: @escaping @Sendable (String) -> String = { "<\($0)>" }
+    ) {
+        self.vary = vary
         self.bodies = bodies
     }
 
@@ -53,13 +59,13 @@ final class StoringSession: Upstream {
         let path = request.uri.pathAndQuery
         self.asked.withLock { $0.append(path) }
         let content = ByteBuffer(string: self.bodies(path))
+        var fields: Fields = [
+            "Cache-Control": "max-age=30", "ETag": "\"t\"",
+            "Date": HTTPDate.format(self.clock.now()),
+        ]
+        if let vary = self.vary { fields.append("Vary", vary) }
         _ = receiver.upstream(
-            head: ResponseHead(
-                status: .ok,
-                fields: [
-                    "Cache-Control": "max-age=30", "ETag": "\"t\"",
-                    "Date": HTTPDate.format(self.clock.now()),
-                ]),
+            head: ResponseHead(status: .ok, fields: fields),
             bodyLength: .known(UInt64(content.readableBytes)),
             connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"))
         _ = receiver.upstream(piece: content)

@@ -12,6 +12,8 @@ enum request_load_kind {
     REQUEST_LOAD_MISS = 2,
     /// 4 KiB that may be stored, another one each time.
     REQUEST_LOAD_STORE = 3,
+    /// As REQUEST_LOAD_HIT, with a field that differs from one request to the next.
+    REQUEST_LOAD_VARIED = 4,
 };
 
 /// Starts a process that is client and origin at once, so that nothing of either is counted here.
@@ -21,7 +23,7 @@ enum request_load_kind {
 int request_load_start(void);
 
 /// Has it send `count` requests to the proxy, over one connection, each after the last answer; those
-/// of REQUEST_LOAD_STORE are numbered from `first`.
+/// of REQUEST_LOAD_STORE and REQUEST_LOAD_VARIED are numbered from `first`.
 ///
 /// Returns 0, or -1 when an answer was not what it must be.
 int request_load_run(
