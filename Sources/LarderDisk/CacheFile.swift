@@ -59,7 +59,7 @@ enum FileTrouble: Sendable, Equatable {
         case .panic, .badTransaction: self = .panicked(error)
         case .mapFull, .noSpace, .readersFull, .transactionFull, .badValueSize,
             .notFound, .permissionDenied, .readOnlyFileSystem, .inputOutput,
-            .noMemory, .noSuchFile, .alreadyOpen, .closed, .other:
+            .noMemory, .noSuchFile, .alreadyOpen, .exchanged, .closed, .other:
             return nil
         }
     }

@@ -108,12 +108,20 @@ struct DiskFiles: Sendable, Equatable {
     /// It must be open, and synchronised. Its table of readers comes first. So another process that
     /// opens the table and then the file never has the old table with the new file, whose writer
     /// would not know of it, without the table having changed under its name. The other way about
-    /// does no harm: nobody writes to the old file. If the process dies between the two, a sound file
-    /// is there, and the first to open it makes its table anew.
-    func installNext() throws(LMDBError) {
-        for (from, to) in [(self.nextReaderTable, self.readerTable), (self.next, self.data)] {
-            guard unsafe rename(from, to) == 0 else {
-                throw LMDBError(returnCode: errno, operation: "rename")
+    /// would see the transactions of one file counted in the other, and is kept from that by
+    /// ``exchanging(_:)``. If the process dies between the two, a sound file is there, and the first to
+    /// open it makes its table anew.
+    ///
+    /// - Parameter takesAway: makes room for it, as late as can be.
+    func installNext(
+        takesAway: () throws(LMDBError) -> Void = {}
+    ) throws(LMDBError) {
+        try self.exchanging { () throws(LMDBError) in
+            try takesAway()
+            for (from, to) in [(self.nextReaderTable, self.readerTable), (self.next, self.data)] {
+                guard unsafe rename(from, to) == 0 else {
+                    throw LMDBError(returnCode: errno, operation: "rename")
+                }
             }
         }
         self.synchronizeDirectory()
@@ -123,6 +131,27 @@ struct DiskFiles: Sendable, Equatable {
     func removeNext() {
         _ = unsafe unlink(self.next)
         _ = unsafe unlink(self.nextReaderTable)
+    }
+
+    /// Runs `body`, which gives files other names one after the other, while nobody opens them.
+    ///
+    /// flock(2) on the directory; the kernel gives the lock up when the process ends. Who opens the
+    /// cache takes it no longer than to see that it is free (``awaitExchange()``): should somebody be
+    /// stopped just then, the writer does not wait, and others who open it at that moment try again.
+    private func exchanging(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let descriptor = unsafe open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if descriptor >= 0 { _ = close(descriptor) } }
+        if descriptor >= 0 { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
+        try body()
+    }
+
+    /// Waits until the names lead to files that belong together: two system calls, unless another
+    /// process is just exchanging them.
+    func awaitExchange() {
+        let descriptor = unsafe open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { _ = close(descriptor) }
+        while flock(descriptor, LOCK_SH) != 0, errno == EINTR {}
     }
 
     /// Brings the new names to the disk: until then they are in the kernel's memory alone.
@@ -151,10 +180,25 @@ struct DiskFiles: Sendable, Equatable {
     /// The size of the data file; nil where there is none.
     var dataSize: UInt64? { Self.size(of: self.data) }
 
-    /// Which file the table of readers is: changes when the data file is exchanged.
-    var readerTableIdentity: UInt64? {
+    /// Which files the names lead to now; nil where there is none.
+    struct Named: Equatable {
+        struct File: Equatable {
+            var device: UInt64
+            var inode: UInt64
+        }
+
+        var data: File?
+        var readerTable: File?
+    }
+
+    var named: Named {
+        Named(data: Self.file(at: self.data), readerTable: Self.file(at: self.readerTable))
+    }
+
+    private static func file(at path: String) -> Named.File? {
         var status = stat()
-        return unsafe stat(self.readerTable, &status) == 0 ? UInt64(status.st_ino) : nil
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Named.File(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
     private static func size(of path: String) -> UInt64? {

@@ -51,10 +51,19 @@ extension DiskInspector {
             }
         }
         guard let problem else { return bytes }
+        throw try self.failure(of: object, problem)
+    }
+
+    /// What a reader is told who did not find what an entry's record names: its writer may have removed
+    /// the entry since that was read.
+    func failure(
+        of object: InspectedObject, _ problem: String
+    ) throws(StoreError) -> StoreError {
         let isThere = try self.objects(for: object.key).contains { $0.id == object.id }
-        throw StoreError(
+        return StoreError(
             isThere ? .damaged : .closed, path: self.files.data,
             cause: isThere ? problem : "the entry was removed meanwhile",
-            remedy: "\"larder cache verify --repair\" takes out what is damaged")
+            remedy: isThere
+                ? "\"larder cache verify --repair\" takes out what is damaged" : "try again")
     }
 }

@@ -72,65 +72,22 @@ package final class DiskInspector {
     private static let segmentsPerStep: UInt32 = 16
 
     /// Opens the cache in `directory` for looking; throws `.missing` where there is none.
-    package init(directory: String) throws(StoreError) {
-        let files = DiskFiles(directory: directory)
-        self.files = files
-        var otherFormat: UInt64?
-        do throws(LMDBError) {
-            if let shared = Environment.shared(path: files.data) {
-                self.environment = shared
-                self.isShared = true
-            } else {
-                self.environment = try Self.open(files)
-                self.isShared = false
-            }
-            let schema = try Schema(self.environment, creating: false)
-            let (meta, format) = try self.environment.read { (transaction) throws(LMDBError) in
-                (try schema.readMeta(transaction), try schema.readFormat(transaction))
-            }
-            guard let meta else {
-                if !self.isShared { self.environment.close() }
-                guard let format, format != StoreMeta.format else {
-                    throw LMDBError(.corrupted, operation: "no record of the cache's state")
-                }
-                otherFormat = format
-                throw LMDBError(.versionMismatch, operation: "open")
-            }
-            self.schema = schema
-            self.seed = meta.seed
-            self.residency = Residency(self.environment, bound: 64 << 20)
-        } catch {
-            throw otherFormat.map { StoreError(ofFormat: $0, path: files.data) }
-                ?? StoreError(error, path: files.data)
-        }
+    ///
+    /// Waits where another process is just exchanging the file, which takes two renames.
+    package convenience init(directory: String) throws(StoreError) {
+        try self.init(directory: directory) { _ in }
     }
 
-    /// Opens the file for reading, together with the table of readers that is its own.
-    ///
-    /// The writer may exchange both between our two steps. With the table of another file, it would
-    /// not know of what is read here, and write over it. Nor is the first look at the file one step:
-    /// while it grows, its meta page may name pages beyond the size seen a moment before, and a root
-    /// page may be written over once two commits have followed. So what looks unsound is looked at
-    /// again.
-    private static func open(_ files: DiskFiles) throws(LMDBError) -> Environment {
-        var failure = LMDBError(.alreadyOpen, operation: "open")
-        for _ in 0..<8 {
-            let before = files.readerTableIdentity
-            switch try FileHeader.check(path: files.data) {
-            case .sound: break
-            case .absent: throw LMDBError(.noSuchFile, operation: "open")
-            case .unsound(let reason):
-                failure = LMDBError(.corrupted, operation: reason)
-                continue
-            }
-            let environment = try Environment.open(
-                path: files.data, options: EnvironmentOptions(isReadOnly: true))
-            // Where there was none, nobody wrote.
-            if before == nil || files.readerTableIdentity == before { return environment }
-            environment.close()
-            failure = LMDBError(.alreadyOpen, operation: "open")
-        }
-        throw failure
+    /// - Parameter step: called before each step of the opening.
+    init(directory: String, _ step: (InspectedFile.Step) -> Void) throws(StoreError) {
+        let files = DiskFiles(directory: directory)
+        let opened = try InspectedFile.open(files, step)
+        self.files = files
+        self.environment = opened.environment
+        self.isShared = opened.isShared
+        self.schema = opened.schema
+        self.seed = opened.seed
+        self.residency = Residency(opened.environment, bound: 64 << 20)
     }
 
     deinit {
@@ -218,8 +175,9 @@ package final class DiskInspector {
 
     /// Calls `piece` with the parts of a complete body in order, each verified before.
     ///
-    /// Throws `StoreError` where a part is damaged or was removed meanwhile, and where the response
-    /// is partial, before the first call; and whatever `piece` throws. No transaction is open while `piece` runs.
+    /// Throws `StoreError` where a part is damaged, `.closed` where the entry was removed meanwhile,
+    /// `.incomplete` where the response is partial, before the first call; and whatever `piece` throws.
+    /// No transaction is open while `piece` runs.
     package func readBody(
         of object: InspectedObject, _ piece: (Span<UInt8>) throws -> Void
     ) throws {
@@ -242,6 +200,7 @@ package final class DiskInspector {
     ) throws(StoreError) -> [[UInt8]] {
         var problem: String?
         let parts: [[UInt8]] = try self.read { (transaction) throws(LMDBError) in
+            problem = nil
             var parts: [[UInt8]] = []
             for index in range {
                 let key = SegmentKey(id: object.id, index: index).bytes
@@ -262,11 +221,7 @@ package final class DiskInspector {
             }
             return parts
         }
-        if let problem {
-            throw StoreError(
-                .damaged, path: self.files.data, cause: problem,
-                remedy: "purge the entry, or let the proxy find it")
-        }
+        if let problem { throw try self.failure(of: object, problem) }
         return parts
     }
 }

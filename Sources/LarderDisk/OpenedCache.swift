@@ -165,8 +165,7 @@ struct OpenedCache {
                 throw LMDBError(.corrupted, operation: "a new file cannot be read back")
             }
             try environment.synchronize()
-            try takesAway()
-            try files.installNext()
+            try files.installNext(takesAway: takesAway)
             return opened
         } catch {
             environment.close()

@@ -58,6 +58,8 @@ package struct StoreError: Error, Sendable, Equatable {
             (code, remedy) = (.closed, "open the cache again")
         case .alreadyOpen:
             (code, remedy) = (.inUse(pid: nil), "close it first where it is open in this process")
+        case .exchanged:
+            (code, remedy) = (.inUse(pid: nil), "try again: its file was just being exchanged")
         case .readersFull:
             (code, remedy) = (.failed, "end some of the programs that read the cache")
         case .inputOutput:

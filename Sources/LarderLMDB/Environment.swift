@@ -78,9 +78,12 @@ import Synchronization
     ///
     /// The file must be an LMDB file or empty, or `.corrupted` is thrown; whether its roots are
     /// sound, and it is whole, ``FileHeader/check(path:)`` tells beforehand. Readers whose process
-    /// died are forgotten where it is opened for writing.
+    /// died are forgotten where it is opened for writing. Throws `.exchanged` where another file was
+    /// given the name meanwhile.
+    ///
+    /// - Parameter willMap: called once the file is known, before LMDB opens it by its name.
     package static func open(
-        path: String, options: EnvironmentOptions
+        path: String, options: EnvironmentOptions, willMap: () -> Void = {}
     ) throws(LMDBError) -> Environment {
         if !options.isReadOnly { try Self.makeFile(path) }
         // Until the place is given up again where the opening fails: a file that is deleted meanwhile
@@ -93,9 +96,13 @@ import Synchronization
         do throws(LMDBError) {
             try FileHeader.checkMetas(path: path)
             try Self.reserveReaderTable(of: path, readers: options.maximumReaders)
+            willMap()
             let handle = try unsafe Self.openHandle(path, options)
             let map: PageMap
             do throws(LMDBError) {
+                guard try unsafe Self.identity(of: handle) == identity else {
+                    throw LMDBError(.exchanged, operation: "open")
+                }
                 map = try unsafe PageMap(
                     handle, identity, lock: try? FileIdentity(path: path + "-lock"))
             } catch {
@@ -194,6 +201,19 @@ import Synchronization
             throw error
         }
         return unsafe handle
+    }
+
+    /// Which file LMDB has opened.
+    @unsafe private static func identity(
+        of handle: OpaquePointer
+    ) throws(LMDBError) -> FileIdentity {
+        var descriptor: Int32 = -1
+        try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "fstat")
+        }
+        return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
     /// Ends the use of the file; harmless when repeated.

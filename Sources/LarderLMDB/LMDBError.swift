@@ -33,6 +33,8 @@ package struct LMDBError: Error, Sendable, Equatable {
         case noSuchFile = "no-such-file"
         /// This process has the file open already (see ``Environment``).
         case alreadyOpen = "already-open"
+        /// Another file has taken its place while it was being opened: begin again.
+        case exchanged
         case closed
         case other
     }

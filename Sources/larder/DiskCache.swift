@@ -103,11 +103,16 @@ final class DiskCache: CacheReading {
 
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
         try self.translating {
+            let removed = CommandFailure(.nothingFound, "\(object.url) was removed meanwhile")
             guard
                 let found = try self.found(object.url).first(where: { $0.id.rawValue == object.id })
-            else { throw CommandFailure(.nothingFound, "\(object.url) was removed meanwhile") }
-            try self.inspector.readBody(of: found) { span in
-                try piece(span.indices.map { span[$0] })
+            else { throw removed }
+            do {
+                try self.inspector.readBody(of: found) { span in
+                    try piece(span.indices.map { span[$0] })
+                }
+            } catch let error as StoreError where error.code == .closed {
+                throw removed
             }
         }
     }

@@ -172,12 +172,7 @@ struct CompactionTests {
         let reading = Task {
             _ = await #expect(processExitsWith: .success) { [path = path as String] in
                 for _ in 0..<30 {
-                    let inspector: DiskInspector
-                    do {
-                        inspector = try DiskInspector(directory: path)
-                    } catch let error as StoreError where error.code == .inUse(pid: nil) {
-                        continue
-                    }
+                    let inspector = try DiskInspector(directory: path)
                     var count = 0
                     try inspector.forEachObject { object in
                         try inspector.readBody(of: object) { _ in }
