@@ -34,6 +34,8 @@ package struct DiskConfiguration: Sendable {
     /// Says of what is in memory that it is not, so that tests need not empty the page cache; nil
     /// leaves it to the kernel.
     var isResident: (@Sendable (ReadPlace) -> Bool)?
+    /// How long a removal that a full file refuses is tried again before it is acknowledged all the same.
+    var owingPatience = Duration.seconds(2)
     /// How long commands gather after each batch where nobody waits for them, so that tests find out
     /// whether somebody does; nil leaves it to ``CommitPacing``.
     var pause: Duration?

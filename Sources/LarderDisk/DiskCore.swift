@@ -59,6 +59,8 @@ final class DiskCore: Sendable {
     let compactions = CompactionQueue()
     private let lastID: Atomic<UInt64>
     private let current: Mutex<CacheFile>
+    /// The name of the file in use is being given to the one that takes its place.
+    let isExchanging = Atomic(false)
     private let tables = Mutex(Tables())
     /// Held for a few lines, and never together with another lock.
     let entries = Mutex(EntryVisibility())

@@ -1,3 +1,5 @@
+package import LarderHTTP
+
 /// How full the file may be before something is done about it, in pages: a value.
 ///
 /// ```
@@ -38,6 +40,19 @@ struct DiskMarks: Sendable, Equatable {
     /// What three transactions copy of the paths of eight trees and LMDB's own two, if they write next
     /// to nothing.
     private static let pathPages: UInt64 = 96
+}
+
+extension DiskConfiguration {
+    /// The room of responses (``StoredName/bytes``) that a file holds before any of them is evicted.
+    package var lastingRoom: ByteCount {
+        let marks = DiskMarks(
+            capacityPages: self.capacity.bytes / 4096,
+            batchPages: UInt64(self.batchLimit) / 4096 + 1)
+        return ByteCount((marks.lowPages - min(marks.lowPages, Self.ownPages)) * 4096)
+    }
+
+    /// Pages of the file itself: the roots of its trees, its state, what it remembers.
+    private static let ownPages: UInt64 = 32
 }
 
 /// What one step of taking back room may do: it holds the writer, and LMDB's one write transaction.

@@ -1,5 +1,6 @@
 import Glibc
 import LarderLMDB
+import Synchronization
 
 /// A cache file as a whole: whether it is there, and taking it away.
 extension DiskStore {
@@ -15,6 +16,11 @@ extension DiskStore {
     package var isInPlace: Bool {
         let file = self.core.file
         guard (try? file.environment.isFile(at: self.core.files.data)) == false else { return true }
+        // Its writer has just given the name to a smaller one, or is about to.
+        if self.core.isExchanging.load(ordering: .sequentiallyConsistent) || self.core.file !== file
+        {
+            return true
+        }
         if file.note(.gone) { self.core.mailbox.nudge() }
         return false
     }

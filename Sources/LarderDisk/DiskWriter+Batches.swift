@@ -14,14 +14,15 @@ extension DiskWriter {
         var batch: [WriteCommand] = []
         var result = self.attempt(&batch, takesMore: true)
         var rounds = 0
-        while case .failure(let error) = result, rounds < Self.roomRounds,
-            error.code == .mapFull || error.code == .noSpace
-        {
+        while case .failure(let error) = result, rounds < Self.roomRounds, error.lacksRoom {
             // Room can be made inside the file, whether its bound or the disk's is reached.
             if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
             self.makeRoom(round: rounds)
-            result = self.attempt(&batch, takesMore: false)
+            result = self.attempt(&batch, takesMore: false, writesGhosts: false)
             rounds += 1
+        }
+        if case .failure(let error) = result, error.lacksRoom, self.giveUpStoring(&batch, error) {
+            result = self.attempt(&batch, takesMore: false, writesGhosts: false)
         }
         switch result {
         case .success(let attempt):
@@ -45,11 +46,28 @@ extension DiskWriter {
             self.owesSync = true
             self.core.failed(error)
             self.fail(batch, error)
+            if let toldBy = self.toldBy, toldBy <= .now { self.promiseUntold() }
             self.putOffDebts()
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = false
         self.pacing.ended(commands: batch.count, began: began, at: .now)
+    }
+
+    /// Ends what a batch without room wanted to store, so that the rest of it may find some: that wants
+    /// single pages, and few; false where either is nothing.
+    ///
+    /// A removal that is owed costs the whole cache if the process ends before it is paid, and that the
+    /// cache is full is no fault of the disk's.
+    private mutating func giveUpStoring(_ batch: inout [WriteCommand], _ error: LMDBError) -> Bool {
+        let storing = batch.filter(\.stores)
+        guard !storing.isEmpty, storing.count < batch.count else { return false }
+        batch.removeAll(where: \.stores)
+        self.owesSync = true
+        self.core.failed(error)
+        self.fail(storing, error)
+        self.core.mailbox.release(storing.reduce(0) { $0 + $1.bytes })
+        return true
     }
 
     private mutating func paySync() {
@@ -63,12 +81,14 @@ extension DiskWriter {
     }
 
     private func attempt(
-        _ batch: inout [WriteCommand], takesMore: Bool
+        _ batch: inout [WriteCommand], takesMore: Bool, writesGhosts: Bool = true
     ) -> Result<Attempt, LMDBError> {
         let started = ContinuousClock.now
         let limit = self.core.configuration.batchLimit
         do throws(LMDBError) {
             let (attempt, _) = try self.attempt { (attempt, transaction) throws(LMDBError) in
+                // A part of them wants four pages side by side.
+                attempt.writesGhosts = writesGhosts
                 for command in batch { try self.apply(command, &attempt, transaction) }
                 // At least one, however long it took to begin.
                 while takesMore, attempt.cost < limit,

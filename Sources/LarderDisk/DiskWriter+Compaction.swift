@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderLMDB
 import LarderStore
+import Synchronization
 
 // Compaction: all that is stored goes into a new file without holes, which takes the old one's place.
 //
@@ -126,6 +127,8 @@ extension DiskWriter {
         guard let opened else {
             throw LMDBError(.corrupted, operation: "the smaller file cannot be read back")
         }
+        core.isExchanging.store(true, ordering: .sequentiallyConsistent)
+        defer { core.isExchanging.store(false, ordering: .sequentiallyConsistent) }
         do throws(LMDBError) {
             try core.files.installNext()
         } catch {

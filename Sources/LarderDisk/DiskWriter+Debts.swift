@@ -46,14 +46,20 @@ struct RemovalDebts: Sendable {
 
 // What a batch that failed leaves to be done.
 extension DiskWriter {
+    /// How often what a full file refuses is tried again while somebody waits for it.
+    private static let untoldInterval = Duration.milliseconds(50)
+
     /// What a batch asked for cannot be done now.
     ///
     /// Sinks end. What was to be removed or marked as invalid must not be served any more, so it is
     /// hidden, and removed with the next batches that succeed.
-    /// That it is owed is written down, so that it holds for the next process, too.
+    /// That it is owed is written down before anybody is told that it is done, so that it holds for the
+    /// next process, too, at the price of the file. A file that is full is no reason for that yet: room
+    /// comes back when a reader goes who stood still, so that nobody is told for a while.
     mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
+        self.defers = error.code == .mapFull && !self.debts.isPromised
         let reason: SinkAbandonment =
-            error.code == .mapFull || error.code == .noSpace ? .noSpace : .storeFailed
+            error.lacksRoom ? .noSpace : .storeFailed
         for command in batch {
             switch command {
             case .segment(let sink, _), .commit(let sink, _):
@@ -63,37 +69,39 @@ extension DiskWriter {
                 self.debts.garbage.insert(sink.id)
                 sink.end(.abandoned(reason))
             case .update(let key, let head, let written):
-                self.owe([key], isPromise: head.isInvalidated)
-                written?()
+                self.owe([key])
+                if head.isInvalidated { self.promise(written ?? {}) } else { written?() }
             case .remove(let key, let ids?, let completion):
-                self.owe(ids.map { self.core.objectKey($0, of: key) }, isPromise: true)
-                completion?(ids.count)
+                self.owe(ids.map { self.core.objectKey($0, of: key) })
+                self.promise { completion?(ids.count) }
             case .remove(let key, nil, let completion):
                 let count = self.core.find(key).count
                 self.owe(key)
-                completion?(count)
+                self.promise { completion?(count) }
             case .removeExactly(let keys, let isPromise, let completion):
-                self.owe(keys, isPromise: isPromise)
-                completion?(keys.count)
+                self.owe(keys)
+                if isPromise {
+                    self.promise { completion?(keys.count) }
+                } else {
+                    completion?(keys.count)
+                }
             case .groups:
                 // Still in the table: written with the next batch that succeeds.
-                self.debts.isPromised = true
-                self.core.writerLock.note(owes: true)
+                self.promise {}
             case .giveUp(let completion):
                 self.giveUp()
                 completion()
             case .mend(_, let completion):
                 completion([])
             case .barrier(let completion):
-                completion()
+                if self.untold.isEmpty { completion() } else { self.untold.append(completion) }
             }
         }
     }
 
-    private mutating func owe(_ keys: [ObjectKey], isPromise: Bool) {
+    private mutating func owe(_ keys: [ObjectKey]) {
         self.core.entries.withLock { entries in for key in keys { _ = entries.hide(key.id) } }
         self.debts.entries.formUnion(keys)
-        if isPromise { self.promise() }
     }
 
     /// All of a key is to go: what that is, a disk that cannot be read would not tell.
@@ -101,7 +109,6 @@ extension DiskWriter {
         let bound = ObjectID(rawValue: self.core.nextID)
         self.core.entries.withLock { $0.hide(key, below: bound) }
         self.debts.keys[key] = bound
-        self.promise()
         if self.debts.keys.count > RemovalDebts.keyLimit { self.giveUp() }
     }
 
@@ -115,29 +122,62 @@ extension DiskWriter {
         _ = self.core.file.note(.damaged(LMDBError(.corrupted, operation: "remove")))
     }
 
+    /// Tells somebody that what is owed is done: once that is written down, or later where the file is
+    /// only full.
+    private mutating func promise(_ tell: @escaping @Sendable () -> Void) {
+        guard self.defers else {
+            self.promise()
+            return tell()
+        }
+        if self.toldBy == nil {
+            self.toldBy = .now + self.core.configuration.owingPatience
+        }
+        self.untold.append(tell)
+    }
+
     /// Writes down, before anybody is told, that the file serves what it must not.
     private mutating func promise() {
         self.debts.isPromised = true
         self.core.writerLock.note(owes: true)
     }
 
+    /// Promises what nobody was told yet, and tells it.
+    mutating func promiseUntold() {
+        guard !self.untold.isEmpty else { return }
+        self.promise()
+        self.tellUntold()
+    }
+
+    mutating func tellUntold() {
+        let untold = self.untold
+        self.untold = []
+        self.toldBy = nil
+        for tell in untold { tell() }
+    }
+
+    /// Whether somebody was told, or waits to be, that it is done.
+    var isOwing: Bool { self.debts.isPromised || !self.untold.isEmpty }
+
     /// What was owed is done, as far as that.
     mutating func paid(_ part: RemovalDebts) {
-        guard !self.debts.isNothing else { return }
+        guard !self.debts.isNothing || self.isOwing else { return }
         self.debts.subtract(part)
         self.core.entries.withLock { $0.removed(part.keys.keys) }
         self.debtsDue = nil
         if self.debts.isPaid {
             self.debts.isPromised = false
             self.core.writerLock.note(owes: false)
+            self.tellUntold()
         }
         self.setAlarm()
     }
 
     /// What is owed is tried again by itself: nothing else may be written for long.
     mutating func putOffDebts() {
-        guard self.debts.isPromised else { return }
-        self.debtsDue = .now + max(.seconds(1), self.core.pauseLeft)
+        guard self.isOwing else { return }
+        self.debtsDue =
+            self.untold.isEmpty
+            ? .now + max(.seconds(1), self.core.pauseLeft) : .now + Self.untoldInterval
         self.setAlarm()
     }
 }

@@ -43,6 +43,7 @@ extension DiskWriter {
 
     /// The same as a turn, without a file: all that is asked for fails.
     mutating func turnWithoutFile(_ look: WriteMailbox.Look) -> Bool {
+        self.promiseUntold()
         if look.hasCommands {
             var batch: [WriteCommand] = []
             while batch.count < 256, let command = self.core.mailbox.take() {
@@ -135,6 +136,7 @@ extension DiskWriter {
         self.debtsDue = nil
         self.setAlarm()
         core.writerLock.note(owes: false)
+        self.tellUntold()
         // Invalidations of groups hold for what is stored from now on, too: written with a batch.
         core.groups.forgetWritten()
         core.ghosts.withLock { $0.forgetWritten() }

@@ -90,6 +90,12 @@ struct DiskWriter {
     var fragmentation: FragmentationReserve
     /// What failed batches should have removed.
     var debts = RemovalDebts()
+    /// Who waits to be told that what is owed is done; that is not promised to anybody yet.
+    var untold: [@Sendable () -> Void] = []
+    /// What fails now is told later.
+    var defers = false
+    /// When they are told all the same.
+    var toldBy: ContinuousClock.Instant?
     /// When what is owed is tried again, if nothing is written before; nil: at once.
     var debtsDue: ContinuousClock.Instant?
     var mending = FileMending()
@@ -142,10 +148,11 @@ struct DiskWriter {
         let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
         if isUsable {
             self.debtsDue = nil
-            while self.debts.isPromised, self.debtsDue == nil { self.runBatch() }
+            while self.isOwing, self.debtsDue == nil { self.runBatch() }
             self.core.uses.beginRound()
             while self.core.uses.hasDue, self.flushUses() {}
         }
+        self.promiseUntold()
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
         self.failCompactions(self.core.compactions.close(), .closed)
         guard isUsable else { return }
@@ -182,7 +189,7 @@ struct DiskWriter {
             }
             self.runBatch()
             if let due = look.usesDue, due <= ContinuousClock.now { self.flushSomeUses() }
-        } else if self.debts.isPromised, !look.isClosed, self.debtsDue ?? .now <= .now {
+        } else if self.isOwing, !look.isClosed, self.debtsDue ?? .now <= .now {
             self.runBatch()
         } else if self.mayReclaim, !look.isClosed {
             self.reclaimStep()

@@ -59,7 +59,7 @@ extension Schema {
                         names.append(
                             StoredName(
                                 key: record.key, id: objectKey.id, lastUsed: record.lastUsed,
-                                bytes: record.charge))
+                                bytes: record.room(ofRecord: value.count)))
                     }
                     return count < limit
                 }

@@ -132,6 +132,21 @@ extension ObjectRecord {
     /// What it counts in the books of eviction.
     var charge: UInt64 { self.storedBytes &+ Self.overhead }
 
+    /// Bytes that it takes in a file, at most: of pages that belong to many half may be empty.
+    ///
+    /// - Parameter length: of the record itself.
+    func room(ofRecord length: Int) -> UInt64 {
+        let size = UInt64(Segment.payloadSize)
+        let rest = Int(self.storedBytes % size)
+        let restPages = Segment.pages(ofPayload: rest)
+        var pages = self.storedBytes / size &* Segment.pages &+ UInt64(restPages)
+        var shared = length + (restPages == 0 ? rest : 0)
+        if self.head.extent != nil { pages = UInt64(self.bodyPages) }
+        // Keys, places in the queue and what LMDB keeps with each of them.
+        shared += 64 * (2 + Int(clamping: self.segmentCount))
+        return pages &* 4096 &+ 2 &* UInt64(shared)
+    }
+
     /// Lets this be what is stored.
     ///
     /// - Parameter extent: within the bound of what an object may take.

@@ -72,6 +72,14 @@ enum WriteCommand: Sendable {
         }
     }
 
+    /// Whether it is a part of storing a response, which can be given up.
+    var stores: Bool {
+        switch self {
+        case .segment, .commit: true
+        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: false
+        }
+    }
+
     /// What applying it writes, about: whole pages, those of the trees that it changes among them.
     var cost: Int {
         switch self {

@@ -202,15 +202,24 @@ final class WriterLock: Sendable {
     }
 
     private static func read(_ descriptor: Int32) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: 64)
+        var bytes = [UInt8](repeating: 0, count: Self.size)
         let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
         return Array(bytes.prefix(max(0, count)))
     }
 
+    private static let size = 64
+
+    /// In one write, and empty lines cover what a longer text has left: a process that is killed before
+    /// the end is cut off does not go on owing what it has paid.
     private static func write(_ text: String, _ descriptor: Int32) throws(LMDBError) {
-        let bytes = Array(text.utf8)
+        let bytes = Self.covering(text)
         guard unsafe pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,
-            ftruncate(descriptor, off_t(bytes.count)) == 0
+            ftruncate(descriptor, off_t(text.utf8.count)) == 0
         else { throw LMDBError(returnCode: errno, operation: "write") }
+    }
+
+    static func covering(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        return bytes + [UInt8](repeating: 10, count: max(0, Self.size - bytes.count))
     }
 }

@@ -102,13 +102,15 @@ extension DiskTier {
         completion()
     }
 
-    /// Removes what was not used for longest until the rest fits.
+    /// Removes what was not used for longest until the rest fits, with nothing left for the rules of
+    /// eviction to choose, which count uses: one that has just come would leave before one of long ago.
     private static func shrink(
         _ disk: DiskStore, to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
     ) {
         disk.names(storedSince: Timestamp(microseconds: .min)) { names in
-            // As the store itself does, with some room for what it writes.
-            let aim = capacity.bytes / 10 * 9
+            let aim = DiskConfiguration(
+                directory: "", capacity: max(capacity, DiskConfiguration.minimumCapacity)
+            ).lastingRoom.bytes
             var bytes = names.reduce(UInt64(0)) { $0 &+ $1.bytes }
             for name in names.sorted(by: { $0.lastUsed < $1.lastUsed }) where bytes > aim {
                 bytes -= min(bytes, name.bytes)

@@ -87,6 +87,11 @@ package struct LMDBError: Error, Sendable, Equatable {
     }
 }
 
+extension LMDBError {
+    /// Whether the file or the disk has no room for what was to be written.
+    package var lacksRoom: Bool { self.code == .mapFull || self.code == .noSpace }
+}
+
 extension LMDBError: CustomStringConvertible {
     /// The failure in a line: the call, and what LMDB or the system says of the code.
     package var description: String {

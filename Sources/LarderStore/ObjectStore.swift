@@ -50,7 +50,7 @@ package struct StoredName: Hashable, Sendable {
     package var key: CacheKey
     package var id: ObjectID
     package var lastUsed: Timestamp
-    /// What it counts towards the capacity.
+    /// The room that it takes, at most.
     package var bytes: UInt64
 
     package init(key: CacheKey, id: ObjectID, lastUsed: Timestamp, bytes: UInt64) {

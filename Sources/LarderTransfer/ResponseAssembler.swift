@@ -33,6 +33,8 @@ struct ResponseAssembler {
     private let maximumHead: Int
     private let limits: HeadLimits
     private var block: [UInt8] = []
+    /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
+    private var informationalBytes = 0
     private var trailerBlock: [UInt8] = []
     /// Whether the final head is complete, so that lines from now on are trailers.
     private(set) var isHeadComplete = false
@@ -68,6 +70,10 @@ struct ResponseAssembler {
         unsafe Self.append(bytes, to: &self.block, mending: self.acceptsBareLF)
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
         let head = try OriginHead.parse(self.block, limits: self.limits)
+        if head.status.rawValue < 200 {
+            self.informationalBytes += self.block.count
+            guard self.informationalBytes <= self.maximumHead else { throw self.tooLarge }
+        }
         self.block = []
         // RFC 9112 §2.3: an origin answers in a version that it was asked in.
         guard head.version.major == 1 || self.mayBeHTTP2 else {

@@ -164,6 +164,25 @@ struct CompactionTests {
         #expect(self.world.reported.isEmpty)
     }
 
+    @Test("does not look as if the file had been taken away while another takes its place")
+    func inPlace() async throws {
+        let store = try self.world.open(self.directory)
+        try await self.fill(store)
+        let isOver = Flag()
+        let ended = AsyncStream<Bool>.makeStream()
+        let thread = Thread {
+            var isInPlace = true
+            while !isOver.isSet { isInPlace = store.isInPlace && isInPlace }
+            ended.continuation.yield(isInPlace)
+        }
+        thread.start()
+        for _ in 0..<10 { _ = try await store.compacted() }
+        isOver.set()
+        #expect(await ended.stream.first { _ in true } == true)
+        await store.closed()
+        #expect(self.world.reported.isEmpty)
+    }
+
     @Test("leaves another process that reads the old file in peace, and shows it the new one")
     func otherProcess() async throws {
         let store = try self.world.open(self.directory)

@@ -142,6 +142,123 @@ struct DebtTests {
         #expect(WriterLock.isOwed(Array(text.utf8)) == isOwed)
     }
 
+    @Test("is not owed for ever by a process that was killed while it wrote that it is paid")
+    func killedWhileWriting() {
+        let before = Array("4711\nsteady\nowed\n".utf8)
+        let written = WriterLock.covering("4711\nsteady\n")
+        #expect(!WriterLock.isOwed(written + before.dropFirst(written.count)))
+        #expect(WriterLock.isOwed(WriterLock.covering("4711\nsteady\nowed\n")))
+        #expect(WriterLock.earlyEnds(WriterLock.covering("4711\nopened 3\n")) == 3)
+    }
+
+    /// Has a reader stand still in a transaction until nearly all of a file of 16 MiB is used up: what
+    /// is removed meanwhile cannot be used again.
+    private func fill(_ store: DiskStore, until left: UInt64) async throws -> HeldReader {
+        await store.put(cacheKey("stays"), pattern(10_000))
+        await store.put(cacheKey("a"), pattern(10_000))
+        let environment = try #require(Environment.shared(path: self.directory.data))
+        let reader = await HeldReader.begin(on: environment)
+        for _ in 0..<1000 where try environment.information().lastPage < 4096 - left {
+            await store.put(cacheKey("churn"), pattern(40_000))
+            _ = await store.removed(cacheKey("churn"))
+        }
+        return reader
+    }
+
+    /// Takes the last pages of the file, one transaction after the other.
+    private func exhaust(_ store: DiskStore) throws {
+        let environment = try #require(Environment.shared(path: self.directory.data))
+        let schema = store.core.schema
+        for _ in 0..<1000 {
+            do throws(LMDBError) {
+                try environment.write { (transaction) throws(LMDBError) in
+                    guard let meta = try schema.readMeta(transaction.reading) else { return }
+                    try schema.writeMeta(meta, transaction)
+                }
+            } catch {
+                #expect(error.code == .mapFull)
+                return
+            }
+        }
+    }
+
+    @Test("is not told before the disk has it where a reader that stands still fills the file")
+    func stuck() async throws {
+        let failed = AsyncStream<Void>.makeStream()
+        let store = try DiskStore.open(
+            DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(16)),
+            clock: { Timestamp(seconds: 1_700_000_000) },
+            report: { event in
+                if case .failed = event { failed.continuation.yield() }
+            })
+        let reader = try await self.fill(store, until: 100)
+        try self.exhaust(store)
+        let removed = AsyncStream<(Int, String?)>.makeStream()
+        store.remove(cacheKey("a"), ids: nil) { count in
+            removed.continuation.yield((count, self.directory.writerLockText))
+        }
+        _ = await failed.stream.first { _ in true }
+        await reader.end()
+        let (count, text) = try #require(await removed.stream.first { _ in true })
+        #expect(count == 1)
+        #expect(text?.hasSuffix("\nowed\n") == false, "\(text ?? "")")
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        #expect(await store.find(cacheKey("stays")).count == 1)
+        await store.closed()
+    }
+
+    @Test("is owed where a reader stands still for longer than anybody waits")
+    func stuckForLong() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(16)) {
+            $0.owingPatience = .milliseconds(1)
+        }
+        let reader = try await self.fill(store, until: 100)
+        try self.exhaust(store)
+        #expect(await store.removed(cacheKey("a")) == 1)
+        #expect(self.directory.writerLockText?.hasSuffix("\nowed\n") == true)
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        await reader.end()
+        await store.closed()
+        #expect(self.directory.writerLockText == "\(getpid())\nclosed\n")
+        let again = try self.world.open(self.directory, capacity: .mebibytes(16))
+        #expect(await again.find(cacheKey("a")).isEmpty)
+        #expect(await again.find(cacheKey("stays")).count == 1)
+        await again.closed()
+    }
+
+    @Test("is not owed where a full cache refused what was to be stored in the same step")
+    func full() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(16))
+        let reader = try await self.fill(store, until: 100)
+        // What follows comes to the writer as one batch.
+        let hold = DispatchSemaphore(value: 0)
+        let isHeld = AsyncStream<Void>.makeStream()
+        store.flush {
+            isHeld.continuation.yield()
+            hold.wait()
+        }
+        _ = await isHeld.stream.first { _ in true }
+        let observer = Observer()
+        let sink = try #require(
+            store.store(
+                storedHead(), for: cacheKey("b"), length: nil, replacing: [], observer: observer))
+        let removed = AsyncStream<(Int, String?)>.makeStream()
+        store.remove(cacheKey("a"), ids: nil) { count in
+            removed.continuation.yield((count, self.directory.writerLockText))
+        }
+        sink.write(ByteBuffer(bytes: pattern(450_000)))
+        sink.commit(trailers: Fields())
+        hold.signal()
+        #expect(await observer.end() == .abandoned(.noSpace))
+        let (count, text) = try #require(await removed.stream.first { _ in true })
+        #expect(count == 1)
+        #expect(text?.hasSuffix("\nowed\n") == false, "\(text ?? "")")
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        #expect(await store.find(cacheKey("stays")).count == 1)
+        await reader.end()
+        await store.closed()
+    }
+
     @Test("is removed when the disk takes it, in parts, and the rest of the cache stays")
     func paid() async throws {
         let path = self.directory.path

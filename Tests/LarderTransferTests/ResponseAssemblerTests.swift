@@ -54,6 +54,29 @@ struct ResponseAssemblerTests {
     }
 
     @Test(
+        "bounds the heads before the final one in sum (RFC 9110 §15.2)",
+        arguments: ["100 Continue", "102 Processing", "103 Early Hints"])
+    func informational(_ status: String) throws {
+        var configuration = TransferConfiguration()
+        configuration.maximumHead = .kibibytes(1)
+        let head = "HTTP/1.1 \(status)\r\nX-Pad: \(String(repeating: "x", count: 60))\r\n\r\n"
+        let fit = 1024 / head.utf8.count
+        // The final one is bounded by itself.
+        let final = "HTTP/1.1 200 OK\r\nX-Pad: \(String(repeating: "x", count: 900))\r\n\r\n"
+        var assembler = ResponseAssembler(method: .get, configuration: configuration)
+        _ = try self.feed(String(repeating: head, count: fit), to: &assembler)
+        guard case .head? = try self.feed(final, to: &assembler).last else {
+            Issue.record("no head")
+            return
+        }
+        var endless = ResponseAssembler(method: .get, configuration: configuration)
+        let failure = #expect(throws: UpstreamFailure.self) {
+            try self.feed(String(repeating: head, count: fit + 1), to: &endless)
+        }
+        #expect(failure?.kind == .httpResponseHeaderSectionSize)
+    }
+
+    @Test(
         "finds where the content ends (RFC 9112 §6.3)",
         arguments: [
             ("HTTP/1.1 200 OK\r\n\r\n", Method.get, BodyLength.unknown),

@@ -106,6 +106,26 @@ struct CacheRemovalTests {
         #expect(more.allSatisfy { cache.cachedResponse(for: $0) != nil })
     }
 
+    @Test("is not what came last when the disk's capacity falls, though others were used oftener")
+    func diskFallsAfterUses() throws {
+        let cache = self.directory.cache(memory: 0, disk: 16 << 20)
+        let early = try self.fill(cache, 35, size: 115_000)
+        for request in early { #expect(cache.cachedResponse(for: request) != nil) }
+        let late = try (0..<5).map { number in
+            let url = "http://example.com/late/\(number)"
+            let request = try cacheRequest(url)
+            let text = String(repeating: "x", count: 115_000)
+            cache.storeCachedResponse(try cachedText(text, for: url), for: request)
+            return request
+        }
+        cache.diskCapacity = 2 << 20
+        // Each waits for the writer, which makes room as far as it must.
+        for _ in 0..<5 { #expect(cache.currentDiskUsage <= 2 << 20) }
+        #expect(late.allSatisfy { cache.cachedResponse(for: $0) != nil })
+        let left = early.count { cache.cachedResponse(for: $0) != nil }
+        #expect(left > 5 && left < 15)
+    }
+
     @Test("is what the directory held when that was taken away behind its back")
     func directoryGone() throws {
         let cache = self.directory.cache(memory: 0, disk: 8 << 20)
