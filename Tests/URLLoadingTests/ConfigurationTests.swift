@@ -85,8 +85,8 @@ struct ConfigurationTests {
 
     @Test("have as many properties as are tested for being copied")
     func isComplete() {
-        // The identifier, too, which is not set from outside.
-        #expect(Self.facts(.ephemeral).count == Self.changes.count + 1)
+        // The identifier and whether it is ephemeral, too, which are not set from outside.
+        #expect(Self.facts(.ephemeral).count == Self.changes.count + 2)
     }
 
     @Test("add fields as text, but none that is not the program's to set")

@@ -135,6 +135,26 @@ struct CoreTaskTests {
         #expect(error.localizedDescription == words)
     }
 
+    @Test(
+        "say what is wrong with a certificate, by Apple's codes (§13)",
+        arguments: [
+            (URLError.Code.secureConnectionFailed, -1200, "no secure connection could be made"),
+            (.serverCertificateHasBadDate, -1201, "the server's certificate has expired"),
+            (.serverCertificateUntrusted, -1202, "the server's certificate is not trusted"),
+            (
+                .serverCertificateHasUnknownRoot, -1203,
+                "the server's certificate was issued by nobody known"
+            ),
+            (.serverCertificateNotYetValid, -1204, "the server's certificate is not valid yet"),
+            (.clientCertificateRejected, -1205, "the client certificate was refused"),
+            (.clientCertificateRequired, -1206, "the server asks for a client certificate"),
+        ])
+    func certificates(_ code: URLError.Code, _ number: Int, _ words: String) {
+        let error = URLError.failing(code, url: nil)
+        #expect(error.code.rawValue == number)
+        #expect(error.localizedDescription == words)
+    }
+
     @Test("with the content of a GET end with dataLengthExceedsMaximum (§3.3)")
     func getWithBody() async throws {
         let s = ScriptedSession()

@@ -273,6 +273,36 @@ struct UploadResumeTests {
         await server.origin.stop()
     }
 
+    @Test("complete once, and say once what it takes to go on, however a cancel falls (100 times)")
+    func races() async throws {
+        let content = Data(pattern(50_000))
+        let server = try await KeepingOrigin.start(takes: 1000)
+        server.cut.change { $0 = true }
+        for round in 0..<100 {
+            let delegate = UploadingDelegate()
+            let session = URLSession.plain(delegate)
+            let task = session.uploadTask(with: Self.post(try server.url), from: content)
+            let told = Event<[Data?]>([])
+            task.resume()
+            for _ in 0..<(round % 25) { await Task.yield() }
+            if round % 3 == 0 { try await delegate.informed.wait(for: "the 104") { !$0.isEmpty } }
+            await Race.atOnce(
+                { task.cancel { data in told.change { $0.append(data) } } },
+                { task.cancel { data in told.change { $0.append(data) } } },
+                { if round % 2 == 0 { session.invalidateAndCancel() } })
+            try await told.wait(for: "both answers") { $0.count == 2 }
+            let error = try await delegate.completion()
+            session.finishTasksAndInvalidate()
+            await session.queueEmptied()
+            #expect(delegate.errors.value.count == 1 && told.value.count == 2)
+            #expect(error != nil)
+            for data in told.value.compactMap({ $0 }) {
+                #expect(UploadResumeData(decoding: data) != nil)
+            }
+        }
+        await server.origin.stop()
+    }
+
     @Test("know where the server keeps them by a 104, and by no place that is protected less")
     func places() throws {
         for (url, status, location, expected) in [
@@ -292,6 +322,22 @@ struct UploadResumeTests {
             let resource = ResumableUpload.resource(by: response, to: url)
             #expect(resource?.absoluteString == expected)
         }
+    }
+
+    @Test("are not offered where a program speaks the draft itself, nor where nothing is sent")
+    func offers() throws {
+        let request = Self.post(try URL.of("http://a.test/up"))
+        let purpose = UploadPurpose(DelegatePurpose(), sending: .data(Data([1])))
+        #expect(purpose.asking(request).value(forHTTPHeaderField: "Upload-Complete") == "?1")
+        for name in ["Upload-Complete", "Upload-Offset", "upload-draft-interop-version"] {
+            var own = request
+            own.setValue("0", forHTTPHeaderField: name)
+            #expect(purpose.asking(own) == own)
+        }
+        var get = request
+        get.httpMethod = "GET"
+        #expect(purpose.asking(get) == get)
+        #expect(UploadPurpose(DelegatePurpose(), sending: .none).asking(request) == request)
     }
 
     @Test("are not gone on with by data that is none, nor with a file that has changed")

@@ -29,6 +29,14 @@ enum ResumableUpload {
         }
     }
 
+    /// Whether a server may be asked to keep what a request brings: not where the program speaks the draft
+    /// itself.
+    static func mayOffer(_ request: URLRequest) -> Bool {
+        request.httpMethod != "GET"
+            && ["Upload-Draft-Interop-Version", "Upload-Complete", "Upload-Offset"]
+                .allSatisfy { request.value(forHTTPHeaderField: $0) == nil }
+    }
+
     /// Where the server keeps the upload, by an informational response (§4.2).
     ///
     /// - Parameter url: of the request.

@@ -23,6 +23,8 @@ final class UploadPurpose: TaskPurpose {
         var asked = 0
         /// Where the server keeps the upload.
         var resource: URL?
+        /// The server has been asked to keep it.
+        var isOffered = false
         /// Who waits for resume data.
         var producing: [ResumeHandler] = []
         var isConcluded = false
@@ -53,8 +55,14 @@ final class UploadPurpose: TaskPurpose {
 
     func asking(_ request: URLRequest) -> URLRequest {
         let stage = self.state.withLock { $0.stage }
-        if stage == .creating, !self.content.isSomething || request.httpMethod == "GET" {
-            return request
+        if stage == .creating {
+            let isOffered = self.content.isSomething && ResumableUpload.mayOffer(request)
+            // What another request before it was told does not count for this one.
+            self.state.withLock { state in
+                state.resource = nil
+                state.isOffered = isOffered
+            }
+            guard isOffered else { return request }
         }
         var request = request
         // That of the content as a whole.
@@ -78,7 +86,7 @@ final class UploadPurpose: TaskPurpose {
         guard let url = task.currentRequest?.url,
             let resource = ResumableUpload.resource(by: response, to: url)
         else { return }
-        self.state.withLock { if $0.stage == .creating { $0.resource = resource } }
+        self.state.withLock { if $0.stage == .creating, $0.isOffered { $0.resource = resource } }
     }
 
     func reconsider(_ answer: LoadAnswer, for task: URLSessionTask) -> URLRequest? {
@@ -152,8 +160,8 @@ final class UploadPurpose: TaskPurpose {
         let isResumable: Bool =
             switch outcome {
             case .finished: false
-            case .cancelled: !handlers.isEmpty
-            case .failed(let error): ResumableUpload.mayResume(behind: error)
+            case .cancelled: resource != nil && !handlers.isEmpty
+            case .failed(let error): resource != nil && ResumableUpload.mayResume(behind: error)
             }
         guard isResumable || !handlers.isEmpty else {
             return self.base.settle(task, outcome, then: then)
