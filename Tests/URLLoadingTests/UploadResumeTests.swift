@@ -277,7 +277,6 @@ struct UploadResumeTests {
     func races() async throws {
         let content = Data(pattern(50_000))
         let server = try await KeepingOrigin.start(takes: 1000)
-        server.cut.change { $0 = true }
         for round in 0..<100 {
             let delegate = UploadingDelegate()
             let session = URLSession.plain(delegate)
@@ -300,6 +299,7 @@ struct UploadResumeTests {
                 #expect(UploadResumeData(decoding: data) != nil)
             }
         }
+        server.cut.change { $0 = true }
         await server.origin.stop()
     }
 
