@@ -125,9 +125,9 @@ struct StreamsTaskTests {
         await #expect(throws: URLError(.timedOut)) {
             try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0.05)
         }
-        try await task.write(Data("a\n".utf8), timeout: 10)
+        try await task.write(Data("a\n".utf8), timeout: 60)
         #expect(
-            Self.text(try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 10)) == "a\n")
+            Self.text(try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)) == "a\n")
         session.invalidateAndCancel()
         await origin.stop()
     }
