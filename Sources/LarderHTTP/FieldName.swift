@@ -126,46 +126,21 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     /// Looks only at names of the same length with the same letters at both ends, so that nearly
     /// always one is compared, or none.
     package init(matching name: Span<UInt8>) {
-        self = KnownNames.all.field(of: name)
+        self = .other
+        guard name.count < Self.byLength.count, name.count > 0 else { return }
+        let candidates = Self.byLength[name.count]
+        let ends = Self.ends(name)
+        for i in candidates.indices where candidates[i].ends == ends {
+            guard candidates[i].name.withSpan({ Self.equal($0, name) }) else { continue }
+            self = candidates[i].field
+            return
+        }
     }
-}
 
-/// The names of all known fields, in one block of memory: it is asked for each line of each head, where
-/// arrays in an array would be counted up and down.
-private struct KnownNames: Sendable {
     private struct Candidate: Sendable {
-        /// The first and the last letter.
-        var ends: UInt16 = 0
-        /// Where its name begins in `letters`.
-        var start: UInt16 = 0
-        var field = KnownField.other
-    }
-
-    static let all = KnownNames()
-
-    /// In the order of their lengths.
-    private var candidates: [64 of Candidate] = .init(repeating: Candidate())
-    /// Of each length, the place of the first candidate that is as long or longer.
-    private var first: [33 of UInt8] = .init(repeating: 0)
-    private var letters: [1024 of UInt8] = .init(repeating: 0)
-
-    private init() {
-        let names = KnownField.allCases.filter { $0 != .other }
-            .map { (field: $0, letters: Array($0.lowercased.utf8)) }
-            .sorted { $0.letters.count < $1.letters.count }
-        var end = 0
-        for (place, name) in names.enumerated() {
-            self.candidates[place] = Candidate(
-                ends: Self.ends(name.letters.span), start: UInt16(end), field: name.field)
-            for letter in name.letters {
-                self.letters[end] = letter
-                end += 1
-            }
-        }
-        for length in self.first.indices {
-            self.first[length] = UInt8(
-                names.firstIndex { $0.letters.count >= length } ?? names.count)
-        }
+        let name: [UInt8]
+        let ends: UInt16
+        let field: KnownField
     }
 
     /// The first and the last letter in lower case; of a name that has any.
@@ -174,26 +149,28 @@ private struct KnownNames: Sendable {
             | UInt16(ASCII.lowercased(name[name.count - 1]))
     }
 
-    func field(of name: Span<UInt8>) -> KnownField {
-        guard name.count > 0, name.count < 32 else { return .other }
-        let ends = Self.ends(name)
-        var place = Int(self.first[name.count])
-        let end = Int(self.first[name.count + 1])
-        while place < end {
-            let candidate = self.candidates[place]
-            if candidate.ends == ends, self.spells(name, from: Int(candidate.start)) {
-                return candidate.field
-            }
-            place += 1
+    private static let byLength: [[Candidate]] = {
+        var table = [[Candidate]](repeating: [], count: 32)
+        for field in KnownField.allCases where field != .other {
+            let name = Array(field.lowercased.utf8)
+            table[name.count].append(
+                Candidate(name: name, ends: Self.ends(name.span), field: field))
         }
-        return .other
-    }
+        return table
+    }()
 
-    /// Whether the letters from `start` on are the name, ASCII case set aside.
-    private func spells(_ name: Span<UInt8>, from start: Int) -> Bool {
-        for i in name.indices where self.letters[start + i] != ASCII.lowercased(name[i]) {
+    /// Whether `bytes` equals the lower-case `name`, ASCII case set aside.
+    private static func equal(_ name: Span<UInt8>, _ bytes: Span<UInt8>) -> Bool {
+        for i in name.indices where name[i] != ASCII.lowercased(bytes[i]) {
             return false
         }
         return true
+    }
+}
+
+extension [UInt8] {
+    /// Lends the array's bytes.
+    func withSpan<R>(_ body: (Span<UInt8>) -> R) -> R {
+        body(self.span)
     }
 }
