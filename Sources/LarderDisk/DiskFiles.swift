@@ -182,23 +182,14 @@ struct DiskFiles: Sendable, Equatable {
 
     /// Which files the names lead to now; nil where there is none.
     struct Named: Equatable {
-        struct File: Equatable {
-            var device: UInt64
-            var inode: UInt64
-        }
-
-        var data: File?
-        var readerTable: File?
+        var data: FileIdentity?
+        var readerTable: FileIdentity?
     }
 
     var named: Named {
-        Named(data: Self.file(at: self.data), readerTable: Self.file(at: self.readerTable))
-    }
-
-    private static func file(at path: String) -> Named.File? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Named.File(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        Named(
+            data: try? FileIdentity(path: self.data),
+            readerTable: try? FileIdentity(path: self.readerTable))
     }
 
     private static func size(of path: String) -> UInt64? {

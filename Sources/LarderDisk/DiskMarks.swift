@@ -42,12 +42,15 @@ struct DiskMarks: Sendable, Equatable {
     private static let pathPages: UInt64 = 96
 }
 
-extension DiskConfiguration {
-    /// The room of responses (``StoredName/bytes``) that a file holds before any of them is evicted.
-    package var lastingRoom: ByteCount {
+extension DiskStore {
+    /// The room of responses (``StoredName/bytes``) that the file would hold with another capacity before
+    /// any of them is evicted.
+    package func lastingRoom(at capacity: ByteCount) -> ByteCount {
+        var configuration = self.core.configuration
+        configuration.capacity = max(capacity, DiskConfiguration.minimumCapacity)
         let marks = DiskMarks(
-            capacityPages: self.capacity.bytes / 4096,
-            batchPages: UInt64(self.batchLimit) / 4096 + 1)
+            capacityPages: configuration.capacity.bytes / 4096,
+            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
         return ByteCount((marks.lowPages - min(marks.lowPages, Self.ownPages)) * 4096)
     }
 

@@ -108,9 +108,7 @@ extension DiskTier {
         _ disk: DiskStore, to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
     ) {
         disk.names(storedSince: Timestamp(microseconds: .min)) { names in
-            let aim = DiskConfiguration(
-                directory: "", capacity: max(capacity, DiskConfiguration.minimumCapacity)
-            ).lastingRoom.bytes
+            let aim = disk.lastingRoom(at: capacity).bytes
             var bytes = names.reduce(UInt64(0)) { $0 &+ $1.bytes }
             for name in names.sorted(by: { $0.lastUsed < $1.lastUsed }) where bytes > aim {
                 bytes -= min(bytes, name.bytes)

@@ -8,8 +8,7 @@ extension Environment {
     package func isFile(at path: String) throws(LMDBError) -> Bool {
         var status = stat()
         if unsafe stat(path, &status) == 0 {
-            return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
-                == self.identity
+            return FileIdentity(status) == self.identity
         }
         guard errno == ENOENT || errno == ENOTDIR else {
             throw LMDBError(returnCode: errno, operation: "stat")

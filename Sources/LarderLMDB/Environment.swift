@@ -213,7 +213,7 @@ import Synchronization
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw LMDBError(returnCode: errno, operation: "fstat")
         }
-        return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        return FileIdentity(status)
     }
 
     /// Ends the use of the file; harmless when repeated.

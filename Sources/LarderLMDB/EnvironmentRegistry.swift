@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// Which file it is, whatever path leads to it.
-struct FileIdentity: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64
 
@@ -11,13 +11,17 @@ struct FileIdentity: Hashable, Sendable {
         self.inode = inode
     }
 
+    init(_ status: stat) {
+        self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
     /// The identity of the file at `path`.
-    init(path: String) throws(LMDBError) {
+    package init(path: String) throws(LMDBError) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             throw LMDBError(returnCode: errno, operation: "stat")
         }
-        self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        self.init(status)
     }
 }
 
