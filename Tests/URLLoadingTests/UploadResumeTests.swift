@@ -133,6 +133,15 @@ private final class UploadingDelegate: NSObject, URLSessionDataDelegate {
 struct UploadResumeTests {
     enum Kind: CaseIterable { case data, file, streamed }
 
+    /// Begins to go on with ten bytes that the server keeps a part of.
+    private static func goOn(_ session: URLSession, at server: KeepingOrigin) throws {
+        let resume = try #require(
+            UploadResumeData(
+                Self.post(try server.url), sending: .data(Data(pattern(10))),
+                kept: try URL.of(server.origin.url("/kept/1"))))
+        session.uploadTask(withResumeData: resume.encoded()).resume()
+    }
+
     private static func post(_ url: URL) -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = "POST"
@@ -244,11 +253,7 @@ struct UploadResumeTests {
             takes: 0, answer: "HTTP/1.1 \(answer)\r\n\r\n")
         let delegate = UploadingDelegate()
         let session = URLSession.plain(delegate)
-        let resume = try #require(
-            UploadResumeData(
-                Self.post(try server.url), sending: .data(Data(pattern(10))),
-                kept: try URL.of(server.origin.url("/kept/1"))))
-        session.uploadTask(withResumeData: resume.encoded()).resume()
+        try Self.goOn(session, at: server)
         #expect(try await delegate.completion()?.code == code)
         if code == nil { #expect(delegate.statuses.value == [status]) }
         session.invalidateAndCancel()
@@ -261,11 +266,7 @@ struct UploadResumeTests {
             takes: 0, patch: Array(repeating: "409 Conflict", count: count) + ["201 Created"])
         let delegate = UploadingDelegate()
         let session = URLSession.plain(delegate)
-        let resume = try #require(
-            UploadResumeData(
-                Self.post(try server.url), sending: .data(Data(pattern(10))),
-                kept: try URL.of(server.origin.url("/kept/1"))))
-        session.uploadTask(withResumeData: resume.encoded()).resume()
+        try Self.goOn(session, at: server)
         #expect(try await delegate.completion() == nil)
         #expect(delegate.statuses.value == [count == 1 ? 201 : 409])
         #expect(server.heads.value.count == (count == 1 ? 4 : 6))

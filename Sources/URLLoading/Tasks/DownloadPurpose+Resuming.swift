@@ -24,23 +24,15 @@ extension DownloadPurpose {
     /// Has somebody hear of the resume data when the task is over.
     ///
     /// - Returns: false where it is over already; then nothing is called.
-    func produceResumeData(for handler: @escaping ResumeHandler) -> Bool {
-        self.state.withLock { state in
-            guard !state.isConcluded else { return false }
-            state.producing.append(handler)
-            return true
-        }
+    func produceResumeData(for handler: @escaping ResumeDataRequests.Handler) -> Bool {
+        self.state.withLock { $0.requests.add(handler) }
     }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {
-        let handlers = self.state.withLock { state in
-            state.isConcluded = true
-            defer { state.producing = [] }
-            return state.producing
-        }
+        let handlers = self.state.withLock { $0.requests.conclude() }
         let tell: @Sendable (Data?) -> Void = { data in
             if !handlers.isEmpty {
                 FileWork.queue.async { for handler in handlers { handler(data) } }

@@ -10,7 +10,6 @@ import Synchronization
 /// ```
 final class DownloadPurpose: TaskPurpose {
     typealias Handler = @Sendable (URL?, URLResponse?, (any Error)?) -> Void
-    typealias ResumeHandler = @Sendable (Data?) -> Void
 
     /// Who gets the file.
     enum Receiver {
@@ -34,8 +33,7 @@ final class DownloadPurpose: TaskPurpose {
         /// Of the whole, as announced; -1: not known.
         var total: Int64 = -1
         /// Who waits for resume data.
-        var producing: [ResumeHandler] = []
-        var isConcluded = false
+        var requests = ResumeDataRequests()
     }
 
     let isDirect: Bool

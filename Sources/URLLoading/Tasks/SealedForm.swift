@@ -1,5 +1,6 @@
 import Foundation
 import LarderDisk
+import LarderHTTP
 
 /// How the blobs that programs keep are written: a mark, the version, then each part behind its length
 /// (big-endian), and a checksum of all that.
@@ -116,21 +117,8 @@ struct SealedForm: Sendable {
 extension ResumeData.Field {
     /// Whether a request could have it.
     var isSound: Bool {
-        !self.name.isEmpty && self.name.utf8.allSatisfy(Self.isTokenByte)
-            && Self.isValue(self.value)
+        !self.name.isEmpty && self.name.utf8.allSatisfy(ASCII.isToken) && Self.isValue(self.value)
     }
 
-    static func isValue(_ text: String) -> Bool {
-        text.utf8.allSatisfy { $0 == 9 || ($0 >= 0x20 && $0 != 0x7F) }
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default:
-            "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-    }
+    static func isValue(_ text: String) -> Bool { text.utf8.allSatisfy(ASCII.isFieldValue) }
 }

@@ -16,8 +16,8 @@ final class UploadFile: UploadReader, @unchecked Sendable {
     private var position: Int64
 
     /// - Parameter offset: how many bytes are left out.
-    /// - Throws: `requestBodyStreamExhausted` where the file has not as many; `fileDoesNotExist`, `fileIsDirectory`, `noPermissionsToReadFile`, or
-    ///   `cannotOpenFile` for what is no regular file.
+    /// - Throws: `requestBodyStreamExhausted` where the file has not as many; `fileDoesNotExist`,
+    ///   `fileIsDirectory`, `noPermissionsToReadFile`, or `cannotOpenFile` for what is no regular file.
     init(_ url: URL, from offset: Int64 = 0) throws(URLError) {
         guard url.isFileURL else { throw FileWork.error(.unsupportedURL, url) }
         // Not to block on a pipe that nobody writes to.

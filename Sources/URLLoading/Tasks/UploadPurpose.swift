@@ -13,8 +13,6 @@ import Synchronization
 /// A server that keeps what comes says where, by a 104; what is broken off behind that leaves resume
 /// data. A task made of that begins with the question how much the server has.
 final class UploadPurpose: TaskPurpose {
-    typealias ResumeHandler = @Sendable (Data?) -> Void
-
     /// How often a server may be asked how much it has.
     private static let questions = 3
 
@@ -26,8 +24,7 @@ final class UploadPurpose: TaskPurpose {
         /// The server has been asked to keep it.
         var isOffered = false
         /// Who waits for resume data.
-        var producing: [ResumeHandler] = []
-        var isConcluded = false
+        var requests = ResumeDataRequests()
     }
 
     private let base: any TaskPurpose
@@ -140,12 +137,8 @@ final class UploadPurpose: TaskPurpose {
     /// Has somebody hear of the resume data when the task is over.
     ///
     /// - Returns: false where it is over already; then nothing is called.
-    func produceResumeData(for handler: @escaping ResumeHandler) -> Bool {
-        self.state.withLock { state in
-            guard !state.isConcluded else { return false }
-            state.producing.append(handler)
-            return true
-        }
+    func produceResumeData(for handler: @escaping ResumeDataRequests.Handler) -> Bool {
+        self.state.withLock { $0.requests.add(handler) }
     }
 
     func settle(
@@ -153,9 +146,7 @@ final class UploadPurpose: TaskPurpose {
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {
         let (handlers, resource) = self.state.withLock { state in
-            state.isConcluded = true
-            defer { state.producing = [] }
-            return (state.producing, state.resource)
+            (state.requests.conclude(), state.resource)
         }
         let isResumable: Bool =
             switch outcome {
