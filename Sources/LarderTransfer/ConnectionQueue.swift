@@ -44,21 +44,19 @@ struct ConnectionQueue {
         var waiting: [Waiter] = []
     }
 
-    /// At a time for each destination; 0: no bound.
+    /// At a time for each destination.
     private let limit: Int
     private var lines: [Destination: Line] = [:]
     private var count: UInt64 = 0
 
-    init(limit: Int) {
-        self.limit = Swift.max(0, limit)
+    /// nil where nobody ever has to wait: `limit` is 0.
+    init?(limit: Int) {
+        guard limit > 0 else { return nil }
+        self.limit = limit
     }
-
-    /// Whether anybody may have to wait.
-    var isBounded: Bool { self.limit > 0 }
 
     /// Lets a transfer in; false where it has to wait.
     mutating func enter(_ id: UInt64, for destination: Destination, priority: Float) -> Bool {
-        guard self.limit > 0 else { return true }
         self.count &+= 1
         let waiter = Waiter(
             id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count)
@@ -81,7 +79,7 @@ struct ConnectionQueue {
 
     /// The destination's requests share connections; who may go now.
     mutating func shares(_ destination: Destination) -> [UInt64] {
-        guard self.limit > 0, let place = self.lines.index(forKey: destination),
+        guard let place = self.lines.index(forKey: destination),
             !self.lines.values[place].isMultiplexed
         else { return [] }
         return self.lines.values[place].share(limit: self.limit)

@@ -27,6 +27,17 @@ package final class CurlUpstream: Upstream {
         self.parents = configuration.parents
     }
 
+    /// On a thread that others may share, one loop of which becomes its own.
+    init(_ configuration: TransferConfiguration, at entrance: GuestEntrance) throws(TransferError) {
+        let code = CurlLibrary.state
+        guard code == CURLE_OK else { throw .library("curl_global_init", code) }
+        self.ports = Mutex([
+            LoopPort(configuration, mailbox: entrance.mailbox, entrance: entrance)
+        ])
+        self.configuration = configuration
+        self.parents = configuration.parents
+    }
+
     var hasParents: Bool { !self.parents.rules.isEmpty }
 
     deinit {

@@ -22,12 +22,6 @@ final class GuestEntrance: @unchecked Sendable {
     /// Begins a fetch on this thread; false where it must be posted.
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
         guard self.mailbox.enter() else { return false }
-        // Three system calls less, where one follows the other.
-        if self.runner.raisesNoSignals(at: port) { return self.enter(with: order, at: port) }
-        return TransferThread.withoutSignals { self.enter(with: order, at: port) }
-    }
-
-    private func enter(with order: FetchOrder, at port: LoopPort) -> Bool {
         defer { self.runner.leave() }
         return self.runner.begin(order, at: port)
     }

@@ -40,7 +40,7 @@ extension TransferLoop {
     private func settle(_ transfer: Transfer) {
         transfer.tellSent()
         if transfer.isMultiplexed, let destination = transfer.destination {
-            self.launch(self.queue.shares(destination))
+            self.launch(self.queue?.shares(destination) ?? [])
         }
         if transfer.phase == .over { self.yieldPlace(transfer) }
         if transfer.easy != nil, transfer.isAnsweredEarly {

@@ -27,9 +27,10 @@ final class TransferLoop: Timed {
     var settling: [Transfer] = []
     /// In which receivers are told.
     let round = DeliveryRound()
-    let pieces = PieceBuffers()
+    let pieces: PieceBuffers
     var deadlines: Deadlines
-    var queue: ConnectionQueue
+    /// nil: nobody waits for connections here, and nobody is counted.
+    var queue: ConnectionQueue?
     /// The peer of the last request.
     var peer = PeerText()
     private var timer: MonotonicTime?
@@ -49,8 +50,9 @@ final class TransferLoop: Timed {
     var configuration: TransferConfiguration { self.port.configuration }
     var counters: TransferCounters { self.port.counters }
 
-    init(_ port: LoopPort, epoll: Epoll) throws(TransferError) {
+    init(_ port: LoopPort, epoll: Epoll, pieces: PieceBuffers) throws(TransferError) {
         self.port = port
+        self.pieces = pieces
         self.poller = SocketPoller(epoll, owner: port.number, counters: port.counters)
         self.multi = try MultiHandle(port.configuration, poller: self.poller)
         self.share = try SharedState()
@@ -100,12 +102,23 @@ final class TransferLoop: Timed {
     var isTouched: Bool { !self.touched.isEmpty }
 
     /// Whether a guest may begin a fetch: it probably finds a connection, so that nothing is to be
-    /// done for it but to send.
-    var mayHaveGuest: Bool { !self.isOver && self.poller.hasIdleSockets }
+    /// done for it but to send, and nothing else can happen meanwhile.
+    ///
+    /// No timer or handshake of another transfer runs on its thread, and no TLS library writes to a
+    /// socket there, which would raise SIGPIPE: libcurl itself sends with MSG_NOSIGNAL.
+    var mayHaveGuest: Bool {
+        !self.isOver && self.transfers.isEmpty && self.poller.isPlain
+            && self.poller.hasIdleSockets
+    }
 
-    /// Whether nothing can happen in it, if it begins a plain fetch, but what that fetch does: then
-    /// nobody writes to a socket without MSG_NOSIGNAL.
-    var raisesNoSignals: Bool { self.transfers.isEmpty && self.poller.isPlain }
+    /// Whether a fetch goes out without TLS or a login on its way.
+    func isPlainWay(of order: FetchOrder) -> Bool {
+        switch Way(to: order.request.uri, isDial: false, self.configuration.parents) {
+        case .direct: true
+        case .relay(let parent): parent.kind == .http && parent.authentication == .none
+        case .tunnel: false
+        }
+    }
 
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
@@ -204,13 +217,12 @@ final class TransferLoop: Timed {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .larder, detail: "content without a source")
             }
-            // Where nobody waits for connections here, nobody is counted either.
-            guard self.queue.isBounded else { return try self.launch(transfer) }
+            guard self.queue != nil else { return try self.launch(transfer) }
             let destination = ConnectionQueue.Destination(order.request.uri, transfer.way)
             transfer.destination = destination
-            let mayGo = self.queue.enter(
+            let mayGo = self.queue?.enter(
                 order.fetch.id, for: destination, priority: order.request.transfer.priority)
-            if mayGo { try self.launch(transfer) }
+            if mayGo == true { try self.launch(transfer) }
         } catch {
             transfer.end(error)
         }
@@ -232,7 +244,7 @@ final class TransferLoop: Timed {
     func yieldPlace(_ transfer: Transfer) {
         guard let destination = transfer.destination else { return }
         transfer.destination = nil
-        self.launch(self.queue.leave(transfer.fetch.id, for: destination))
+        self.launch(self.queue?.leave(transfer.fetch.id, for: destination) ?? [])
     }
 
     func launch(_ admitted: [UInt64]) {

@@ -50,8 +50,6 @@ final class FetchOrder: Sendable {
 
     /// Whether a thread that is not the loop's may begin it: its client's code is not called for it,
     /// and it makes no handshake with its origin.
-    ///
-    /// Timers of other transfers that are due at that moment run with it.
     var suitsGuests: Bool {
         self.content == nil && self.dial == nil && self.request.uri.scheme == .http
     }

@@ -19,6 +19,8 @@ final class TransferRunner {
 
     let mailbox: TransferMailbox
     let epoll: Epoll
+    /// Of all loops: each of many would hold 8 MiB for long.
+    private let pieces = PieceBuffers()
     private var loops: [UInt32: TransferLoop] = [:]
     /// Those that have something to do in the next round.
     private var due: [TransferLoop] = []
@@ -40,7 +42,7 @@ final class TransferRunner {
     @discardableResult
     func open(_ port: LoopPort) throws(TransferError) -> TransferLoop {
         if self.loops.count >= Self.loopLimit { self.dropOldest() }
-        let loop = try TransferLoop(port, epoll: self.epoll)
+        let loop = try TransferLoop(port, epoll: self.epoll, pieces: self.pieces)
         self.loops[port.number] = loop
         return loop
     }
@@ -152,19 +154,14 @@ final class TransferRunner {
     /// - Returns: false where the thread has to begin it: there is no connection that it could go out
     ///   on, or sockets are ready, which come first (`SocketPoller.sawIdle`).
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
-        guard let loop = self.loops[port.number], loop.mayHaveGuest, !self.epoll.isReady else {
-            return false
-        }
+        guard let loop = self.loops[port.number], loop.mayHaveGuest, loop.isPlainWay(of: order),
+            !self.epoll.isReady
+        else { return false }
         let now = MonotonicTime.read()
         loop.begin(asGuest: order, now)
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
         return true
-    }
-
-    /// Whether a plain fetch can be begun at a port without a thought to SIGPIPE; asked by a guest.
-    func raisesNoSignals(at port: LoopPort) -> Bool {
-        self.loops[port.number]?.raisesNoSignals == true
     }
 
     /// Gives the loops back to the thread.

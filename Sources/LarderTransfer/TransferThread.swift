@@ -79,34 +79,10 @@ enum TransferThread {
     ///
     /// The process's signals are for other threads, and SIGPIPE, which OpenSSL's writes can raise,
     /// for nobody. Threads that libcurl makes to resolve names inherit this, but for those of a transfer
-    /// that a guest begins: they have the guest's.
+    /// that a guest begins, and that finds its connection gone: they have the guest's.
     private static func blockSignals() {
         var set = sigset_t()
         _ = unsafe larder_foreign_signals(&set)
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-    }
-
-    /// Does something as a transfer thread would, with the signals of others blocked.
-    static func withoutSignals<Result>(_ body: () -> Result) -> Result {
-        var (foreign, before) = (sigset_t(), sigset_t())
-        _ = unsafe larder_foreign_signals(&foreign)
-        let code = unsafe pthread_sigmask(SIG_BLOCK, &foreign, &before)
-        defer {
-            if unsafe sigismember(&before, SIGPIPE) == 0 { Self.dropBrokenPipe() }
-            if code == 0 { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-        }
-        return body()
-    }
-
-    /// Takes a SIGPIPE that a write of OpenSSL's has raised, before it would end the process.
-    private static func dropBrokenPipe() {
-        var pending = sigset_t()
-        guard unsafe sigpending(&pending) == 0, unsafe sigismember(&pending, SIGPIPE) == 1 else {
-            return
-        }
-        var (pipe, atOnce) = (sigset_t(), timespec())
-        _ = unsafe sigemptyset(&pipe)
-        _ = unsafe sigaddset(&pipe, SIGPIPE)
-        _ = unsafe sigtimedwait(&pipe, nil, &atOnce)
     }
 }

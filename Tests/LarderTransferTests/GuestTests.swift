@@ -9,22 +9,96 @@ import Testing
 /// Fetches that begin on the threads of those who want them.
 @Suite("Guests of a sleeping loop", .timeLimit(.minutes(10)))
 struct GuestTests {
+    /// An upstream on a thread that nobody else keeps awake.
+    private func upstream(
+        _ change: (inout TransferConfiguration) -> Void = { _ in }
+    ) throws -> CurlUpstream {
+        let runner = try TransferRunner(endsWithLoop: true)
+        let entrance = GuestEntrance(runner)
+        try TransferThread.start(runner, name: "larder-guests")
+        var configuration = TransferConfiguration()
+        configuration.sharesThreads = true
+        change(&configuration)
+        return try CurlUpstream(configuration, at: entrance)
+    }
+
     @Test("send what finds a connection at once, and leave the rest to the thread")
     func begun() async throws {
         let origin = try ScriptedOrigin.echoingTargets()
-        let upstream = try CurlUpstream.sharing()
+        let upstream = try self.upstream()
         #expect(await upstream.answer(to: origin.request(.get, "/first")).text == "0 /first")
         #expect(upstream.statistics().begunByGuests == 0)
-        // The thread may be on its way to sleep still, or be kept awake by other tests' floods: then
-        // all go by way of the mailbox, and are answered just so.
+        // Where the thread is on its way to sleep still, it goes by way of the mailbox, and is answered
+        // just so.
         var count = 0
         while upstream.statistics().begunByGuests < 20, count < 1_000 {
             count += 1
             let answer = await upstream.answer(to: origin.request(.get, "/\(count)"))
             #expect(answer.text.hasSuffix(" /\(count)"))
         }
+        #expect(upstream.statistics().begunByGuests == 20)
         // Where other tests' upstreams have many, one that is idle may have to go.
         #expect(origin.connectionCount < 20)
+    }
+
+    @Test("do not come where another transfer is under way, whose timers would run with them")
+    func others() async throws {
+        let stalled = Gate()
+        let both = DispatchGroup()
+        for _ in 0..<2 { both.enter() }
+        let origin = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                if head.contains("/stalls") {
+                    stalled.open()
+                    continue
+                }
+                if head.contains("/both") {
+                    both.leave()
+                    both.wait()
+                }
+                connection.respond("200 OK")
+            }
+        }
+        let upstream = try self.upstream { $0.idleConnectionLifetime = .seconds(1000) }
+        async let one = upstream.answer(to: origin.request(.get, "/both"))
+        async let other = upstream.answer(to: origin.request(.get, "/both"))
+        #expect(await [one.failure, other.failure] == [nil, nil])
+        var request = origin.request(.get, "/stalls")
+        request.transfer.idleTimeout = .seconds(1000)
+        let stalling = upstream.fetch(request, body: nil, receiver: Recorder())
+        await stalled.passed()
+        let before = upstream.statistics().begunByGuests
+        for _ in 0..<100 {
+            #expect(await upstream.answer(to: origin.request()).failure == nil)
+        }
+        #expect(upstream.statistics().begunByGuests == before)
+        #expect(origin.connectionCount == 2)
+        stalling.cancel()
+    }
+
+    @Test(
+        "do not come where the way has TLS or a login in it",
+        arguments: [
+            Parent(kind: .https, host: "127.0.0.1", port: 1),
+            Parent(kind: .socks5, host: "127.0.0.1", port: 1),
+            Parent(kind: .http, host: "127.0.0.1", port: 1, authentication: .basic),
+        ])
+    func ways(_ parent: Parent) throws {
+        var configuration = TransferConfiguration()
+        configuration.parents = ParentRules([
+            ParentRules.Rule(via: .parent(parent)) { host, _ in host == "far" }
+        ])
+        let runner = try TransferRunner(endsWithLoop: true)
+        let port = LoopPort(configuration, mailbox: runner.mailbox)
+        let loop = try runner.open(port)
+        for (host, isPlain) in [("far", false), ("near", true)] {
+            let order = FetchOrder(
+                fetch: CurlFetch(id: 1, port: port),
+                request: Request(
+                    method: .get, uri: TargetURI(scheme: .http, host: host, pathAndQuery: "/")),
+                content: nil, receiver: Recorder(), dial: nil)
+            #expect(loop.isPlainWay(of: order) == isPlain)
+        }
     }
 
     @Test("hear nothing before their own call has returned")
