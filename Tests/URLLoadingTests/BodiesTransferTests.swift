@@ -210,6 +210,49 @@ struct BodiesAsyncTests {
         await origin.stop()
     }
 
+    @Test("let the delegate they were given follow the body as it comes, and nobody else")
+    func followed() async throws {
+        let goOn = Event(false)
+        let origin = try await ScriptedOrigin.start { connection in
+            while try await connection.request() != nil {
+                try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+                try await goOn.wait(for: "leave") { $0 }
+                try await connection.send("lo")
+            }
+        }
+        let others = DownloadRecorder()
+        let session = URLSession(
+            configuration: .ephemeral, delegate: others, delegateQueue: nil)
+        let url = try URL.of(origin.url("/"))
+
+        let data = DownloadRecorder()
+        async let loaded = session.data(from: url, delegate: data).0
+        try await data.heard.wait(for: "the first piece") { $0.messages == ["data"] }
+        goOn.change { $0 = true }
+        #expect(try await loaded == Data("hello".utf8))
+        #expect(data.order == ["data", "metrics"])
+
+        var upload = URLRequest(url: url)
+        upload.httpMethod = "PUT"
+        let sent = DownloadRecorder()
+        let answer = try await session.upload(for: upload, from: Data("x".utf8), delegate: sent).0
+        #expect(answer == Data("hello".utf8))
+        #expect(sent.order == ["sent", "data", "metrics"])
+
+        let file = DownloadRecorder()
+        let (location, _) = try await session.download(from: url, delegate: file)
+        #expect(try Data(contentsOf: location) == Data("hello".utf8))
+        try FileManager.default.removeItem(at: location)
+        #expect(file.order == ["written", "metrics"])
+        #expect(file.heard.value.written.last.map { [$0.1, $0.2] } == [5, 5])
+
+        _ = try await session.data(from: url)
+        let (second, _) = try await session.download(from: url)
+        try FileManager.default.removeItem(at: second)
+        #expect(Set(others.order).isSubset(of: ["metrics"]))
+        await origin.stop()
+    }
+
     @Test("make the origin wait for whoever reads the bytes, and let go of it with them")
     func backPressure() async throws {
         let (origin, sent, over) = try await ScriptedOrigin.pouring()

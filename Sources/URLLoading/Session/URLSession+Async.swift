@@ -7,7 +7,8 @@ extension URLSession {
     /// Cancelling the Swift task cancels the load.
     ///
     /// - Parameter delegate: of the one task that this makes; hears of challenges, redirections,
-    ///   progress and metrics, and falls through to the session's.
+    ///   progress and metrics, and of each piece of the body where it is a
+    ///   `URLSessionDataDelegate`, and falls through to the session's.
     /// - Throws: `URLError`; a status of the server's is none.
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
@@ -53,6 +54,8 @@ extension URLSession {
     ///
     /// Cancelling the Swift task cancels the load.
     ///
+    /// - Parameter delegate: see `data(for:delegate:)`; a `URLSessionDownloadDelegate` hears how much
+    ///   is written, and not of the end.
     /// - Returns: the file, which is the caller's to move or delete, and the response.
     /// - Throws: `URLError`, perhaps with resume data in its `userInfo`.
     public func download(
@@ -130,6 +133,7 @@ extension URLSession {
             content.map { TaskOrder(request, sending: $0, for: purpose) }
             ?? TaskOrder(request, for: purpose)
         order.delegate = delegate
+        order.prefersIncrementalDelivery = delegate is any URLSessionDataDelegate
         return order
     }
 

@@ -94,7 +94,8 @@ final class DownloadPurpose: TaskPurpose {
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
     ) throws(BodyConsumerError) -> any BodyConsumer {
-        let progress = self.isDelegates ? self.progress(of: task) : nil
+        let isHeard = self.isHeard(by: task)
+        let progress = isHeard ? self.progress(of: task) : nil
         let (file, outdated, offset) = self.state.withLock { state in
             state.head = answer.head
             state.total = answer.response.expectedContentLength
@@ -116,9 +117,14 @@ final class DownloadPurpose: TaskPurpose {
             return (file, nil, length)
         }
         if let outdated { FileWork.queue.async { outdated.remove() } }
-        guard self.isDelegates else { return file }
-        if let offset { self.tellOfOffset(offset, task) }
+        if let offset, isHeard { self.tellOfOffset(offset, task) }
         return file
+    }
+
+    /// Somebody follows what is written: the delegate whose download it is, or the one that an async
+    /// method was given for it.
+    private func isHeard(by task: URLSessionTask) -> Bool {
+        self.isDelegates || (self.isDirect && task.delegate is any URLSessionDownloadDelegate)
     }
 
     private func tellOfOffset(_ offset: Int64, _ task: URLSessionTask) {

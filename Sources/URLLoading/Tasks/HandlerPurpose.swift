@@ -38,7 +38,9 @@ final class HandlerPurpose: TaskPurpose {
     ) throws(BodyConsumerError) -> any BodyConsumer {
         let consumer = MemoryConsumer(expected: answer.response.expectedContentLength)
         self.memory.withLock { $0 = consumer }
-        return consumer
+        // A delegate that was given to an async method is there to follow that one load.
+        guard self.isDirect, task.delegate is any URLSessionDataDelegate else { return consumer }
+        return HeardConsumer(keeping: consumer, task: task)
     }
 
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
