@@ -13,6 +13,10 @@ enum VaryingValue {
         if left.isEmpty || right.isEmpty { return left.isEmpty == right.isEmpty }
         if left == right { return true }
         guard !self.isSingleton(name) else { return false }
+        // What an empty member means in a field that nobody here knows is its own affair.
+        if name.known == .other, (left + right).contains(where: { self.hasEmptyMember($0) }) {
+            return false
+        }
         let leftMembers = self.members(left)
         let rightMembers = self.members(right)
         if leftMembers == rightMembers { return true }
@@ -51,6 +55,15 @@ enum VaryingValue {
 
     private static func isPreference(_ name: FieldName) -> Bool {
         name.known == .acceptEncoding || name.known == .acceptLanguage
+    }
+
+    private static func hasEmptyMember(_ line: FieldValue) -> Bool {
+        var isEmpty = true
+        for byte in line {
+            if byte == ASCII.comma, isEmpty { return true }
+            isEmpty = byte == ASCII.comma || (isEmpty && ASCII.isOWS(byte))
+        }
+        return isEmpty
     }
 
     private static func members(_ lines: [FieldValue]) -> [FieldValue] {

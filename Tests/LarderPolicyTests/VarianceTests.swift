@@ -47,6 +47,11 @@ struct VarianceTests {
         Case("Vary: Foo", "Foo: 1, 2", "Foo: 1 | Foo: 2", true),
         Case("Vary: Foo", "Foo: 1,2", "Foo: 1 ,\t2", true),
         Case("Vary: Foo", "Foo: 1, 2", "Foo: 2, 1", false),
+        // An empty member says nothing in a list, but whether it is one is not known.
+        Case("Vary: Foo", "Foo: 42", "Foo: 42,", false),
+        Case("Vary: Foo", "Foo: 42", "Foo: ,42", false),
+        Case("Vary: Foo", "Foo: 1, , 2", "Foo: 1, 2", false),
+        Case("Vary: Accept", "Accept: a/b", "Accept: a/b,", true),
         Case("Vary: Foo", "Foo: \"1,2\"", "Foo: \"1, 2\"", false),
         Case("Vary: Cookie", "Cookie: a=1,b", "Cookie: a=1, b", false),
         Case("Vary: User-Agent", "User-Agent: (a,b)", "User-Agent: (a, b)", false),
