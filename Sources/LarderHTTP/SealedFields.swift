@@ -22,10 +22,10 @@ package final class SealedFields: Sendable {
     package let names: [FieldName]
     /// The client's own fields, as it sent them.
     package let client: Fields
-    /// Whether a redirection to a target may be followed for this client.
+    /// Whether this client may be led to a target by a redirection, with the method that is sent there.
     ///
     /// It is asked on any thread, and must not block.
-    package let permits: @Sendable (TargetURI) -> Bool
+    package let permits: @Sendable (Method, TargetURI) -> Bool
     /// Why the request must not go out; nil: it may.
     package let refusal: UpstreamFailure?
 
@@ -34,7 +34,7 @@ package final class SealedFields: Sendable {
     ///   - computed: names that are sealed and whose value is found when the request is sent.
     package init(
         _ lines: [(name: String, value: [UInt8])], computed: [FieldName] = [], client: Fields,
-        refusal: UpstreamFailure? = nil, permits: @escaping @Sendable (TargetURI) -> Bool
+        refusal: UpstreamFailure? = nil, permits: @escaping @Sendable (Method, TargetURI) -> Bool
     ) {
         self.lines = Mutex(lines.map { Line(name: $0.name, value: $0.value) })
         self.names = lines.map { FieldName($0.name) } + computed

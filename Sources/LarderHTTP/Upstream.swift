@@ -57,6 +57,11 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     package var answered: Fields?
     /// What unsafe requests on the way have changed, beside what the one that was handed over has.
     package var changed: [TargetURI] = []
+    /// Where redirections led that were followed, in order; nil where none would have been.
+    package var ledTo: [TargetURI]?
+    /// The response is a redirection that was not followed as the client may not be led there: another
+    /// one would get what it leads to.
+    package var isForThisClient = false
 
     package init(
         remoteAddress: String = "", reused: Bool = false, version: HTTPVersion = .http11

@@ -27,7 +27,7 @@ final class ClientStanding {
     private(set) var isTrusted: Bool
     private var verified: Verified?
     private var chosen: Chosen?
-    private var permits: (@Sendable (TargetURI) -> Bool)?
+    private var permits: (@Sendable (Method, TargetURI) -> Bool)?
 
     /// What access rules can tell it from others by, but for its user.
     let place: ClientPlace
@@ -104,13 +104,13 @@ final class ClientStanding {
     /// Where a redirection may lead this client: made once, and only for whoever asks.
     func permits(
         own: OwnAuthorities, access: any AccessPolicy
-    ) -> @Sendable (TargetURI) -> Bool {
+    ) -> @Sendable (Method, TargetURI) -> Bool {
         if let permits = self.permits { return permits }
         let identity = self.identity
-        let permits: @Sendable (TargetURI) -> Bool = { uri in
+        let permits: @Sendable (Method, TargetURI) -> Bool = { method, uri in
             guard !own.contains(host: uri.host, port: uri.port) else { return false }
             let query = AccessQuery(
-                client: identity.address, user: identity.user, method: .get, host: uri.host,
+                client: identity.address, user: identity.user, method: method, host: uri.host,
                 port: uri.port)
             return access.judge(query) == .allowed
         }

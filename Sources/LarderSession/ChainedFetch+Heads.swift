@@ -91,12 +91,18 @@ extension ChainedFetch {
         if head.status.rawValue == 401 { return self.challenged(by: head, course) }
         self.noteAcceptance(head, course)
         guard self.chain.conduct.followsRedirects else { return .nothing }
+        var isRefused = false
         let verdict = Redirection.judge(
             head,
             to: Redirection.Origin(
                 uri: course.uri, method: course.method, hasContent: course.hasContent,
                 mayRepeat: self.body?.isRepeatable ?? true, number: course.number),
-            permits: self.sealed.permits)
+            permits: { method, uri in
+                let isPermitted = self.sealed.permits(method, uri)
+                isRefused = !isPermitted
+                return isPermitted
+            })
+        if isRefused { self.state.withLock { $0.course.isRefused = true } }
         switch verdict {
         case .none: return .nothing
         case .passedOn(let why):
@@ -192,6 +198,8 @@ extension ChainedFetch {
         connection.isAuthorized = isAuthorized
         connection.answered = answered
         connection.changed = course.changed(after: head.status)
+        if self.chain.conduct.followsRedirects { connection.ledTo = course.ledTo }
+        connection.isForThisClient = course.isRefused
         if course.number > 0 {
             RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
             RedirectedHead.restrict(

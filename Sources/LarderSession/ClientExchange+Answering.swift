@@ -160,7 +160,9 @@ extension ClientExchange: FillingWaiter {
     /// Whether what another client's request made of a stored response answers this one.
     func isServed(by stored: Filling.Stored) -> Bool {
         let head = stored.object.head
-        guard Variance.matches(head, self.request, configuration: self.policy) else { return false }
+        guard Variance.matches(head, self.request, configuration: self.policy),
+            self.session.mayShow(head, for: self.request)
+        else { return false }
         guard stored.isValidated else {
             return StaleOnError.permits(
                 head, request: self.request, hasAnswered: stored.status != nil,

@@ -126,9 +126,9 @@ extension ClientExchange {
     /// be reused for each of them, and one with `no-cache`, or stale as it comes, answers no other
     /// request without a validation. A validation is everybody's who waits for it.
     func mayReuse(_ head: StoredHead?) -> Bool {
-        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }) else {
-            return false
-        }
+        guard let head = head.map({ self.session.judged($0, at: self.request.uri) }),
+            self.session.mayShow(head, for: self.request)
+        else { return false }
         let verdict = Reuse.decide(
             request: self.request, candidates: [head], now: self.session.clock.now(),
             configuration: self.policy, policy: self.cachePolicy)

@@ -136,7 +136,10 @@ final class ClientExchange: Exchange {
     // MARK: Deciding
 
     /// - Parameter isWhole: nothing else that is stored may answer.
-    private func act(on objects: [StoredObject], now: Timestamp, isWhole: Bool = true) {
+    private func act(on found: [StoredObject], now: Timestamp, isWhole: Bool = true) {
+        let isShown = found.allSatisfy { self.session.mayShow($0.head, for: self.request) }
+        let objects =
+            isShown ? found : found.filter { self.session.mayShow($0.head, for: self.request) }
         let verdict = Reuse.decide(
             request: self.request, candidates: objects.map(\.head), now: now,
             configuration: self.policy, policy: self.cachePolicy)

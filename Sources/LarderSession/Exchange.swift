@@ -54,7 +54,7 @@ package struct ExchangeOptions: Sendable {
     /// redirections itself: by access rules, and never Larder's own addresses.
     ///
     /// nil: none. Called on any thread; must not block.
-    package var permits: (@Sendable (TargetURI) -> Bool)?
+    package var permits: (@Sendable (Method, TargetURI) -> Bool)?
     /// Whether another client's fetch for the same thing will do; false: each asks for itself.
     package var collapses = true
     /// Whether the door can make use of an answer that stands (`Answer.standing`).
@@ -63,7 +63,8 @@ package struct ExchangeOptions: Sendable {
     package var storing: (any StoringGate)?
 
     package init(
-        cachePolicy: RequestCachePolicy? = nil, permits: (@Sendable (TargetURI) -> Bool)? = nil,
+        cachePolicy: RequestCachePolicy? = nil,
+        permits: (@Sendable (Method, TargetURI) -> Bool)? = nil,
         storing: (any StoringGate)? = nil
     ) {
         self.cachePolicy = cachePolicy

@@ -58,6 +58,7 @@ extension Fetch {
             object.head = Validation.freshen(
                 object.head, with: head, for: answered, requestTime: requestTime,
                 responseTime: now, configuration: self.policy)
+            self.noteTrail(in: &object.head)
             let isShared = self.mayUpdate(to: object)
             if isShared { self.keep(object) }
             if chosen == nil || index == self.order.validating {
@@ -126,15 +127,18 @@ extension Fetch {
         self.expect(bodyLength, of: head.status)
         if body == nil { self.noteResumption(head, bodyLength) }
         switch verdict {
+        // Nor does it say anything of what is stored.
+        case _ where self.connection.isForThisClient: break
         case .storable where self.isTurnedAway(head, bodyLength):
             reason = .gateRefuses
             self.supersede(by: head)
         case .storable where head.status == .partialContent:
             (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
-            let stored = StoredHead(
+            var stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
                 configuration: self.policy, directives: directives)
+            self.noteTrail(in: &stored)
             if self.spoilsStored(stored) {
                 reason = .keepsStored
             } else {
@@ -277,7 +281,9 @@ extension Fetch {
     private func compare(_ head: ResponseHead, now: Timestamp) {
         let requestTime = self.state.withLock { $0.requestTime }
         for object in self.order.stored
-        where Variance.matches(object.head, self.order.request, configuration: self.policy) {
+        where Variance.matches(object.head, self.order.request, configuration: self.policy)
+            && self.isOfSameResource(object.head, head)
+        {
             var object = object
             // Of a part whose length nobody knows the HEAD's own word cannot be wrong.
             let told = head.fields.first(FieldName(.contentLength)).flatMap {

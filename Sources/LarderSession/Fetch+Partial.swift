@@ -10,7 +10,7 @@ extension Fetch {
         guard let splicing = self.order.splicing, self.state.withLock({ $0.asksForGap }) else {
             return .notAsked
         }
-        if head.status == .partialContent,
+        if head.status == .partialContent, self.isOfSameResource(splicing.object.head, head),
             splicing.splice.answer(head, bodyLength: bodyLength, to: self.order.request) != nil
         {
             return .fits
@@ -132,6 +132,7 @@ extension Fetch {
             {
                 stored = resident + stored.filter { $0.key != self.order.key }
             }
+            stored = stored.filter { self.isOfSameResource($0.head, head) }
             switch Combination.of(
                 part, head, to: request, with: stored.map(\.head),
                 bodyLengths: stored.map(\.bodyLength), configuration: self.policy)
@@ -151,10 +152,11 @@ extension Fetch {
         now: Timestamp
     ) -> (any ObjectSink)? {
         let requestTime = self.state.withLock { $0.requestTime }
-        let head = StoredHead(
+        var head = StoredHead(
             storing: response, part: part, to: self.answered(self.order.request),
             requestTime: requestTime,
             responseTime: now, configuration: self.policy)
+        self.noteTrail(in: &head)
         return self.beginStoring(head, length: part.length, among: stored)
     }
 

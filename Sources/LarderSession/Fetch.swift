@@ -241,20 +241,26 @@ extension Fetch: UpstreamReceiver {
         body: ByteBuffer?
     ) {
         let now = self.session.clock.now()
-        self.state.withLock { $0.connection = connection }
+        let earlier = self.state.withLock { state in
+            defer { state.connection = connection }
+            return state.connection
+        }
         let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
             isAnswer
             ? Validation.selected(
                 by: head, among: self.order.stored.map(\.head), matching: self.matching,
-                answering: self.order.request) : []
+                answering: self.order.request
+            ).filter { self.isOfSameResource(self.order.stored[$0].head, head) } : []
         let isForClient =
             isAnswer && selected.isEmpty && Validation.isForClient(head, of: self.order.request)
         let standIn =
             StaleOnError.isFailure(head.status)
             ? self.standIn(hasAnswered: true, at: now) : nil
         let fit = self.fit(head, bodyLength)
-        let continues = self.continues(head, bodyLength)
+        let continues =
+            RedirectionTrail.continues(earlier.ledTo, connection.ledTo)
+            && self.continues(head, bodyLength)
         let action = self.state.withLock { state in
             state.machine.headReceived(
                 head.status, selects: !selected.isEmpty, isForClient: isForClient,

@@ -56,7 +56,7 @@ package enum Redirection: Equatable {
     }
 
     package static func judge(
-        _ head: ResponseHead, to origin: Origin, permits: (TargetURI) -> Bool
+        _ head: ResponseHead, to origin: Origin, permits: (Method, TargetURI) -> Bool
     ) -> Redirection {
         guard let rewritten = self.rewritten(origin, by: head.status) else { return .none }
         let locations = head.fields.values(FieldName(.location))
@@ -65,7 +65,7 @@ package enum Redirection: Equatable {
         guard locations.allSatisfy({ $0 == location }), let uri = self.target(location, origin.uri)
         else { return .passedOn(.redirectNotPermitted) }
         guard origin.number < self.limit else { return .tooMany }
-        guard permits(uri) else { return .passedOn(.redirectNotPermitted) }
+        guard permits(rewritten.method, uri) else { return .passedOn(.redirectNotPermitted) }
         if origin.hasContent, !rewritten.dropsContent, !origin.mayRepeat {
             return .passedOn(.contentNotRepeatable)
         }

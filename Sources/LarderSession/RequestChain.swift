@@ -58,6 +58,10 @@ struct ChainCourse: Sendable {
     var vary: [[UInt8]] = []
     /// What unsafe requests that were redirected have changed (RFC 9111 §4.4).
     var changed: [TargetURI] = []
+    /// What the redirections led to.
+    var ledTo: [TargetURI] = []
+    /// The last one leads where the client may not go.
+    var isRefused = false
 
     init(_ request: Request) {
         self.uri = request.uri
@@ -77,6 +81,7 @@ struct ChainCourse: Sendable {
         if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
         if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
         self.uri = target.uri
+        self.ledTo.append(target.uri)
         self.method = target.method
         if target.dropsContent { self.hasContent = false }
         self.number += 1

@@ -72,7 +72,7 @@ final class SessionConduct: Sendable {
     ///
     /// - Parameter isSent: false for an explanation, which uses nothing up.
     func prepared(
-        _ request: Request, permits: (@Sendable (TargetURI) -> Bool)?, isSent: Bool = true,
+        _ request: Request, permits: (@Sendable (Method, TargetURI) -> Bool)?, isSent: Bool = true,
         at now: Timestamp
     ) -> Request {
         let seals =
@@ -88,7 +88,7 @@ final class SessionConduct: Sendable {
         if self.sealsClients { self.sealClients(&request, &sealing) }
         request.sealed = SealedFields(
             sealing.lines, computed: sealing.computed, client: sealing.client,
-            refusal: sealing.refusal, permits: permits ?? { _ in false })
+            refusal: sealing.refusal, permits: permits ?? { _, _ in false })
         return request
     }
 

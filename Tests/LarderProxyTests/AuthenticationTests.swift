@@ -307,7 +307,7 @@ struct AuthenticationTests {
                 ("http://127.0.0.1:\(proxy.port)/", false), ("https://open.example:1/", true),
             ]
             for (uri, expected) in cases {
-                #expect(permits(try #require(TargetURI(text: uri))) == expected, "\(uri)")
+                #expect(permits(.get, try #require(TargetURI(text: uri))) == expected, "\(uri)")
             }
         }
     }

@@ -220,7 +220,7 @@ struct ChainBench {
     func perform(
         _ uri: String = "https://origin.example/", method: Method = .get,
         _ fields: Fields = Fields(), body: ScriptedBody? = nil, length: BodyLength = .unknown,
-        permits: (@Sendable (TargetURI) -> Bool)? = { _ in true }
+        permits: (@Sendable (Method, TargetURI) -> Bool)? = { _, _ in true }
     ) -> (client: RecordingClient, exchange: any Exchange) {
         let client = RecordingClient()
         let request = Request(

@@ -123,7 +123,8 @@ struct RedirectionTests {
 
     private static func judge(
         _ status: UInt16, _ fields: Fields, method: Method = .get, hasContent: Bool = false,
-        mayRepeat: Bool = true, number: Int = 0, permits: (TargetURI) -> Bool = { _ in true }
+        mayRepeat: Bool = true, number: Int = 0,
+        permits: (Method, TargetURI) -> Bool = { _, _ in true }
     ) -> Redirection {
         Redirection.judge(
             ResponseHead(status: StatusCode(status), fields: fields),
@@ -206,7 +207,13 @@ struct RedirectionTests {
         let next: Fields = ["Location": "/next"]
         if case .follows = Self.judge(302, next, number: 19) {} else { Issue.record("the 20th") }
         #expect(Self.judge(302, next, number: 20) == .tooMany)
-        #expect(Self.judge(302, next, permits: { _ in false }) == .passedOn(.redirectNotPermitted))
+        #expect(
+            Self.judge(302, next, permits: { _, _ in false }) == .passedOn(.redirectNotPermitted))
+        // Asked for what is sent there: a POST becomes a GET with 302, and stays one with 307.
+        for (status, isPermitted) in [(302, true), (307, false)] as [(UInt16, Bool)] {
+            let verdict = Self.judge(status, next, method: .post, permits: { m, _ in m == .get })
+            #expect((verdict != .passedOn(.redirectNotPermitted)) == isPermitted, "\(status)")
+        }
         #expect(
             Self.judge(307, next, method: .post, hasContent: true, mayRepeat: false)
                 == .passedOn(.contentNotRepeatable))

@@ -173,7 +173,9 @@ struct FollowingTests {
     @Test("a target that the client may not have, or nobody asked for it: the 3xx is passed on")
     func permitted() {
         let bench = ChainBench(follows: true)
-        let judges: [(@Sendable (TargetURI) -> Bool)?] = [nil, { $0.host != "169.254.169.254" }]
+        let judges: [(@Sendable (Method, TargetURI) -> Bool)?] = [
+            nil, { $1.host != "169.254.169.254" },
+        ]
         for permits in judges {
             let client = bench.perform(permits: permits).client
             bench.upstream.fetches.last?.answer(
@@ -184,6 +186,66 @@ struct FollowingTests {
         }
         #expect(bench.upstream.fetches.count == 2)
         #expect(bench.session.counters().acts[.redirectNotPermitted] == 2)
+    }
+
+    @Test("a redirection that one client may not follow is not stored for those who may")
+    func refused() {
+        let bench = ChainBench(follows: true)
+        let outside = bench.perform(permits: { _, uri in uri.host != "inner.example" }).client
+        bench.upstream.fetches[0].answer(
+            301, ["Location": "http://inner.example/", "Cache-Control": "max-age=60"])
+        #expect(outside.status == 301)
+        let inside = bench.perform().client
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches.last?.answer(301, ["Location": "http://inner.example/"])
+        bench.upstream.fetches.last?.answer(200, [:], "inner")
+        #expect(inside.wholeBody == "inner")
+    }
+
+    @Test("what is stored is kept from whoever may not be led where it came from")
+    func keptFrom() {
+        let bench = ChainBench(follows: true)
+        let inside = bench.perform().client
+        bench.upstream.fetches[0].answer(302, ["Location": "http://inner.example/"])
+        // Nor may it be joined on its way.
+        let waiting = bench.perform(permits: { _, uri in uri.host != "inner.example" }).client
+        bench.upstream.fetches[1].answer(200, ["Cache-Control": "max-age=60"], "inner")
+        #expect(inside.wholeBody == "inner")
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].answer(302, ["Location": "http://inner.example/"], "moved")
+        #expect(waiting.status == 302)
+        #expect(waiting.wholeBody == "moved")
+        let outside = bench.perform(permits: { _, uri in uri.host != "inner.example" }).client
+        #expect(bench.upstream.fetches.count == 4)
+        bench.upstream.fetches[3].answer(302, ["Location": "http://inner.example/"], "moved")
+        #expect(outside.wholeBody == "moved")
+        #expect(bench.perform().client.wholeBody == "inner")
+        #expect(bench.upstream.fetches.count == 4)
+    }
+
+    @Test("a validator is good for the resource that it came from (RFC 9110 §8.8.1)")
+    func otherResource() {
+        let bench = ChainBench(follows: true)
+        let modified = "Tue, 01 Jan 1980 00:00:00 GMT"
+        bench.perform()
+        bench.upstream.fetches[0].answer(302, ["Location": "/v1.tgz"])
+        bench.upstream.fetches[1].answer(
+            200, ["Last-Modified": modified, "Cache-Control": "max-age=0"], "one")
+        let client = bench.perform().client
+        #expect(bench.sent(2, "If-Modified-Since") == modified)
+        bench.upstream.fetches[2].answer(302, ["Location": "/v2.tgz"])
+        bench.upstream.fetches[3].answer(304, ["Last-Modified": modified])
+        #expect(bench.upstream.fetches.count == 5)
+        #expect(bench.sent(4, "If-Modified-Since") == nil)
+        bench.upstream.fetches[4].answer(302, ["Location": "/v2.tgz"])
+        bench.upstream.fetches[5].answer(
+            200, ["Last-Modified": modified, "Cache-Control": "max-age=0"], "two")
+        #expect(client.wholeBody == "two")
+        // Of the same one it is believed.
+        let again = bench.perform().client
+        bench.upstream.fetches[6].answer(302, ["Location": "/v2.tgz"])
+        bench.upstream.fetches[7].answer(304, ["Last-Modified": modified])
+        #expect(again.wholeBody == "two")
     }
 
     @Test("a session that is not told to leaves them to the client")

@@ -31,7 +31,7 @@ enum Redirect: Equatable {
         let origin = Redirection.Origin(
             uri: uri, method: Method(rawValue: method), hasContent: hasContent, mayRepeat: true,
             number: number, keepsHead: false)
-        switch Redirection.judge(head, to: origin, permits: { _ in true }) {
+        switch Redirection.judge(head, to: origin, permits: { _, _ in true }) {
         case .none, .passedOn: return .none
         case .tooMany: return .tooMany
         case .follows(let target):
