@@ -37,6 +37,20 @@ struct RequestGistTests {
     }
 
     @Test(
+        "have every line of a field that is known and not one of those, however it is spelled",
+        arguments: KnownField.allCases.filter { $0 != .other })
+    func known(_ field: KnownField) {
+        let isKept = ![.from, .referer, .userAgent].contains(field)
+        let name = field.lowercased
+        for spelling in [name, name.uppercased(), name.prefix(1).uppercased() + name.dropFirst()] {
+            let line = "\(spelling): 1\n"
+            #expect(
+                Self.gist("GET /a HTTP/1.1\n\(line)X: 1\n\(line)\n")
+                    == "GET /a HTTP/1.1\n\(isKept ? line + line : "")\n")
+        }
+    }
+
+    @Test(
         "are not of what is no head, or not one alone",
         arguments: [
             "", "\n", "GET", "GET / HTTP/1.1\n", "GET / HTTP/1.1\nHost: h\n",

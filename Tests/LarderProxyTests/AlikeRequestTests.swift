@@ -1,3 +1,4 @@
+import Foundation
 import LarderHTTP
 import LarderSession
 import NIOCore
@@ -71,6 +72,119 @@ struct AlikeRequestTests {
                 #expect(answer.contains("; fwd="))
             }
             #expect(origin.fetches.count == 5)
+        }
+    }
+
+    struct Deciding: Sendable, CustomTestStringConvertible {
+        let fields: String
+        /// What the answer's head must have in it.
+        let says: String
+        var end = "\r\n\r\n"
+        var testDescription: String { self.fields.replacing("\r\n", with: " ") }
+    }
+
+    @Test(
+        "are not those with a field that decides, and those are not the others",
+        arguments: [
+            Deciding(fields: "Range: bytes=1-2\r\n", says: " 206 ", end: "\r\n\r\n/a"),
+            Deciding(fields: "RANGE:bytes=0-0\r\n", says: " 206 ", end: "\r\n\r\n<"),
+            Deciding(fields: "If-None-Match: \"t\"\r\n", says: " 304 "),
+            Deciding(fields: "if-none-match: \"t\"\r\n", says: " 304 "),
+            Deciding(
+                fields: "If-None-Match: \"s\"\r\nIF-NONE-MATCH: \"t\"\r\n", says: " 304 "),
+            Deciding(
+                fields: "If-Modified-Since: Mon, 07 Nov 1994 00:00:00 GMT\r\n", says: " 304 "),
+            Deciding(fields: "If-Match: \"s\"\r\n", says: "; fwd="),
+            Deciding(fields: "Cache-Control: no-cache\r\n", says: "; fwd="),
+            Deciding(fields: "CACHE-CONTROL: x, max-age=0\r\n", says: "; fwd="),
+            Deciding(fields: "Pragma: no-cache\r\n", says: "; fwd="),
+            Deciding(fields: "Expect: 200-ok\r\n", says: " 417 "),
+            Deciding(fields: "Host: a.example\r\n", says: " 400 "),
+            Deciding(fields: "Content-Length: x\r\n", says: " 400 "),
+            Deciding(fields: "Connection: close\r\n", says: "Connection: close"),
+        ])
+    func deciding(_ c: Deciding) async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let plain = try await proxy.connect()
+            _ = try await Self.ask(plain, get("/a"))
+            for number in 0..<8 {
+                let id = "X-Id: \(number)\r\n"
+                // Each of the two comes when the other is known.
+                if number >= 4 {
+                    let answer = try await Self.ask(plain, get("/a", "X-Other: \(number)\r\n"))
+                    #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains("; hit"))
+                    #expect(answer.hasSuffix("\r\n\r\n</a>"))
+                }
+                let client = try await proxy.connect()
+                let answer = try await Self.ask(
+                    client, get("/a", id + c.fields), until: c.end)
+                #expect(answer.contains(c.says))
+                try await client.close()
+            }
+        }
+    }
+
+    @Test("have content that is no request, whatever it says")
+    func content() async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<4 { _ = try await Self.ask(client, get("/a")) }
+            let content = get("/a")
+            for number in 0..<5 {
+                // The head comes alone, and is answered before the content has come.
+                let head = get(
+                    "/b", "X-Id: \(number)\r\nContent-Length: \(content.utf8.count)\r\n")
+                let answer = try await Self.ask(client, head, until: "</b>")
+                #expect(answer.hasPrefix("HTTP/1.1 200 "))
+                client.seen.change { $0.bytes = [] }
+                try await client.send(content)
+                try await client.send(get("/c", "X-Id: \(number)\r\n"))
+                let next = try await client.received("</c>")
+                #expect(next.hasPrefix("HTTP/1.1 200 ") && !next.contains("</a>"))
+            }
+        }
+    }
+
+    @Test("wait until those that came before are answered", arguments: [false, true])
+    func behind(isGist: Bool) async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            for number in 0..<4 {
+                _ = try await Self.ask(client, get("/a", isGist ? "X-Id: \(number)\r\n" : ""))
+            }
+            for number in 0..<4 {
+                client.seen.change { $0.bytes = [] }
+                try await client.send(get("/held/\(number)"))
+                try await origin.holds(number + 1)
+                let request = get("/a", isGist ? "X-Id: 1\(number)\r\n" : "")
+                let read = proxy.server.statistics().bytesIn + UInt64(request.utf8.count)
+                try await client.send(request)
+                while proxy.server.statistics().bytesIn < read { await Task.yield() }
+                origin.release()
+                let all = try await client.received("</a>")
+                let place = try #require(all.range(of: "</held/\(number)>"))
+                let last = try #require(all.range(of: "</a>"))
+                #expect(place.upperBound < last.lowerBound)
+            }
+        }
+    }
+
+    @Test("that end their connection do so each time", arguments: ["1.1", "1.0"])
+    func closing(_ version: String) async throws {
+        let origin = StoringSession()
+        try await Self.run(origin) { proxy in
+            for number in 0..<10 {
+                let client = try await proxy.connect()
+                try await client.send(
+                    get(
+                        "/a", "Connection: close\r\nX-Id: \(number % 5)\r\n", version: version))
+                let answer = try await client.receivedAll()
+                #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.hasSuffix("\r\n\r\n</a>"))
+            }
+            #expect(origin.fetches == ["/a"])
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import LarderHTTP
 import LarderPolicy
 import LarderSession
@@ -165,6 +166,26 @@ struct KnownRequestTests {
             #expect(try await Self.ask(client, get("/a"), until: "</a>").hasSuffix("</a>"))
             _ = try await Self.ask(client, get("/a", "Connection: close\r\n"), until: "</a>")
             #expect(try await client.receivedAll().contains("Connection: close"))
+        }
+    }
+
+    @Test("are none of those that come with another in one read", arguments: [10, 9_000, 100_000])
+    func glued(_ repetitions: Int) async throws {
+        let origin = StoringSession { path in
+            path == "/a" ? String(repeating: path, count: repetitions) : "<\(path)>"
+        }
+        try await Self.run(origin) { proxy in
+            let client = try await proxy.connect()
+            for _ in 0..<5 {
+                let all = try await Self.ask(client, get("/a") + get("/b"), until: "</b>")
+                let parts = all.components(separatedBy: "\r\n\r\n")
+                #expect(parts.count == 3)
+                #expect(parts[1].hasPrefix(String(repeating: "/a", count: repetitions) + "HTTP"))
+                #expect(parts[2] == "</b>")
+            }
+            let one = try await Self.ask(client, get("/b"), until: "</b>")
+            #expect(one.hasSuffix("\r\n\r\n</b>"))
+            #expect(origin.fetches == ["/a", "/b"])
         }
     }
 

@@ -104,6 +104,30 @@ struct StandingAnswerTests {
         #expect(body.map { String(buffer: $0) } ?? "" == client.wholeBody)
     }
 
+    @Test(
+        "are judged by all that is stored under the key, and not by what was chosen",
+        arguments: [
+            (["Vary": "Accept"], true, true), (["Vary": "X-Id"], true, false),
+            (["Vary": "Accept, Forwarded"], false, false),
+            (["Vary": "Accept", "Cache-Groups": "\"g\""], false, false),
+        ] as [(Fields, Bool, Bool)])
+    func variants(_ extra: Fields, _ stands: Bool, _ isByGist: Bool) throws {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append(contentsOf: extra)
+        bench.perform("/", ["Accept": "a", "X-Id": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "of a")
+        // Leaves the others alone: it may lack `Vary` by mistake (RFC 9111 §4.1).
+        bench.perform("/", ["Accept": "b"])
+        bench.upstream.fetches[1].answer(200, bench.fresh, "of b")
+        let client = Self.ask(bench, ["Accept": "b"])
+        #expect(client.cacheStatus?.hasPrefix("larder; hit") == true)
+        #expect(client.wholeBody == "of b")
+        let standing = client.answer?.standing
+        #expect((standing != nil) == stands)
+        #expect(standing?.isByGist ?? false == isByGist)
+    }
+
     @Test("are given to those alone who keep them, and never for what came from the origin")
     func asked() {
         let bench = Self.stored()

@@ -84,6 +84,19 @@ struct StandingOnDiskTests {
         }
     }
 
+    @Test(
+        "are of the bytes that were asked for",
+        arguments: [("bytes=1-2", "el"), ("bytes=-1", "o"), ("bytes=0-", "hello")])
+    func ranges(_ range: String, _ text: String) async throws {
+        try await self.play { bench, _ in
+            let first = self.ask(bench, ["Range": range])
+            let standing = try #require(first.answer?.standing)
+            #expect(first.status == 206)
+            let again = try #require(bench.session.again(standing, cachePolicy: nil))
+            #expect(again.body.map { String(buffer: $0) } == text)
+        }
+    }
+
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let make: @Sendable (StandingOnDiskTests, Bench, DiskStore) async -> Void
@@ -123,6 +136,21 @@ struct StandingOnDiskTests {
             },
             Change("another variant") { test, bench, disk in
                 await test.fill(bench, disk, ["Vary": "Accept"], with: "hello")
+            },
+            Change("a freshening that changes no field") { test, bench, disk in
+                let number = bench.upstream.fetches.count
+                bench.clock.advance(.seconds(1))
+                bench.perform("/", ["Cache-Control": "no-cache"])
+                bench.upstream.fetches[number].answer(304)
+                await test.flush(disk)
+            },
+            Change("a purge by predicate") { _, bench, _ in
+                bench.session.removeAll(where: { _ in true }, { _ in })
+            },
+            Change("the disk's own removal by predicate") { _, _, disk in
+                await withCheckedContinuation { continuation in
+                    disk.removeAll(where: { _ in true }) { _ in continuation.resume() }
+                }
             },
             Change("their freshness") { _, bench, _ in bench.clock.advance(.seconds(61)) },
         ])

@@ -27,6 +27,9 @@ final class StoringSession: Upstream {
     }
 
     private let clock = Clock()
+    /// Answers that were asked for and not given yet.
+    private let held = Mutex<[@Sendable () -> Void]>([])
+    private let holdings = Event(0)
     private let asked = Mutex<[String]>([])
     private let bodies: @Sendable (String) -> String
     private let vary: String?
@@ -44,6 +47,20 @@ final class StoringSession: Upstream {
     /// The paths that the origin was asked for.
     var fetches: [String] { self.asked.withLock { $0 } }
 
+    /// Waits until so many requests for paths that begin with `/held` have come.
+    func holds(_ count: Int) async throws {
+        try await self.holdings.wait(for: "request \(count) to be held") { $0 >= count }
+    }
+
+    /// Answers those that are held.
+    func release() {
+        let answers = self.held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for answer in answers { answer() }
+    }
+
     func advance(_ time: Duration) { self.clock.time.withLock { $0 = $0 + time } }
 
     func session() -> Session {
@@ -58,6 +75,16 @@ final class StoringSession: Upstream {
     ) -> any UpstreamFetch {
         let path = request.uri.pathAndQuery
         self.asked.withLock { $0.append(path) }
+        guard path.hasPrefix("/held") else {
+            self.answer(path, receiver)
+            return Fetched()
+        }
+        self.held.withLock { $0.append { self.answer(path, receiver) } }
+        self.holdings.change { $0 += 1 }
+        return Fetched()
+    }
+
+    private func answer(_ path: String, _ receiver: any UpstreamReceiver) {
         let content = ByteBuffer(string: self.bodies(path))
         var fields: Fields = [
             "Cache-Control": "max-age=30", "ETag": "\"t\"",
@@ -70,7 +97,6 @@ final class StoringSession: Upstream {
             connection: UpstreamConnectionFacts(remoteAddress: "192.0.2.1:80"))
         _ = receiver.upstream(piece: content)
         receiver.upstream(finished: Fields())
-        return Fetched()
     }
 }
 
