@@ -144,7 +144,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// - Parameters:
     ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure` and `.tlsHandshakeFailure`
     ///     are never sent: a close without a code is.
-    ///   - reason: UTF-8, at most 123 bytes; more is cut off.
+    ///   - reason: UTF-8, at most 123 bytes; more is cut off, at the end of a character.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         if self.connection?.close(closeCode, reason) != true { self.cancel() }
     }

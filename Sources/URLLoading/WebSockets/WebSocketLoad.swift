@@ -329,7 +329,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         if let code, ![0, 1005, 1006, 1015].contains(code) {
             payload.append(UInt8(truncatingIfNeeded: code >> 8))
             payload.append(UInt8(truncatingIfNeeded: code))
-            payload.append(reason?.prefix(123) ?? Data())
+            payload.append(WebSocketFrame.fitting(reason ?? Data()))
         }
         self.write(.close, payload)
     }
