@@ -172,16 +172,23 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         guard let response = self.channel as? StreamedResponse else {
             throw BodyConsumerError(error: URLError(.unsupportedURL))
         }
-        self.state.withLock { $0.task = task }
-        response.begin(self)
+        if self.keep(task) { response.begin(self) }
         return response
     }
 
     /// Connects; no load begins.
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) {
         guard let session = task.session else { return task.fail(.cancelled) }
-        self.state.withLock { $0.task = task }
-        (self.channel as? StreamConnection)?.begin(of: session, self)
+        if self.keep(task) { (self.channel as? StreamConnection)?.begin(of: session, self) }
+    }
+
+    /// - Returns: false where it has completed meanwhile: it would be kept for ever, as it keeps this.
+    private func keep(_ task: URLSessionTask) -> Bool {
+        self.state.withLock { state in
+            guard state.end == nil else { return false }
+            state.task = task
+            return true
+        }
     }
 
     func pause(_ task: URLSessionTask) { self.channel.pause(true) }
