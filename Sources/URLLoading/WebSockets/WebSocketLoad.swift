@@ -27,6 +27,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private weak var purpose: WebSocketPurpose?
     private var isAnswered = false
     private var isHeld = false
+    /// What the connection broke with between the handshake and `open`.
+    private var broken: URLError?
     private var isOver = false
     /// What the program closes with; the peer's answer is waited for.
     private var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
@@ -39,11 +41,14 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var timer: (any DispatchSourceTimer)?
     private let queue: DispatchQueue
 
-    init(_ order: LoadOrder, _ observer: any LoadObserver) {
+    init(
+        _ order: LoadOrder, _ observer: any LoadObserver,
+        queue: DispatchQueue = DispatchQueue(label: "urlloading.websocket")
+    ) {
         self.order = order
         self.observer = observer
         self.measurement = MeasuredOnce(order.request, observer)
-        self.queue = DispatchQueue(label: "urlloading.websocket")
+        self.queue = queue
     }
 
     func begin(of session: URLSession) {
@@ -92,7 +97,14 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         guard !self.isOver else { return }
         if let closing = self.closing { return self.closed(closing.code, closing.reason) }
         let purpose = self.purpose
-        if !self.isAnswered { self.observer.load(failed: error) }
+        if !self.isAnswered {
+            self.observer.load(failed: error)
+        } else if purpose == nil {
+            // A suspended task has not heard of the answer yet: it is told when it opens this.
+            self.broken = self.broken ?? error
+            self.connection?.end()
+            return
+        }
         self.end()
         purpose?.failed(error)
     }
@@ -215,6 +227,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             let rest = self.head
             self.head = Data()
             if !rest.isEmpty { self.receive(rest) }
+            if let error = self.broken { self.failed(error) }
             if !self.isOver { self.readOn() }
         }
     }
