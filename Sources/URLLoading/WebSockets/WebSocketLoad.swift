@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LarderHTTP
+import LarderSession
 
 /// One attempt at a WebSocket, and the connection that it becomes.
 ///
@@ -22,9 +23,11 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var connection: StreamConnection?
     private var handshake: WebSocketHandshake?
     private var settings: URLSessionConfiguration?
+    private var cookies: (any HopCookies)?
     private var head = Data()
     private var reader = WebSocketReader()
     private weak var purpose: WebSocketPurpose?
+    /// The head of the final response is there.
     private var isAnswered = false
     private var isHeld = false
     /// What the connection broke with between the handshake and `open`.
@@ -51,29 +54,37 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         self.queue = queue
     }
 
+    /// Begins on its own queue: a program's own storage of cookies may keep whoever asks it waiting.
     func begin(of session: URLSession) {
+        self.queue.async { self.start(session) }
+    }
+
+    private func start(_ session: URLSession) {
+        guard !self.isOver else { return }
+        let settings = session.settings
         var random = SystemRandomNumberGenerator()
         let nonce = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        let cookies = settings.httpCookieStorage?.hopCookies(
+            accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
         do throws(URLError) {
-            let handshake = try WebSocketHandshake(self.order, session.settings, nonce: nonce)
+            let handshake = try WebSocketHandshake(
+                self.order, settings, cookies: cookies, nonce: nonce)
             let connection = StreamConnection(
                 StreamPlace(host: handshake.uri.host, port: Int(handshake.uri.port)),
                 queue: self.queue)
-            self.queue.async {
-                self.handshake = handshake
-                self.settings = session.settings
-                self.connection = connection
-            }
+            self.handshake = handshake
+            self.settings = settings
+            self.cookies = cookies
+            self.connection = connection
             connection.begin(of: session, self)
             if handshake.uri.scheme == .https {
                 connection.enqueue(.secure, number: Self.unnumbered, timeout: nil)
             }
             connection.enqueue(
                 .write(handshake.request), number: Self.unnumbered, timeout: nil)
-            self.queue.async { self.read() }
+            self.read()
         } catch {
-            self.observer.load(failed: error)
-            self.measurement.tell()
+            self.refuse(error)
         }
     }
 
@@ -179,18 +190,49 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         guard let handshake = self.handshake, let url = self.order.request.url else { return }
         // What is only preliminary is not told (RFC 9110 §15.2).
         if head.status.rawValue < 200, head.status.rawValue != 101 { return }
+        self.isAnswered = true
         let response = HTTPURLResponse(url: url, head: head, bodyLength: .none)
-        self.takeCookies(of: response, handshake)
+        let waits = self.takeCookies(of: head, handshake) { [self] in
+            self.queue.async { self.judge(head, response, handshake) }
+        }
+        if !waits { self.judge(head, response, handshake) }
+    }
+
+    /// Takes the cookies that a response sets.
+    ///
+    /// - Parameter kept: called when a program's own storage has them, on any thread.
+    /// - Returns: false where there is nothing to wait for; `kept` is not called then.
+    private func takeCookies(
+        of head: ResponseHead, _ handshake: WebSocketHandshake, kept: @escaping @Sendable () -> Void
+    ) -> Bool {
+        guard let cookies = self.cookies, head.fields.contains(FieldName(.setCookie)) else {
+            return false
+        }
+        // The program sees the lines nevertheless.
+        var head = head
+        cookies.takeCookies(from: &head, for: handshake.hop, at: CookieMoment.now)
+        return cookies.whenKept(kept)
+    }
+
+    private func judge(
+        _ head: ResponseHead, _ response: HTTPURLResponse, _ handshake: WebSocketHandshake
+    ) {
+        guard !self.isOver else { return }
         do throws(URLError) {
             let opens = try handshake.opens(head)
-            self.isAnswered = true
             self.measurement.note(response, from: .network)
             guard opens else { return self.refused(head, response, handshake) }
             let body = WebSocketBody(self, chosen: handshake.chosenProtocol(head))
             self.observer.load(answered: LoadAnswer(response: response, head: head, body: body))
         } catch {
-            self.failed(error)
+            self.refuse(error)
         }
+    }
+
+    /// It never opens.
+    private func refuse(_ error: URLError) {
+        self.observer.load(failed: error)
+        self.end()
     }
 
     /// A challenge, a redirection, or a no: its content is of no interest.
@@ -204,17 +246,6 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
                 answered: LoadAnswer(response: response, head: head, body: EmptyBody()))
         }
         self.end()
-    }
-
-    private func takeCookies(of response: HTTPURLResponse, _ handshake: WebSocketHandshake) {
-        guard let settings = self.settings, settings.httpCookieAcceptPolicy != .never,
-            self.order.request.httpShouldHandleCookies, let storage = settings.httpCookieStorage,
-            let fields = response.allHeaderFields as? [String: String],
-            let url = URL(string: handshake.uri.description)
-        else { return }
-        let cookies = HTTPCookie.cookies(withResponseHeaderFields: fields, for: url)
-        guard !cookies.isEmpty else { return }
-        storage.setCookies(cookies, for: url, mainDocumentURL: self.order.request.mainDocumentURL)
     }
 
     // MARK: Messages
