@@ -21,7 +21,11 @@ protocol StreamChannel: AnyObject, Sendable {
     ///   - number: by which its owner hears of it.
     ///   - timeout: nil: none.
     func enqueue(_ operation: StreamMachine.Operation, number: Int, timeout: Duration?)
-    func pause(_ isPaused: Bool)
+    /// Stands still, or goes on.
+    ///
+    /// - Parameter isSuspended: asked when it takes effect, one call after the other: what was decided
+    ///   last counts then, whoever comes here last.
+    func pause(if isSuspended: @escaping @Sendable () -> Bool)
     /// Lets go of everything; nothing is told any more.
     func end()
 }
@@ -191,8 +195,8 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         }
     }
 
-    func pause(_ task: URLSessionTask) { self.channel.pause(true) }
-    func goOn(_ task: URLSessionTask) { self.channel.pause(false) }
+    func pause(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
+    func goOn(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
