@@ -139,7 +139,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Closes the connection and says why.
     ///
     /// What was sent before goes out first. The task completes, without an error, when the peer has
-    /// answered, or after 5 seconds; one that is not open yet is cancelled.
+    /// answered, or after 5 seconds, also while it is suspended; one that is not open yet is cancelled.
     ///
     /// - Parameters:
     ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure` and `.tlsHandshakeFailure`

@@ -263,6 +263,16 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         }
     }
 
+    /// Stands still, or goes on; one that is being closed does not stand still.
+    ///
+    /// - Parameter isSuspended: asked when it takes effect, as by `StreamChannel.pause(if:)`.
+    func pause(if isSuspended: @escaping @Sendable () -> Bool) {
+        self.queue.async {
+            guard !self.isOver, self.closing == nil else { return }
+            self.connection?.pauseNow(isSuspended())
+        }
+    }
+
     /// There is room for messages again.
     func goOn() {
         self.queue.async {
@@ -353,6 +363,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             // The answer is behind what has come and was not taken.
             self.isHeld = false
             self.read()
+            // It may end here.
+            self.connection?.pauseNow(false)
         }
     }
 

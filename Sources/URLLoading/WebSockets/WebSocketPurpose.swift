@@ -191,6 +191,8 @@ final class WebSocketPurpose: TaskPurpose {
             guard state.end == nil else { return }
             state.load = body.load
             state.task = task
+            // Suspended since it was decided to go on: nobody knew the load then.
+            body.load.pause(if: { task.isSuspended })
             // In the lock, as the load only puts it on its queue: whoever sends next finds the load, and
             // must not get there before these.
             for (opcode, payload, number) in state.unsent {
@@ -201,6 +203,12 @@ final class WebSocketPurpose: TaskPurpose {
         }
         return WebSocketConsumer()
     }
+
+    func pause(_ task: URLSessionTask) {
+        self.state.withLock { $0.load }?.pause(if: { task.isSuspended })
+    }
+
+    func goOn(_ task: URLSessionTask) { self.pause(task) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
