@@ -313,8 +313,11 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// - Parameter protocols: those that the program would like to speak, the best first.
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
-        request.setValue(
-            protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        // A list of none is no value of the field (RFC 6455 §11.3.4).
+        if !protocols.isEmpty {
+            request.setValue(
+                protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        }
         return self.webSocketTask(with: request)
     }
 

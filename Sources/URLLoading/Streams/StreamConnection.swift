@@ -84,16 +84,19 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         }
     }
 
-    func pause(_ isPaused: Bool) {
-        self.queue.async {
-            guard !self.isOver else { return }
-            if isPaused {
-                self.machine.isPaused = true
-                self.watch()
-            } else {
-                self.perform(self.machine.resumed())
-                self.pump()
-            }
+    func pause(if isSuspended: @escaping @Sendable () -> Bool) {
+        self.queue.async { self.pauseNow(isSuspended()) }
+    }
+
+    /// On its queue.
+    func pauseNow(_ isPaused: Bool) {
+        guard !self.isOver else { return }
+        if isPaused {
+            self.machine.isPaused = true
+            self.watch()
+        } else {
+            self.perform(self.machine.resumed())
+            self.pump()
         }
     }
 

@@ -21,7 +21,11 @@ protocol StreamChannel: AnyObject, Sendable {
     ///   - number: by which its owner hears of it.
     ///   - timeout: nil: none.
     func enqueue(_ operation: StreamMachine.Operation, number: Int, timeout: Duration?)
-    func pause(_ isPaused: Bool)
+    /// Stands still, or goes on.
+    ///
+    /// - Parameter isSuspended: asked when it takes effect, one call after the other: what was decided
+    ///   last counts then, whoever comes here last.
+    func pause(if isSuspended: @escaping @Sendable () -> Bool)
     /// Lets go of everything; nothing is told any more.
     func end()
 }
@@ -172,20 +176,27 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         guard let response = self.channel as? StreamedResponse else {
             throw BodyConsumerError(error: URLError(.unsupportedURL))
         }
-        self.state.withLock { $0.task = task }
-        response.begin(self)
+        if self.keep(task) { response.begin(self) }
         return response
     }
 
     /// Connects; no load begins.
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) {
         guard let session = task.session else { return task.fail(.cancelled) }
-        self.state.withLock { $0.task = task }
-        (self.channel as? StreamConnection)?.begin(of: session, self)
+        if self.keep(task) { (self.channel as? StreamConnection)?.begin(of: session, self) }
     }
 
-    func pause(_ task: URLSessionTask) { self.channel.pause(true) }
-    func goOn(_ task: URLSessionTask) { self.channel.pause(false) }
+    /// - Returns: false where it has completed meanwhile: it would be kept for ever, as it keeps this.
+    private func keep(_ task: URLSessionTask) -> Bool {
+        self.state.withLock { state in
+            guard state.end == nil else { return false }
+            state.task = task
+            return true
+        }
+    }
+
+    func pause(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
+    func goOn(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,

@@ -51,10 +51,10 @@ final class StreamedResponse: StreamChannel, BodyConsumer, @unchecked Sendable {
         }
     }
 
-    func pause(_ isPaused: Bool) {
+    func pause(if isSuspended: @escaping @Sendable () -> Bool) {
         self.queue.async {
             guard !self.isOver else { return }
-            if isPaused {
+            if isSuspended() {
                 self.machine.isPaused = true
             } else {
                 self.perform(self.machine.resumed())

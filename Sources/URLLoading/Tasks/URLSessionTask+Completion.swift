@@ -7,6 +7,7 @@ import Synchronization
 extension URLSessionTask {
     var session: URLSession? { self.guarded.withLock { $0.session } }
     var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
+    var isSuspended: Bool { self.guarded.withLock { $0.machine.isSuspended } }
     var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
     /// It runs or is suspended, and was resumed before.
     var isOutstanding: Bool {

@@ -139,12 +139,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Closes the connection and says why.
     ///
     /// What was sent before goes out first. The task completes, without an error, when the peer has
-    /// answered, or after 5 seconds; one that is not open yet is cancelled.
+    /// answered, or after 5 seconds, also while it is suspended; one that is not open yet is cancelled.
     ///
     /// - Parameters:
     ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure` and `.tlsHandshakeFailure`
     ///     are never sent: a close without a code is.
-    ///   - reason: UTF-8, at most 123 bytes; more is cut off.
+    ///   - reason: UTF-8, at most 123 bytes; more is cut off, at the end of a character.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         if self.connection?.close(closeCode, reason) != true { self.cancel() }
     }

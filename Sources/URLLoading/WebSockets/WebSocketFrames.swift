@@ -40,6 +40,16 @@ struct WebSocketFrame: Sendable, Equatable {
         out.append(contentsOf: self.payload.enumerated().map { $1 ^ key[$0 & 3] })
         return out
     }
+
+    /// What of a close reason a frame holds beside the code: at most 123 octets (RFC 6455 §5.5), and no
+    /// part of a character, as a reason is UTF-8 (§5.5.1).
+    static func fitting(_ reason: Data) -> Data {
+        guard reason.count > 123 else { return reason }
+        var end = reason.startIndex + 123
+        // The first that is left out must not go on with a character.
+        while end > reason.startIndex, reason[end] & 0xC0 == 0x80 { end -= 1 }
+        return reason[..<end]
+    }
 }
 
 /// Why a WebSocket's peer is not listened to any more.

@@ -1,12 +1,14 @@
 import Foundation
 import LarderCredentials
 import LarderHTTP
+import LarderSession
 import LarderTransfer
 
 /// The opening handshake of a WebSocket (RFC 6455 §4.1): what is asked, and what counts as a yes.
 struct WebSocketHandshake: Sendable {
     let uri: TargetURI
-    let url: URL
+    /// The request, as cookies look at it.
+    let hop: Hop
     private let key: String
     private let fields: Fields
     private let protocols: [String]
@@ -19,14 +21,18 @@ struct WebSocketHandshake: Sendable {
 
     /// Throws where the request is none for a WebSocket.
     ///
-    /// - Parameter nonce: 16 octets nobody can foresee.
-    init(_ order: LoadOrder, _ settings: URLSessionConfiguration, nonce: [UInt8]) throws(URLError) {
+    /// - Parameters:
+    ///   - cookies: the session's; a program's own storage is asked before this returns.
+    ///   - nonce: 16 octets nobody can foresee.
+    init(
+        _ order: LoadOrder, _ settings: URLSessionConfiguration, cookies: (any HopCookies)?,
+        nonce: [UInt8]
+    ) throws(URLError) {
         guard let url = order.request.url, let scheme = url.scheme?.lowercased(),
             let uri = TargetURI(challenged: url)
         else { throw URLError(.badURL) }
         guard scheme == "ws" || scheme == "wss" else { throw URLError(.unsupportedURL) }
         self.uri = uri
-        self.url = url
         self.key = Data(nonce).base64EncodedString()
         var fields = SessionFields(settings.additionalFields)
             .completing(order.request.allHTTPHeaderFields)
@@ -34,7 +40,11 @@ struct WebSocketHandshake: Sendable {
             !Self.own.contains(
                 String(decoding: fields.name(of: line), as: UTF8.self).lowercased())
         }
-        Self.addCookies(to: &fields, order.request, settings, uri)
+        let hop = Hop(
+            method: .get, uri: uri, client: fields,
+            cookies: RequestCookies(order.request, task: order.task))
+        self.hop = hop
+        cookies?.addCookies(to: &fields, for: hop, at: CookieMoment.now)
         switch order.authorization?.forOrigin {
         case .field(let secret):
             fields.set("Authorization", String(decoding: secret.revealed, as: UTF8.self))
@@ -49,18 +59,6 @@ struct WebSocketHandshake: Sendable {
         self.protocols = fields.values(FieldName("Sec-WebSocket-Protocol"))
             .flatMap { String(decoding: $0, as: UTF8.self).split(separator: ",") }
             .map { $0.trimmingCharacters(in: .whitespaces) }
-    }
-
-    private static func addCookies(
-        to fields: inout Fields, _ request: URLRequest, _ settings: URLSessionConfiguration,
-        _ uri: TargetURI
-    ) {
-        guard settings.httpShouldSetCookies, request.httpShouldHandleCookies,
-            !fields.contains(FieldName("Cookie")), let storage = settings.httpCookieStorage,
-            let url = URL(string: uri.description), let cookies = storage.cookies(for: url),
-            let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"], !value.isEmpty
-        else { return }
-        fields.append("Cookie", value)
     }
 
     /// The request as it goes out.

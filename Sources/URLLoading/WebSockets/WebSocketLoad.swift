@@ -1,17 +1,7 @@
 import Dispatch
 import Foundation
 import LarderHTTP
-
-/// Loads ws and wss: connects, shakes hands, and answers with a connection.
-struct WebSocketLoader: Loader {
-    let session: URLSession
-    func load(_ order: LoadOrder, observer: any LoadObserver) -> any Load {
-        order.body?.source.cancel()
-        let load = WebSocketLoad(order, observer)
-        load.begin(of: self.session)
-        return load
-    }
-}
+import LarderSession
 
 /// One attempt at a WebSocket, and the connection that it becomes.
 ///
@@ -33,11 +23,15 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var connection: StreamConnection?
     private var handshake: WebSocketHandshake?
     private var settings: URLSessionConfiguration?
+    private var cookies: (any HopCookies)?
     private var head = Data()
     private var reader = WebSocketReader()
     private weak var purpose: WebSocketPurpose?
+    /// The head of the final response is there.
     private var isAnswered = false
     private var isHeld = false
+    /// What the connection broke with between the handshake and `open`.
+    private var broken: URLError?
     private var isOver = false
     /// What the program closes with; the peer's answer is waited for.
     private var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
@@ -50,36 +44,47 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var timer: (any DispatchSourceTimer)?
     private let queue: DispatchQueue
 
-    init(_ order: LoadOrder, _ observer: any LoadObserver) {
+    init(
+        _ order: LoadOrder, _ observer: any LoadObserver,
+        queue: DispatchQueue = DispatchQueue(label: "urlloading.websocket")
+    ) {
         self.order = order
         self.observer = observer
         self.measurement = MeasuredOnce(order.request, observer)
-        self.queue = DispatchQueue(label: "urlloading.websocket")
+        self.queue = queue
     }
 
+    /// Begins on its own queue: a program's own storage of cookies may keep whoever asks it waiting.
     func begin(of session: URLSession) {
+        self.queue.async { self.start(session) }
+    }
+
+    private func start(_ session: URLSession) {
+        guard !self.isOver else { return }
+        let settings = session.settings
         var random = SystemRandomNumberGenerator()
         let nonce = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        let cookies = settings.httpCookieStorage?.hopCookies(
+            accept: settings.httpCookieAcceptPolicy, sets: settings.httpShouldSetCookies)
         do throws(URLError) {
-            let handshake = try WebSocketHandshake(self.order, session.settings, nonce: nonce)
+            let handshake = try WebSocketHandshake(
+                self.order, settings, cookies: cookies, nonce: nonce)
             let connection = StreamConnection(
                 StreamPlace(host: handshake.uri.host, port: Int(handshake.uri.port)),
                 queue: self.queue)
-            self.queue.async {
-                self.handshake = handshake
-                self.settings = session.settings
-                self.connection = connection
-            }
+            self.handshake = handshake
+            self.settings = settings
+            self.cookies = cookies
+            self.connection = connection
             connection.begin(of: session, self)
             if handshake.uri.scheme == .https {
                 connection.enqueue(.secure, number: Self.unnumbered, timeout: nil)
             }
             connection.enqueue(
                 .write(handshake.request), number: Self.unnumbered, timeout: nil)
-            self.queue.async { self.read() }
+            self.read()
         } catch {
-            self.observer.load(failed: error)
-            self.measurement.tell()
+            self.refuse(error)
         }
     }
 
@@ -103,7 +108,14 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         guard !self.isOver else { return }
         if let closing = self.closing { return self.closed(closing.code, closing.reason) }
         let purpose = self.purpose
-        if !self.isAnswered { self.observer.load(failed: error) }
+        if !self.isAnswered {
+            self.observer.load(failed: error)
+        } else if purpose == nil {
+            // A suspended task has not heard of the answer yet: it is told when it opens this.
+            self.broken = self.broken ?? error
+            self.connection?.end()
+            return
+        }
         self.end()
         purpose?.failed(error)
     }
@@ -178,18 +190,49 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         guard let handshake = self.handshake, let url = self.order.request.url else { return }
         // What is only preliminary is not told (RFC 9110 §15.2).
         if head.status.rawValue < 200, head.status.rawValue != 101 { return }
+        self.isAnswered = true
         let response = HTTPURLResponse(url: url, head: head, bodyLength: .none)
-        self.takeCookies(of: response, handshake)
+        let waits = self.takeCookies(of: head, handshake) { [self] in
+            self.queue.async { self.judge(head, response, handshake) }
+        }
+        if !waits { self.judge(head, response, handshake) }
+    }
+
+    /// Takes the cookies that a response sets.
+    ///
+    /// - Parameter kept: called when a program's own storage has them, on any thread.
+    /// - Returns: false where there is nothing to wait for; `kept` is not called then.
+    private func takeCookies(
+        of head: ResponseHead, _ handshake: WebSocketHandshake, kept: @escaping @Sendable () -> Void
+    ) -> Bool {
+        guard let cookies = self.cookies, head.fields.contains(FieldName(.setCookie)) else {
+            return false
+        }
+        // The program sees the lines nevertheless.
+        var head = head
+        cookies.takeCookies(from: &head, for: handshake.hop, at: CookieMoment.now)
+        return cookies.whenKept(kept)
+    }
+
+    private func judge(
+        _ head: ResponseHead, _ response: HTTPURLResponse, _ handshake: WebSocketHandshake
+    ) {
+        guard !self.isOver else { return }
         do throws(URLError) {
             let opens = try handshake.opens(head)
-            self.isAnswered = true
             self.measurement.note(response, from: .network)
             guard opens else { return self.refused(head, response, handshake) }
             let body = WebSocketBody(self, chosen: handshake.chosenProtocol(head))
             self.observer.load(answered: LoadAnswer(response: response, head: head, body: body))
         } catch {
-            self.failed(error)
+            self.refuse(error)
         }
+    }
+
+    /// It never opens.
+    private func refuse(_ error: URLError) {
+        self.observer.load(failed: error)
+        self.end()
     }
 
     /// A challenge, a redirection, or a no: its content is of no interest.
@@ -205,17 +248,6 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         self.end()
     }
 
-    private func takeCookies(of response: HTTPURLResponse, _ handshake: WebSocketHandshake) {
-        guard let settings = self.settings, settings.httpCookieAcceptPolicy != .never,
-            self.order.request.httpShouldHandleCookies, let storage = settings.httpCookieStorage,
-            let fields = response.allHeaderFields as? [String: String],
-            let url = URL(string: handshake.uri.description)
-        else { return }
-        let cookies = HTTPCookie.cookies(withResponseHeaderFields: fields, for: url)
-        guard !cookies.isEmpty else { return }
-        storage.setCookies(cookies, for: url, mainDocumentURL: self.order.request.mainDocumentURL)
-    }
-
     // MARK: Messages
 
     /// Whoever speaks from here on; what came with the head is his.
@@ -226,7 +258,18 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             let rest = self.head
             self.head = Data()
             if !rest.isEmpty { self.receive(rest) }
+            if let error = self.broken { self.failed(error) }
             if !self.isOver { self.readOn() }
+        }
+    }
+
+    /// Stands still, or goes on; one that is being closed does not stand still.
+    ///
+    /// - Parameter isSuspended: asked when it takes effect, as by `StreamChannel.pause(if:)`.
+    func pause(if isSuspended: @escaping @Sendable () -> Bool) {
+        self.queue.async {
+            guard !self.isOver, self.closing == nil else { return }
+            self.connection?.pauseNow(isSuspended())
         }
     }
 
@@ -320,6 +363,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             // The answer is behind what has come and was not taken.
             self.isHeld = false
             self.read()
+            // It may end here.
+            self.connection?.pauseNow(false)
         }
     }
 
@@ -329,7 +374,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         if let code, ![0, 1005, 1006, 1015].contains(code) {
             payload.append(UInt8(truncatingIfNeeded: code >> 8))
             payload.append(UInt8(truncatingIfNeeded: code))
-            payload.append(reason?.prefix(123) ?? Data())
+            payload.append(WebSocketFrame.fitting(reason ?? Data()))
         }
         self.write(.close, payload)
     }
@@ -348,20 +393,4 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         self.end()
         purpose?.closed(code, reason)
     }
-}
-
-/// The connection, in the place of a response's body: it never says anything, and ends with the task.
-final class WebSocketBody: BodySource {
-    let load: WebSocketLoad
-    /// What the server wants to speak.
-    let chosen: String?
-
-    init(_ load: WebSocketLoad, chosen: String?) {
-        self.load = load
-        self.chosen = chosen
-    }
-
-    func attach(wake: @escaping @Sendable () -> Void) {}
-    func next() -> BodyStep { .pending }
-    func cancel() { self.load.cancel() }
 }

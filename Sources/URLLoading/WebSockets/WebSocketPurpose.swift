@@ -186,18 +186,29 @@ final class WebSocketPurpose: TaskPurpose {
         else { throw BodyConsumerError(error: URLError(.badServerResponse)) }
         let chosen = body.chosen
         self.tell(task) { $0.urlSession($1, webSocketTask: task, didOpenWithProtocol: chosen) }
-        let unsent = self.state.withLock { state in
+        self.state.withLock { state in
+            // The task has completed meanwhile, and would be kept for ever: it keeps this.
+            guard state.end == nil else { return }
             state.load = body.load
             state.task = task
-            defer { state.unsent = [] }
-            return state.unsent
+            // Suspended since it was decided to go on: nobody knew the load then.
+            body.load.pause(if: { task.isSuspended })
+            // In the lock, as the load only puts it on its queue: whoever sends next finds the load, and
+            // must not get there before these.
+            for (opcode, payload, number) in state.unsent {
+                body.load.send(opcode, payload) { if opcode != .ping { self.sent(number, $0) } }
+            }
+            state.unsent = []
+            body.load.open(for: self)
         }
-        for (opcode, payload, number) in unsent {
-            body.load.send(opcode, payload) { if opcode != .ping { self.sent(number, $0) } }
-        }
-        body.load.open(for: self)
         return WebSocketConsumer()
     }
+
+    func pause(_ task: URLSessionTask) {
+        self.state.withLock { $0.load }?.pause(if: { task.isSuspended })
+    }
+
+    func goOn(_ task: URLSessionTask) { self.pause(task) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
