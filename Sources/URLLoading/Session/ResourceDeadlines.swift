@@ -9,7 +9,18 @@ import Synchronization
 final class ResourceDeadlines: Sendable {
     private struct State {
         var deadlines: [Int: ContinuousClock.Instant] = [:]
+        /// The number of the timer that is awaited; nil: of none.
+        ///
+        /// Known before there is a timer: one that is due at once fires while it is being made.
+        var awaited: UInt64?
+        var lastTimer: UInt64 = 0
         var timer: (any TimerToken)?
+
+        mutating func awaitNext() -> UInt64 {
+            self.lastTimer += 1
+            self.awaited = self.lastTimer
+            return self.lastTimer
+        }
     }
 
     private let timers: any Timers
@@ -32,11 +43,11 @@ final class ResourceDeadlines: Sendable {
 
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
         let deadline = now + self.limit
-        let isFirst = self.state.withLock { state in
+        let first = self.state.withLock { state in
             state.deadlines[number] = deadline
-            return state.timer == nil
+            return state.awaited == nil ? state.awaitNext() : nil
         }
-        if isFirst { self.schedule(for: deadline, now: now) }
+        if let first { self.schedule(first, for: deadline, now: now) }
     }
 
     /// The task hands what is left of its time on to another.
@@ -50,27 +61,28 @@ final class ResourceDeadlines: Sendable {
         self.state.withLock { _ = $0.deadlines.removeValue(forKey: number) }
     }
 
-    private func schedule(for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant) {
-        let timer = self.timers.schedule(after: deadline - now) { [weak self] in
+    private func schedule(
+        _ timer: UInt64, for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant
+    ) {
+        let token = self.timers.schedule(after: deadline - now) { [weak self] in
             self?.fired(for: deadline, now: .now)
         }
-        let superfluous = self.state.withLock { state in
-            guard state.timer == nil else { return Optional(timer) }
-            state.timer = timer
-            return nil
+        self.state.withLock { state in
+            if state.awaited == timer { state.timer = token }
         }
-        superfluous?.cancel()
     }
 
     private func fired(for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant) {
         let due = max(deadline, now)
         let (over, next) = self.state.withLock { state in
-            state.timer = nil
             let over = state.deadlines.filter { $0.value <= due }.map(\.key).sorted()
             for number in over { state.deadlines.removeValue(forKey: number) }
-            return (over, state.deadlines.values.min())
+            state.timer = nil
+            state.awaited = nil
+            let next = state.deadlines.values.min().map { ($0, state.awaitNext()) }
+            return (over, next)
         }
-        if let next { self.schedule(for: next, now: now) }
+        if let (deadline, timer) = next { self.schedule(timer, for: deadline, now: now) }
         for number in over { self.expired(number) }
     }
 }
