@@ -96,4 +96,16 @@ struct UpgradeTests {
             #expect(try await proxy.log.entry(1).responseBodyBytes == UInt64(total))
         }
     }
+
+    @Test("a request that the session must perform is performed, without the upgrade")
+    func performed() async throws {
+        try await Self.run(ScriptedSession(performsAll: true)) { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            try await client.received("hello")
+            let request = try await proxy.session.exchange().request
+            #expect(request.fields == ["Sec-WebSocket-Key": "k", "Via": "1.1 pantry"])
+            #expect(origin.connections == 0)
+        }
+    }
 }
