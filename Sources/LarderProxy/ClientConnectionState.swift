@@ -240,7 +240,9 @@ extension ClientConnectionState {
         case .exchanging(let exchange):
             switch exchange.request {
             case .whole, .held: return .nothing
-            case .receiving: return .failContent
+            // All of the content may lie unread, sent ahead of the end: it is incomplete only where
+            // bytes are missing (RFC 9112 §8).
+            case .receiving: return .readHead
             case .discarding:
                 if exchange.response == .sent {
                     self.phase = .closed
