@@ -36,6 +36,8 @@ package final class PrincipalSession: ExchangeSession {
     package var cachePolicy: RequestCachePolicy { self.session.cachePolicy }
     package var dialer: (any TunnelDialer)? { self.session.dialer }
 
+    package func mustPerform(_ request: Request) -> Bool { self.session.mustPerform(request) }
+
     package func perform(
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient

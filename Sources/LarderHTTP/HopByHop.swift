@@ -5,9 +5,13 @@ package enum HopByHop {
     ///
     /// `Via` stays though `Connection` may name it: a request could else hide that it runs in a
     /// circle.
-    package static func strip(_ fields: inout Fields) {
+    ///
+    /// - Parameter kept: a field of the connection that this message is about: `Upgrade` in a 101.
+    package static func strip(_ fields: inout Fields, except kept: KnownField? = nil) {
         let named = self.namedFields(fields)
-        fields.keep { fields, line in self.travels(line, of: fields, named) }
+        fields.keep { fields, line in
+            line.known == kept || self.travels(line, of: fields, named)
+        }
     }
 
     /// The same as a copy without further fields, with room for others to be added.

@@ -1,4 +1,5 @@
 package import LarderHTTP
+import LarderSession
 package import NIOCore
 import Synchronization
 
@@ -10,7 +11,8 @@ import Synchronization
 /// ```
 ///
 /// It holds at most `bound` bytes and the piece that passed it: `push` then says that it is full,
-/// and the connection stops reading until `.roomAgain`.
+/// and the connection stops reading until `.roomAgain`. Small pieces are gathered: what they lie in
+/// is bounded, too, however few bytes come at a time.
 package final class BodyFeed: BodySource {
     /// What the reader's doing means to the connection.
     package enum Signal: Hashable, Sendable {
@@ -28,7 +30,7 @@ package final class BodyFeed: BodySource {
     }
 
     private struct State {
-        var pieces = CircularBuffer<ByteBuffer>()
+        var pieces = PieceQueue()
         var held = 0
         var ending: Ending?
         var wake: (@Sendable () -> Void)?

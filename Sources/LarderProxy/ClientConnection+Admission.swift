@@ -15,7 +15,8 @@ extension ClientConnection {
     func begin(_ head: RequestHead) {
         self.loop.counters.requestBegan()
         let number = self.state.headEnded(
-            hasContent: head.hasContent, persists: Self.persists(head))
+            hasContent: head.hasContent, persists: Self.persists(head),
+            wantsTunnel: head.method == .connect)
         let credentials = head.fields.values(FieldName(.proxyAuthorization))
         // They are in its bytes, which are not to be kept.
         if !credentials.isEmpty { self.arrival = nil }

@@ -85,10 +85,10 @@ extension ClientConnection {
         }
     }
 
-    /// The client had ended its side before this content was looked at: no more of it comes.
+    /// The client has ended its side, and bytes are missing: no more of them come.
     private func contentRanOut() {
         if self.state.reading == .content {
-            self.apply(.failContent)
+            self.contentFailed("the client ended its content early", answer: .contentIncomplete)
         } else {
             self.apply(self.state.discardingEnded())
         }

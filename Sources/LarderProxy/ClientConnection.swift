@@ -200,8 +200,6 @@ final class ClientConnection: ChannelInboundHandler {
             self.context?.close(promise: nil)
         case .answerTimeout:
             self.answerTimeout()
-        case .failContent:
-            self.contentFailed("the client ended its content early", answer: .contentIncomplete)
         }
     }
 

@@ -16,7 +16,7 @@ extension ClientConnectionState {
     /// What to do with the connection now.
     package enum Action: Hashable, Sendable {
         case nothing
-        /// The exchange is over and the next request may be read.
+        /// What was received may be read on: the next request, or what is left of the content.
         case readHead
         /// The answer is out, but content of its request still comes: throw that away.
         case discardContent
@@ -28,7 +28,5 @@ extension ClientConnectionState {
         case abort
         /// Answer 408, then end the connection.
         case answerTimeout
-        /// The request's content will not come: tell its reader.
-        case failContent
     }
 }

@@ -38,6 +38,8 @@ package struct ClientConnectionState: ~Copyable {
     private var inputIsOpen = true
     /// Whether another request may follow the one at work.
     private var persists = true
+    /// The request at work asks for a tunnel.
+    private var wantsTunnel = false
     /// The number of the exchange at work, or of the last; no two of a connection are the same.
     package private(set) var exchangeNumber: UInt64 = 0
 
@@ -98,11 +100,17 @@ extension ClientConnectionState {
 
     /// A whole head, or one that cannot be read, was taken off the connection.
     ///
+    /// A request for a tunnel is the last of its connection: what a client sends behind it is for the
+    /// tunnel's other end, and where there is none it must not be taken for a request (RFC 9931).
+    ///
     /// - Parameter persists: whether the request lets another one follow.
     /// - Returns: the exchange's number.
-    package mutating func headEnded(hasContent: Bool, persists: Bool) -> UInt64 {
+    package mutating func headEnded(
+        hasContent: Bool, persists: Bool, wantsTunnel: Bool = false
+    ) -> UInt64 {
         self.exchangeNumber &+= 1
-        self.persists = self.persists && persists
+        self.persists = self.persists && persists && !wantsTunnel
+        self.wantsTunnel = wantsTunnel
         self.phase = .exchanging(
             Exchanging(request: hasContent ? .receiving : .whole, response: .awaited))
         return self.exchangeNumber
@@ -201,7 +209,7 @@ extension ClientConnectionState {
             self.phase = .awaitingHead
             return .readHead
         }
-        if moreInputMayCome, self.inputIsOpen {
+        if moreInputMayCome || self.wantsTunnel, self.inputIsOpen {
             self.phase = .lingering
             return .linger
         }
@@ -232,7 +240,9 @@ extension ClientConnectionState {
         case .exchanging(let exchange):
             switch exchange.request {
             case .whole, .held: return .nothing
-            case .receiving: return .failContent
+            // All of the content may lie unread, sent ahead of the end: it is incomplete only where
+            // bytes are missing (RFC 9112 §8).
+            case .receiving: return .readHead
             case .discarding:
                 if exchange.response == .sent {
                     self.phase = .closed

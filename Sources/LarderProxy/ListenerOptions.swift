@@ -100,6 +100,8 @@ extension ClientConnection {
             return route
         case .answer:
             return route
+        case .upgrade(let request, _) where session.mustPerform(request):
+            return self.route(.exchange(request), through: session, &options)
         case .tunnel, .upgrade:
             // What passes through these comes from the network, whatever it is.
             let policy = options.cachePolicy ?? session.cachePolicy

@@ -197,10 +197,15 @@ package struct RequestRouter: Sendable {
     ///
     /// `h2c` is taken out: HTTP/2 is not tunnelled but spoken, and smuggles requests past a proxy
     /// that lets it through (RFC 9113 removed it). HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
+    ///
+    /// Whoever is asked may ignore the field, and so do we where the request has something to say to
+    /// the cache, which an upgrade goes past: it changes what is stored (RFC 9111 §4.4), or wants
+    /// nothing but that.
     private static func upgrade(_ head: RequestHead, _ uri: TargetURI) -> String? {
-        guard uri.scheme == .http, head.bodyLength == .none || head.bodyLength == .known(0) else {
-            return nil
-        }
+        guard uri.scheme == .http, head.method == .get,
+            head.bodyLength == .none || head.bodyLength == .known(0),
+            !CacheControl(request: head.fields).onlyIfCached
+        else { return nil }
         let offered = Upgrade.protocols(in: head.fields, version: head.version)
         let kept = offered.filter { $0.lowercased() != "h2c" }
         return kept.isEmpty ? nil : kept.joined(separator: ", ")

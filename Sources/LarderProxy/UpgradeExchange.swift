@@ -32,6 +32,8 @@ final class UpgradeExchange {
     private var parser: ResponseHeadParser
     private var buffer = ByteBuffer()
     private var isAnswered = false
+    /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
+    private var informationalBytes = 0
     private var body: Body?
     private var feed: BodyFeed?
     private var isPaused = false
@@ -61,24 +63,44 @@ final class UpgradeExchange {
         buffer.writeString("Connection: upgrade\r\nUpgrade: \(protocols)\r\n\r\n")
         self.context.writeAndFlush(NIOAny(buffer), promise: nil)
         self.context.read()
-        self.timer = try? self.context.eventLoop.assumeIsolated().scheduleCallback(
-            in: .nanoseconds(self.timeout.inNanoseconds), handler: TimerHandler(upgrade: self))
+        self.setTimer()
     }
+
+    // MARK: Time
 
     private struct TimerHandler: NIOScheduledCallbackHandler {
         let upgrade: UpgradeExchange
 
-        func handleScheduledCallback(eventLoop: some EventLoop) {
-            guard !self.upgrade.isAnswered else { return }
-            self.upgrade.fail(
-                "the origin did not answer in time", kind: .httpResponseTimeout, status: 504)
+        func handleScheduledCallback(eventLoop: some EventLoop) { self.upgrade.timerFired() }
+    }
+
+    /// Sets the time anew that the origin has for the head of its answer, or for more of its content.
+    ///
+    /// While the client takes nothing, nothing is asked of the origin.
+    private func setTimer() {
+        self.cancelTimer()
+        guard !self.isAnswered || (self.feed != nil && !self.isPaused) else { return }
+        self.timer = try? self.context.eventLoop.assumeIsolated().scheduleCallback(
+            in: .nanoseconds(self.timeout.inNanoseconds), handler: TimerHandler(upgrade: self))
+    }
+
+    private func cancelTimer() {
+        self.timer?.cancel()
+        self.timer = nil
+    }
+
+    private func timerFired() {
+        self.timer = nil
+        if self.isAnswered {
+            self.fail("the origin's answer stalled", kind: .connectionReadTimeout)
+        } else {
+            self.fail("the origin did not answer in time", kind: .httpResponseTimeout, status: 504)
         }
     }
 
     private func answerBegan() {
         self.isAnswered = true
-        self.timer?.cancel()
-        self.timer = nil
+        self.cancelTimer()
     }
 
     // MARK: Events of the channel
@@ -88,6 +110,7 @@ final class UpgradeExchange {
         self.buffer.writeBuffer(&bytes)
         if self.body == nil { self.readHeads() }
         self.readBody()
+        if self.isAnswered { self.setTimer() }
     }
 
     func readCompleted() {
@@ -113,22 +136,33 @@ final class UpgradeExchange {
     private func readHeads() {
         while !self.isAnswered {
             do throws(HeadError) {
+                let unread = self.buffer.readableBytes
                 guard let head = try self.parser.parse(&self.buffer) else { return }
-                try self.take(head)
+                try self.take(head, size: unread - self.buffer.readableBytes)
             } catch {
                 self.fail("\(error.reason.rawValue): \(error.detail)", kind: .httpProtocolError)
             }
         }
     }
 
-    private func take(_ head: ResponseHead) throws(HeadError) {
+    private func take(_ head: ResponseHead, size: Int) throws(HeadError) {
+        var head = head
         if head.status.rawValue == 101 {
+            HopByHop.strip(&head.fields, except: .upgrade)
             self.answerBegan()
             self.isSwitched = true
             let rest = self.buffer
             self.buffer = ByteBuffer()
             self.report(.switched(head, rest))
         } else if head.status.isInformational {
+            self.informationalBytes += size
+            guard self.informationalBytes <= self.limits.head.head else {
+                self.fail(
+                    "heads of more than \(self.limits.head.head) bytes",
+                    kind: .httpResponseHeaderSectionSize)
+                return
+            }
+            HopByHop.strip(&head.fields)
             self.report(.informational(head))
         } else {
             try self.answer(head)
@@ -175,6 +209,7 @@ final class UpgradeExchange {
         case .wanted: break
         case .roomAgain:
             self.isPaused = false
+            self.setTimer()
             self.context.read()
         case .abandoned: self.context.close(promise: nil)
         }
@@ -228,6 +263,7 @@ final class UpgradeExchange {
     private func finish(trailers: Fields) {
         self.feed?.end(trailers: trailers)
         self.feed = nil
+        self.cancelTimer()
         self.context.close(promise: nil)
     }
 
@@ -235,6 +271,7 @@ final class UpgradeExchange {
         _ detail: String, kind: UpstreamFailure.Kind = .connectionTerminated, status: UInt16 = 502
     ) {
         guard !self.isSwitched else { return }
+        self.cancelTimer()
         if let feed = self.feed {
             self.feed = nil
             feed.fail(.upstream(UpstreamFailure(kind, detail: detail)))

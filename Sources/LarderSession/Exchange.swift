@@ -28,6 +28,12 @@ package protocol ExchangeSession: AnyObject, Sendable {
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
     ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)?
 
+    /// Whether a request has to go by way of `perform`, and may not ask its origin for another
+    /// protocol: a rule decides with which credential it goes, or that it does not go without.
+    ///
+    /// Any thread; never blocks.
+    func mustPerform(_ request: Request) -> Bool
+
     /// How exchanges that say nothing themselves use the cache, now.
     var cachePolicy: RequestCachePolicy { get }
 
@@ -42,6 +48,8 @@ extension ExchangeSession {
     package func again(
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
     ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? { nil }
+
+    package func mustPerform(_ request: Request) -> Bool { false }
 
     package var cachePolicy: RequestCachePolicy { .useProtocol }
 }

@@ -51,19 +51,12 @@ struct FillingState {
     private var sinkReadsBack = false
     /// Further readers may come, who begin at the beginning.
     private var isShared = true
-    /// The last piece was gathered from small ones, and may take more.
-    private var lastIsGathered = false
-    /// nil before the first piece: a body that comes with its head needs no room here.
-    private var pieces: CircularBuffer<ByteBuffer>?
+    private var pieces = PieceQueue()
     private var nextReader: UInt64 = 0
     private var window: UInt64
     /// Where the body had got to when the sink was hurried last.
     private var hurriedAt: UInt64 = 0
 
-    /// Pieces below this size are gathered in one buffer: each would keep its whole allocation
-    /// alive, many times its size.
-    private static let smallPiece = 4_096
-    private static let gatheredLimit = 32_768
     /// The window where nobody but the present readers needs it: enough to keep the origin busy.
     private static let unsharedWindow: UInt64 = 262_144
 
@@ -93,12 +86,7 @@ struct FillingState {
     mutating func append(_ piece: ByteBuffer) -> [@Sendable () -> Void] {
         guard case .streaming = self.phase else { return [] }
         self.end &+= UInt64(piece.readableBytes)
-        if piece.readableBytes < Self.smallPiece {
-            self.gather(piece)
-        } else {
-            self.hold(piece)
-            self.lastIsGathered = false
-        }
+        self.pieces.append(piece)
         return self.takeWakes()
     }
 
@@ -214,7 +202,7 @@ struct FillingState {
             }
         }
         if offset < self.end {
-            let piece = self.piece(at: offset)
+            let piece = self.pieces.piece(at: offset &- self.base)
             self.readers[i].offset = offset &+ UInt64(piece.readableBytes)
             return (.body(.piece(piece)), self.resumes())
         }
@@ -228,39 +216,6 @@ struct FillingState {
     }
 
     // MARK: Inside
-
-    /// The bytes in memory from `offset` to the end of the piece that holds it.
-    private func piece(at offset: UInt64) -> ByteBuffer {
-        var start = self.base
-        guard let pieces = self.pieces else { return ByteBuffer() }
-        for piece in pieces {
-            let next = start &+ UInt64(piece.readableBytes)
-            if offset < next {
-                var rest = piece
-                rest.moveReaderIndex(forwardBy: Int(clamping: offset &- start))
-                return rest
-            }
-            start = next
-        }
-        return ByteBuffer()
-    }
-
-    private mutating func hold(_ piece: ByteBuffer) {
-        if self.pieces == nil { self.pieces = CircularBuffer(initialCapacity: 4) }
-        self.pieces?.append(piece)
-    }
-
-    private mutating func gather(_ piece: ByteBuffer) {
-        // Taken out, so that it is changed in place where no reader shares it.
-        if self.lastIsGathered, var last = self.pieces?.popLast() {
-            let fits = last.readableBytes <= Self.gatheredLimit - piece.readableBytes
-            if fits { last.writeImmutableBuffer(piece) }
-            self.hold(last)
-            if fits { return }
-        }
-        self.hold(ByteBuffer(bytes: piece.readableBytesView))
-        self.lastIsGathered = true
-    }
 
     private mutating func takeWakes() -> [@Sendable () -> Void] {
         var wakes: [@Sendable () -> Void] = []
@@ -303,11 +258,11 @@ struct FillingState {
         // From exactly a window on the origin pauses: unless something goes, it never resumes.
         guard self.end >= self.window || !self.isShared else { return }
         let needed = self.needed
-        while let first = self.pieces?.first,
+        while let first = self.pieces.first,
             self.base &+ UInt64(first.readableBytes) <= needed
         {
             self.base &+= UInt64(first.readableBytes)
-            self.pieces?.removeFirst()
+            _ = self.pieces.popFirst()
         }
     }
 }

@@ -96,6 +96,10 @@ package final class Session: ExchangeSession {
 
     package var cachePolicy: RequestCachePolicy { self.snapshot.values.cachePolicy }
 
+    package func mustPerform(_ request: Request) -> Bool {
+        self.conduct?.rules.injections.first(for: request.uri, request.method) != nil
+    }
+
     var conduct: SessionConduct? { self.current.withLock { $0.conduct } }
 
     /// The way to origins, with what the session does on it.

@@ -22,6 +22,17 @@ struct HopRulesTests {
         #expect(fields == before)
     }
 
+    @Test(
+        "a 101 keeps the protocols that it switches to, and nothing else of the connection (§7.8)")
+    func stripSwitching() {
+        var fields: Fields = [
+            "Connection": "Upgrade, X-Hop", "Upgrade": "websocket", "X-Hop": "1",
+            "Keep-Alive": "5", "Sec-WebSocket-Accept": "a",
+        ]
+        HopByHop.strip(&fields, except: .upgrade)
+        #expect(fields == ["Upgrade": "websocket", "Sec-WebSocket-Accept": "a"])
+    }
+
     @Test("connection options are tokens in lower case")
     func options() {
         let fields: Fields = [

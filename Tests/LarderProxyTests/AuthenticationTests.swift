@@ -249,9 +249,12 @@ struct AuthenticationTests {
         try await Self.run(authenticator, configure: { $0.connectPorts = [UInt16(origin.port)] }) {
             proxy, client in
             let connect = TunnelTests.connect(origin).dropLast()
-            try await client.send("\(connect)\r\n")
-            try await client.received("HTTP/1.1 407 ")
-            try await client.received("}")
+            let unknown = try await proxy.connect()
+            // What comes ahead is no request, though it says who asks (RFC 9931).
+            try await unknown.send("\(connect)\r\n" + get("/ahead", Self.field("alice")))
+            let refusal = try await unknown.receivedAll()
+            #expect(refusal.hasPrefix("HTTP/1.1 407 "))
+            #expect(refusal.contains("\r\nConnection: close\r\n"))
             try await client.send("\(connect)\(Self.field("alice"))\r\nahead")
             let check = try await authenticator.wait()
             #expect(origin.connections == 0)
@@ -266,6 +269,7 @@ struct AuthenticationTests {
             #expect(entry.isTunnel)
             #expect(entry.user == "alice")
             #expect(entry.session == "default")
+            #expect(proxy.session.exchanges.value.isEmpty)
         }
         try await origin.stop()
     }

@@ -7,7 +7,7 @@ struct ClientConnectionStateTests {
     /// What happens to a connection, one after the other, and the action of the last event.
     enum Step: Sendable {
         case headBegan
-        case head(content: Bool = false, persists: Bool = true)
+        case head(content: Bool = false, persists: Bool = true, tunnel: Bool = false)
         case held, released
         case contentEnded, contentAbandoned, contentBroke
         case answer(mayPersist: Bool = true, unread: Bool = false)
@@ -35,8 +35,8 @@ struct ClientConnectionStateTests {
     ) -> ClientConnectionState.Action {
         switch step {
         case .headBegan: state.headBegan()
-        case .head(let content, let persists):
-            _ = state.headEnded(hasContent: content, persists: persists)
+        case .head(let content, let persists, let tunnel):
+            _ = state.headEnded(hasContent: content, persists: persists, wantsTunnel: tunnel)
         case .held: state.contentHeld()
         case .released: _ = state.contentReleased()
         case .contentEnded: return state.contentEnded()
@@ -116,7 +116,19 @@ struct ClientConnectionStateTests {
             Case(
                 [.head(), .inputEnded, .answer(unread: true), .answered(unread: true)], .readHead,
                 .head),
-            Case([.head(content: true), .inputEnded], .failContent, .content),
+            // What it sent of its content may lie unread: the driver looks what is missing.
+            Case([.head(content: true), .inputEnded], .readHead, .content),
+            Case(
+                [.head(content: true), .inputEnded, .contentEnded, .answer(), .answered()], .close,
+                .nothing),
+            // A tunnel that cannot be had: what was and will be sent ahead is nothing to us.
+            Case([.head(tunnel: true)], .nothing, .nothing),
+            Case([.head(tunnel: true), .answer(), .answered()], .linger, .discarded),
+            Case(
+                [.head(tunnel: true), .answer(unread: true), .answered(unread: true)], .linger,
+                .discarded),
+            Case([.head(tunnel: true), .inputEnded, .answer(), .answered()], .close, .nothing),
+            Case([.head(tunnel: true), .tunnel], .nothing, .tunnel),
             Case(
                 [
                     .inputEnded, .head(content: true), .contentAbandoned, .answer(unread: true),

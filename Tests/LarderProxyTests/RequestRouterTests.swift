@@ -151,7 +151,15 @@ struct RequestRouterTests {
             ("GET", "1.1", "http", "websocket", "close", "", nil),
             ("GET", "1.0", "http", "websocket", "upgrade", "", nil),
             ("GET", "1.1", "https", "websocket", "upgrade", "", nil),
-            ("POST", "1.1", "http", "websocket", "upgrade", "Content-Length: 1\r\n", nil),
+            ("GET", "1.1", "http", "websocket", "upgrade", "Content-Length: 1\r\n", nil),
+            // What has something to say to the cache must not go past it (RFC 9111 §4.4).
+            ("POST", "1.1", "http", "websocket", "upgrade", "", nil),
+            ("DELETE", "1.1", "http", "websocket", "upgrade", "", nil),
+            ("OPTIONS", "1.1", "http", "websocket", "upgrade", "", nil),
+            (
+                "GET", "1.1", "http", "websocket", "upgrade",
+                "Cache-Control: max-stale, only-if-cached\r\n", nil
+            ),
         ] as [(String, String, String, String, String, String, String?)])
     func upgrade(
         _ method: String, _ version: String, _ scheme: String, _ protocols: String,

@@ -103,15 +103,28 @@ struct TunnelTests {
         }
     }
 
-    @Test("that cannot be had is refused with its reason, and the connection stays")
-    func refused() async throws {
-        // Nobody is given this port, as one that was closed may be given to another test.
+    @Test(
+        "that cannot be had is refused with its reason, and what came ahead is no request (RFC 9931)",
+        arguments: [
+            // Nobody is given this port, as one that was closed may be given to another test.
+            ("127.0.0.1:1", "502 Bad Gateway", "error=connection_refused"),
+            ("127.0.0.1:2", "403 Forbidden", "error=http_request_denied"),
+        ])
+    func refused(_ authority: String, _ status: String, _ error: String) async throws {
         try await Self.run(configure: { $0.connectPorts?.insert(1) }) { proxy, origin, client in
-            try await client.send("CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n")
-            let all = try await client.received("error=connection_refused")
-            #expect(all.contains("HTTP/1.1 502 Bad Gateway"))
-            try await client.send(get())
-            try await client.received("hello")
+            try await client.send(
+                "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+                    + post("Content-Length: 2\r\n", "hi", path: "/ahead"))
+            let all = try await client.receivedAll()
+            #expect(all.hasPrefix("HTTP/1.1 \(status)\r\n"))
+            #expect(all.contains(error))
+            #expect(all.contains("\r\nConnection: close\r\n"))
+            // Input is still taken, so that no reset destroys the answer on its way.
+            try await client.send(get("/late"))
+            try await client.endOutput()
+            try await client.seen.wait(for: "the end") { $0.closed }
+            #expect(client.seen.value.error == nil)
+            #expect(proxy.session.exchanges.value.isEmpty)
         }
     }
 
@@ -129,8 +142,11 @@ struct TunnelTests {
         try await Fixture.run { proxy in
             let client = try await proxy.connect()
             try await client.send(
-                "CONNECT 127.0.0.1:\(proxy.port) HTTP/1.1\r\nHost: 127.0.0.1:\(proxy.port)\r\n\r\n")
-            try await client.received("HTTP/1.1 508 Loop Detected")
+                "CONNECT 127.0.0.1:\(proxy.port) HTTP/1.1\r\nHost: 127.0.0.1:\(proxy.port)\r\n\r\n"
+                    + get("/ahead"))
+            let all = try await client.receivedAll()
+            #expect(all.hasPrefix("HTTP/1.1 508 Loop Detected"))
+            #expect(proxy.session.exchanges.value.isEmpty)
         }
     }
 

@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderSession
 import NIOCore
+import NIOPosix
 import Testing
 
 @testable import LarderProxy
@@ -224,6 +225,40 @@ struct UploadTests {
             await #expect(throws: BodyFailure.self) { try await exchange.content() }
             #expect(exchange.isCancelled.value)
         }
+    }
+
+    @Test(
+        "is whole or broken off by its bytes, not by when its client ends its side (RFC 9112 §8)",
+        arguments: [true, false])
+    func endedAhead(isWhole: Bool) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let session = ScriptedSession { if $0.request.method == .get { $0.answer() } }
+        try await Fixture.run(
+            session, group: group, configure: { $0.requestBuffer = .kibibytes(4) }
+        ) { proxy in
+            let client = try await proxy.connect()
+            let text = String(repeating: "x", count: 60_000)
+            try await client.send(
+                post("Content-Length: \(text.utf8.count + (isWhole ? 0 : 1))\r\n", text))
+            try await client.endOutput()
+            let exchange = try await proxy.session.exchange()
+            // The loop that has answered others since has met the end of the input, too.
+            let other = try await proxy.connect()
+            for number in 0..<2 {
+                try await other.send(get("/\(number)"))
+                try await proxy.log.entry(number)
+            }
+            #expect(proxy.server.statistics().bytesIn > 60_000)
+            if isWhole {
+                #expect(try await exchange.content().text == text)
+                exchange.answer()
+                #expect(try await client.receivedAll().hasSuffix("\r\n\r\nhello"))
+            } else {
+                await #expect(throws: BodyFailure.self) { try await exchange.content() }
+                #expect(try await client.receivedAll().hasPrefix("HTTP/1.1 400 "))
+            }
+        }
+        try await group.shutdownGracefully()
     }
 
     @Test("that stalls is answered 408")

@@ -181,4 +181,30 @@ struct TunnelTests {
             #expect(rest.isEmpty)
         }
     }
+
+    @Test("A request with Upgrade that has something to say to the cache does not go past it")
+    func notPastTheCache() async throws {
+        let refusing =
+            "injections: [{hosts: [127.0.0.1], paths: [/none], credential: absent, "
+            + "insecure: true}]"
+        try await Scene.play(refusing) {
+            response(body: $0.target, cache: $0.method == "DELETE" ? nil : "max-age=600")
+        } _: { scene in
+            _ = try await scene.get("/a")
+            try await scene.stored("/a")
+            let deleted = try await scene.send("DELETE", "/a", Self.handshake)
+            #expect(deleted.status == 200)
+            let asked = scene.origin.count
+            #expect(asked == 2)
+            let again = try await scene.get("/a")
+            #expect(again.status == 200)
+            #expect(scene.origin.count == 3, "RFC 9111 §4.4")
+            let cached = try await scene.send(
+                "GET", "/b", Self.handshake + ["Cache-Control: only-if-cached"])
+            #expect(cached.status == 504)
+            let naked = try await scene.send("GET", "/none", Self.handshake)
+            #expect(naked.status >= 500)
+            #expect(scene.origin.count == 3)
+        }
+    }
 }

@@ -49,6 +49,25 @@ struct InjectionTests {
         #expect(bench.perform().client.cacheStatus?.contains("hit") == true)
     }
 
+    @Test("what a rule fits must not go past the session, whatever the rule comes to")
+    func nothingGoesPast() {
+        let bench = ChainBench(
+            injections: [Self.rule("absent", paths: [Wildcard("/api*")])],
+            store: ChainBench.holding(ChainBench.bearer()))
+        let cases = [
+            ("http://origin.example/api/x", true), ("https://origin.example/api", true),
+            ("http://origin.example/open", false), ("http://other.example/api", false),
+        ]
+        for (uri, expected) in cases {
+            guard let target = TargetURI(text: uri) else {
+                Issue.record("\(uri)")
+                continue
+            }
+            let request = Request(method: .get, uri: target, fields: Fields(), bodyLength: .none)
+            #expect(bench.session.mustPerform(request) == expected, "\(uri)")
+        }
+    }
+
     @Test("validations in the background bear it as well, and tell of it (RFC 5861 §3)")
     func background() throws {
         let bench = ChainBench(

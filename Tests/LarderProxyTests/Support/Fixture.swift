@@ -16,7 +16,8 @@ struct Fixture {
     /// Runs `body` with a proxy and drains it, which must leave nothing open.
     static func run(
         _ session: ScriptedSession = ScriptedSession(), access: any AccessPolicy = LocalClients(),
-        directory: (any SessionDirectory)? = nil, options: ListenerOptions = ListenerOptions(),
+        group: MultiThreadedEventLoopGroup = .singleton, directory: (any SessionDirectory)? = nil,
+        options: ListenerOptions = ListenerOptions(),
         on listens: ListenAddress = .tcp(host: "127.0.0.1", port: 0),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
         clock: @escaping @Sendable () -> Timestamp = { Self.now },
@@ -27,7 +28,7 @@ struct Fixture {
         configure(&configuration)
         let log = LogRecorder()
         let server = ProxyServer(
-            group: .singleton, configuration: configuration, access: access, log: log,
+            group: group, configuration: configuration, access: access, log: log,
             clock: clock)
         let address = try await server.listen(
             on: listens, directory: directory ?? OneSessionDirectory(session), options: options)

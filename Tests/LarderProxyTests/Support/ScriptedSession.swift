@@ -70,15 +70,21 @@ final class ScriptedSession: ExchangeSession {
     private let script: @Sendable (ScriptedExchange) -> Void
     let exchanges = Event<[ScriptedExchange]>([])
     let dialer: (any TunnelDialer)?
+    private let performsAll: Bool
 
-    /// - Parameter script: run inside `perform`. As it comes, a text is answered at once.
+    /// - Parameters:
+    ///   - performsAll: nothing may go past it.
+    ///   - script: run inside `perform`. As it comes, a text is answered at once.
     init(
-        dialer: (any TunnelDialer)? = nil,
+        dialer: (any TunnelDialer)? = nil, performsAll: Bool = false,
         _ script: @escaping @Sendable (ScriptedExchange) -> Void = { $0.answer() }
     ) {
         self.dialer = dialer
+        self.performsAll = performsAll
         self.script = script
     }
+
+    func mustPerform(_ request: Request) -> Bool { self.performsAll }
 
     func perform(
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,

@@ -1,0 +1,111 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+import Testing
+
+@testable import LarderProxy
+
+@Suite("What an origin may do to a request for another protocol (RFC 9110 §7.8)")
+struct UpgradeTests {
+    static func run(
+        _ session: ScriptedSession = ScriptedSession(),
+        configure: (inout ProxyConfiguration) -> Void = { _ in },
+        _ body: (Fixture, RawOrigin) async throws -> Void
+    ) async throws {
+        let origin = try await RawOrigin.start()
+        try await Fixture.run(session, configure: configure) { try await body($0, origin) }
+        try await origin.stop()
+    }
+
+    @Test("interim responses are few, together no larger than one head (§15.2)")
+    func manyInterim() async throws {
+        try await Self.run(configure: { $0.headLimits.head = 8_192 }) { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            let hints =
+                "HTTP/1.1 103 Early Hints\r\nLink: <\(String(repeating: "x", count: 970))>\r\n\r\n"
+            for _ in 0..<20 { try far.push(ByteBuffer(string: hints)) }
+            try far.push(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+            let all = try await client.receivedAll()
+            #expect(all.matches(of: #/HTTP/1.1 103 E/#).count == 8)
+            #expect(all.contains("HTTP/1.1 502 Bad Gateway\r\n"))
+            #expect(all.contains("error=http_response_header_section_size"))
+            #expect(!all.contains("HTTP/1.1 200 "))
+        }
+    }
+
+    @Test(
+        "fields of the origin's connection stay there, but for the protocols it switches to (§7.6.1)"
+    )
+    func hopByHop() async throws {
+        try await Self.run { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            let hop = "X-Hop: 1\r\nProxy-Authenticate: Basic\r\nX-End: 2\r\n\r\n"
+            try await far.send("HTTP/1.1 103 Early Hints\r\nConnection: x-hop\r\n\(hop)")
+            try await far.send(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                    + "Connection: Upgrade, X-Hop\r\n\(hop)first")
+            let all = try await client.received("first")
+            #expect(
+                all == "HTTP/1.1 103 Early Hints\r\nX-End: 2\r\nVia: 1.1 pantry\r\n\r\n"
+                    + "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX-End: 2\r\n"
+                    + "Via: 1.1 pantry\r\nConnection: upgrade\r\n\r\nfirst")
+            try await client.close()
+            try await far.close()
+        }
+    }
+
+    @Test("content that stalls is cut off in time")
+    func stalledContent() async throws {
+        try await Self.run(configure: { $0.upgradeTimeout = .seconds(2) }) { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            try await far.send("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 5\r\n\r\nhe")
+            let entry = try await proxy.log.entry()
+            #expect(entry.wasCut)
+            #expect(
+                entry.failure == "connection_read_timeout: the origin's answer stalled")
+            #expect(try await client.receivedAll().hasSuffix("\r\n\r\nhe"))
+            try await far.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+        }
+    }
+
+    @Test("what a slow client does not take yet is no stall of the origin's")
+    func slowClient() async throws {
+        let total = 16 << 20
+        try await Self.run(configure: { $0.upgradeTimeout = .seconds(2) }) { proxy, origin in
+            let client = try await proxy.connect(reads: false)
+            try await client.send(TunnelTests.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            try await far.send("HTTP/1.1 426 Upgrade Required\r\nContent-Length: \(total)\r\n\r\n")
+            try far.push(ByteBuffer(repeating: 120, count: total))
+            // Another origin's time runs out meanwhile.
+            let other = try await proxy.connect()
+            try await other.send(TunnelTests.upgrade(origin))
+            try await other.received("HTTP/1.1 504 ")
+            try await client.resumeReading()
+            try await client.seen.wait(for: "all") { $0.bytes.count > total }
+            #expect(try await proxy.log.entry(1).responseBodyBytes == UInt64(total))
+        }
+    }
+
+    @Test("a request that the session must perform is performed, without the upgrade")
+    func performed() async throws {
+        try await Self.run(ScriptedSession(performsAll: true)) { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            try await client.received("hello")
+            let request = try await proxy.session.exchange().request
+            #expect(request.fields == ["Sec-WebSocket-Key": "k", "Via": "1.1 pantry"])
+            #expect(origin.connections == 0)
+        }
+    }
+}
