@@ -29,6 +29,16 @@ final class HTTPLoad: Load {
         case none
         case resident(ByteBuffer)
         case source(any BodySource)
+        /// Let go of before its end: what was read of it is not the whole.
+        case cancelled
+
+        /// All there is of it is at hand.
+        var isWhole: Bool {
+            switch self {
+            case .none, .resident: true
+            case .source, .cancelled: false
+            }
+        }
     }
 
     let engine: LoadingEngine
@@ -150,7 +160,7 @@ final class HTTPLoad: Load {
         let (wasUnderWay, exchange, body, watch) = self.state.withLock { state in
             let wasUnderWay = state.machine.ends()
             let body = state.body
-            if wasUnderWay { state.body = .none }
+            if wasUnderWay { state.body = .cancelled }
             return (wasUnderWay, state.exchange.take(), body, state.watch.take())
         }
         watch?.cancel()
@@ -284,6 +294,7 @@ extension HTTPLoad: BodySource {
         case .resident, .none:
             self.bodyEnded()
             return .end(trailers: Fields())
+        case .cancelled: return .failed(.cancelled)
         case .source(let source):
             let step = source.next()
             switch step {
@@ -298,7 +309,7 @@ extension HTTPLoad: BodySource {
 
     /// The body of the answer is in memory, or there is none.
     var isWhole: Bool {
-        self.state.withLock { if case .source = $0.body { false } else { true } }
+        self.state.withLock { $0.body.isWhole }
     }
 
     /// Takes the whole body at once, in the place of `attach` and `next`.
@@ -307,7 +318,7 @@ extension HTTPLoad: BodySource {
     func takeWhole() -> ByteBuffer? {
         let bytes = self.state.withLock { state -> ByteBuffer? in
             switch state.body {
-            case .source: return nil
+            case .source, .cancelled: return nil
             case .none: return ByteBuffer()
             case .resident(let bytes):
                 state.bodyBytes += Int64(bytes.readableBytes)
@@ -320,6 +331,7 @@ extension HTTPLoad: BodySource {
 
     private func bodyEnded() {
         _ = self.state.withLock { state in
+            if case .cancelled = state.body { return false }
             state.body = .none
             return state.machine.ends()
         }
