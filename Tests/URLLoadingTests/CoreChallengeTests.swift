@@ -32,4 +32,53 @@ struct CoreChallengeTests {
         #expect(messages.value.contains("challenge 0"))
         try await Released.wait { task == nil && session == nil && challenge == nil }
     }
+
+    @Test(
+        "go to the delegate that their method says, also a program's own",
+        arguments: [
+            (NSURLAuthenticationMethodHTTPBasic, "task"),
+            (NSURLAuthenticationMethodHTTPDigest, "task"),
+            (NSURLAuthenticationMethodDefault, "task"),
+            (NSURLAuthenticationMethodNTLM, "session"),
+            (NSURLAuthenticationMethodClientCertificate, "session"),
+        ])
+    func asked(_ method: String, _ who: String) async throws {
+        let delegate = BothDelegate()
+        let loaders = ScriptedLoaders()
+        let session = URLSession(.default, delegate: delegate, queue: nil, loaders: loaders)
+        session.dataTask(with: try ScriptedSession.url()).resume()
+        let challenge = URLAuthenticationChallenge(
+            URLProtectionSpace(
+                host: "origin.test", port: 80, protocol: "http", realm: "r",
+                authenticationMethod: method))
+        let load = try await loaders.load()
+        load.hears?.load(challenged: challenge) { _, _ in }
+        try await delegate.asked.wait(for: "the question") { !$0.isEmpty }
+        #expect(delegate.asked.value == [who])
+        session.invalidateAndCancel()
+    }
+}
+
+/// Is asked about both kinds of challenges.
+private final class BothDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+    let asked = Event<[String]>([])
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        self.asked.change { $0.append("session") }
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        self.asked.change { $0.append("task") }
+        completionHandler(.performDefaultHandling, nil)
+    }
 }

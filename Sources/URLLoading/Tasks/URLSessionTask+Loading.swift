@@ -217,7 +217,7 @@ extension URLSessionTask {
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
-        self.ask(challenge, isSessionWide: true, then: answer)
+        self.ask(challenge, isSessionWide: challenge.isSessionWide, then: answer)
     }
 }
 
