@@ -88,9 +88,11 @@ final class HTTPLoad: Load {
         var request = given
         let uri = request.uri
         let identity = self.engine.remember { $0.identity(for: uri.host, uri.port) }
-        let (begun, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
+        let (begun, shown) = self.state.withLock { state in
+            (state.machine.begins(), state.trust.shows(known: identity))
+        }
         guard let number = begun else { return }
-        if let identity = own ?? identity { request.transfer.identity = identity }
+        if let shown { request.transfer.identity = shown }
         if let login = self.proxyLogin {
             request.transfer.proxyAuthorization = ProxyAuthorization(login)
         }
@@ -206,6 +208,7 @@ extension HTTPLoad: ExchangeClient {
             if case .source(let source) = answer.body { source.cancel() }
             return
         }
+        self.identityIsAccepted()
         var told = LoadAnswer(
             response: response, head: self.isFTP ? nil : answer.head, body: self,
             isFromCache: isFromCache, storing: offer?.pending)
@@ -231,6 +234,7 @@ extension HTTPLoad: ExchangeClient {
         switch action {
         case .tell:
             var error = URLError(failure, shown: trust)
+            if error.isAboutHandshake { self.identityIsRefused(trust) }
             if lacksRoute, error.code == .cannotConnectToHost {
                 error = URLError(.notConnectedToInternet, userInfo: error.userInfo)
             }
