@@ -3,13 +3,72 @@ import LarderHTTP
 import LarderSession
 import Synchronization
 
-/// When the tasks of a session have taken too long as a whole (`timeoutIntervalForResource`).
+/// When the tasks of a session have taken too long as a whole (`timeoutIntervalForResource`), not
+/// counting the time in which they were suspended.
 ///
 /// One timer for all of them, for whoever comes first: by far the most end long before.
 final class ResourceDeadlines: Sendable {
-    private struct State {
-        var deadlines: [Int: ContinuousClock.Instant] = [:]
+    /// What is left of a task's time.
+    private enum Time {
+        case until(ContinuousClock.Instant)
+        case standing(left: Duration)
+    }
+
+    private struct Entry {
+        var time: Time
+        /// The last of the task's turns that was heard of.
+        var turn = 0
+
+        var deadline: ContinuousClock.Instant? {
+            if case .until(let deadline) = self.time { deadline } else { nil }
+        }
+    }
+
+    /// The timer, which may fire before it has been noted.
+    private struct Alarm {
+        let number: Int
+        let deadline: ContinuousClock.Instant
         var timer: (any TimerToken)?
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        var alarm: Alarm?
+        var alarms = 0
+
+        /// Sees to it that there is an alarm at a deadline, or before.
+        ///
+        /// - Returns: the one to be set; nil: there is one.
+        mutating func aim(
+            at deadline: ContinuousClock.Instant
+        ) -> (next: Alarm, superseded: (any TimerToken)?)? {
+            if let alarm = self.alarm, alarm.deadline <= deadline { return nil }
+            let superseded = self.alarm?.timer
+            self.alarms += 1
+            let next = Alarm(number: self.alarms, deadline: deadline)
+            self.alarm = next
+            return (next, superseded)
+        }
+
+        /// Has a task's time run or stand still; what comes late does not count.
+        ///
+        /// - Returns: the alarm to be set for it.
+        mutating func keep(
+            _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant
+        ) -> (next: Alarm, superseded: (any TimerToken)?)? {
+            guard var entry = self.entries[number], turn > entry.turn else { return nil }
+            entry.turn = turn
+            defer { self.entries[number] = entry }
+            switch (entry.time, running) {
+            case (.until(let deadline), false):
+                entry.time = .standing(left: deadline - now)
+                return nil
+            case (.standing(let left), true):
+                entry.time = .until(now + left)
+                return self.aim(at: now + left)
+            case (.until, true), (.standing, false): return nil
+            }
+        }
     }
 
     private let timers: any Timers
@@ -27,50 +86,70 @@ final class ResourceDeadlines: Sendable {
     }
 
     deinit {
-        self.state.withLock { $0.timer.take() }?.cancel()
+        self.state.withLock { $0.alarm.take() }?.timer?.cancel()
     }
 
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
         let deadline = now + self.limit
-        let isFirst = self.state.withLock { state in
-            state.deadlines[number] = deadline
-            return state.timer == nil
+        let alarm = self.state.withLock { state in
+            state.entries[number] = Entry(time: .until(deadline))
+            return state.aim(at: deadline)
         }
-        if isFirst { self.schedule(for: deadline, now: now) }
+        self.set(alarm?.next, insteadOf: alarm?.superseded, now: now)
+    }
+
+    /// Has a task's time run or stand still.
+    ///
+    /// - Parameter turn: higher each time that this changes; what comes behind a later one does not
+    ///   count.
+    func keep(
+        _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant = .now
+    ) {
+        let alarm = self.state.withLock { state in
+            state.keep(number, running: running, turn: turn, now: now)
+        }
+        self.set(alarm?.next, insteadOf: alarm?.superseded, now: now)
     }
 
     /// The task hands what is left of its time on to another.
     func pass(_ number: Int, on successor: Int) {
         self.state.withLock { state in
-            state.deadlines[successor] = state.deadlines.removeValue(forKey: number)
+            state.entries[successor] = state.entries.removeValue(forKey: number)
         }
     }
 
     func end(_ number: Int) {
-        self.state.withLock { _ = $0.deadlines.removeValue(forKey: number) }
+        self.state.withLock { _ = $0.entries.removeValue(forKey: number) }
     }
 
-    private func schedule(for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant) {
-        let timer = self.timers.schedule(after: deadline - now) { [weak self] in
-            self?.fired(for: deadline, now: .now)
+    private func set(
+        _ alarm: Alarm?, insteadOf superseded: (any TimerToken)?, now: ContinuousClock.Instant
+    ) {
+        superseded?.cancel()
+        guard let alarm else { return }
+        let timer = self.timers.schedule(after: alarm.deadline - now) { [weak self] in
+            self?.fired(alarm.number, now: .now)
         }
-        let superfluous = self.state.withLock { state in
-            guard state.timer == nil else { return Optional(timer) }
-            state.timer = timer
-            return nil
+        let isOver = self.state.withLock { state in
+            guard state.alarm?.number == alarm.number else { return true }
+            state.alarm?.timer = timer
+            return false
         }
-        superfluous?.cancel()
+        if isOver { timer.cancel() }
     }
 
-    private func fired(for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant) {
-        let due = max(deadline, now)
-        let (over, next) = self.state.withLock { state in
-            state.timer = nil
-            let over = state.deadlines.filter { $0.value <= due }.map(\.key).sorted()
-            for number in over { state.deadlines.removeValue(forKey: number) }
-            return (over, state.deadlines.values.min())
+    private func fired(_ number: Int, now: ContinuousClock.Instant) {
+        let (over, next) = self.state.withLock { state -> ([Int], Alarm?) in
+            guard let alarm = state.alarm, alarm.number == number else { return ([], nil) }
+            state.alarm = nil
+            let due = max(alarm.deadline, now)
+            let over = state.entries.filter { $0.value.deadline.map { $0 <= due } ?? false }
+                .map(\.key).sorted()
+            for number in over { state.entries.removeValue(forKey: number) }
+            let first = state.entries.values.compactMap(\.deadline).min()
+            return (over, first.flatMap { state.aim(at: $0)?.next })
         }
-        if let next { self.schedule(for: next, now: now) }
+        self.set(next, insteadOf: nil, now: now)
         for number in over { self.expired(number) }
     }
 }

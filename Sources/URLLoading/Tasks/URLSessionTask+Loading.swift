@@ -13,15 +13,17 @@ extension URLSessionTask {
         let hasDelegate = !session.delegates(of: self).isEmpty
         let isKept = session.begin(self)
         let lane = self.lane(in: session, isKept: isKept)
-        let fault = self.guarded.withLock { state in
+        let (fault, hasTurned) = self.guarded.withLock { state in
             // One that was cancelled meanwhile may have got its own.
             if state.lane == nil { state.lane = lane }
             state.hasDelegate = hasDelegate
             state.begun = Date()
             state.isKept = isKept
-            return state.fault
+            // It may have been suspended before the session had it.
+            return (state.fault, state.machine.turn > 0)
         }
         guard isKept else { return self.settle(.cancelled) }
+        if hasTurned { self.keepTime() }
         // It may have been cancelled, and all be over, before the session came to keep it.
         if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
@@ -75,6 +77,14 @@ extension URLSessionTask {
     }
 
     // MARK: Suspended, and resumed
+
+    /// Has the time for the whole run while the task does.
+    func keepTime() {
+        let (session, turn, isSuspended) = self.guarded.withLock {
+            ($0.session, $0.machine.turn, $0.machine.isSuspended)
+        }
+        session?.deadlines.keep(self.taskIdentifier, running: !isSuspended, turn: turn)
+    }
 
     func goOn() {
         let (pump, held) = self.guarded.withLock { state in

@@ -170,7 +170,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         switch resumption {
         case .nothing: break
         case .begin: self.begin()
-        case .goOn: self.goOn()
+        case .goOn:
+            self.keepTime()
+            self.goOn()
         }
     }
 
@@ -184,7 +186,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
             state.pump?.isPaused = true
             return true
         }
-        if stops { self.purpose.pause(self) }
+        guard stops else { return }
+        self.keepTime()
+        self.purpose.pause(self)
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.
