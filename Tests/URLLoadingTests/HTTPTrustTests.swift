@@ -85,6 +85,28 @@ struct HTTPTrustTests {
         #expect(third.error?.code == .cancelled)
     }
 
+    @Test("a server that was left to the system is asked about again once that finds a fault")
+    func faultLater() async throws {
+        let fault = Event<TLSFault?>(nil)
+        let upstream = ScriptedUpstream { request, receiver, _ in
+            let peer = TLSPeer(
+                host: request.uri.host, port: request.uri.port, certificates: [[1]],
+                fault: fault.value)
+            let verdict = request.observer?.transfer(evaluates: peer)
+            if verdict == .bySystem, peer.fault == nil || verdict == .trusted {
+                return receiver.answer()
+            }
+            receiver.fail(.tlsCertificateError)
+        }
+        let engine = upstream.engine()
+        let first = try await self.heard(engine) { _ in (.performDefaultHandling, nil) }
+        #expect(first.calls == ["challenged", "answered", "measured"])
+        fault.change { $0 = .expired }
+        let second = try await self.heard(engine) { _ in (.performDefaultHandling, nil) }
+        #expect(second.calls == ["challenged", "failed", "measured"])
+        #expect(second.error?.code == .serverCertificateHasBadDate)
+    }
+
     @Test("a client certificate is shown again once it was accepted, and until it is refused (§6)")
     func identities() async throws {
         let accepts = Event(false)

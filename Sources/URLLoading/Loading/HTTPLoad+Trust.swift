@@ -45,7 +45,8 @@ extension HTTPLoad {
         let known = self.engine.remember { $0.verdict(on: server) }
         return self.state.withLock { state in
             state.trust.peer = server
-            if let verdict = known { return verdict }
+            // What the system found nothing wrong with it may find wrong by now.
+            if let verdict = known, verdict == .trusted || server.fault == nil { return verdict }
             if let (peer, verdict) = state.trust.verdict, peer == server { return verdict }
             state.trust.question = .server(server)
             return .undecided
