@@ -1,4 +1,5 @@
 import Foundation
+import LarderHTTP
 import Synchronization
 
 // What a task sends: got ready for each of its loads anew.
@@ -98,6 +99,17 @@ extension TaskState {
         let announced = UploadBody.announcedLength(
             chosen.value(forHTTPHeaderField: "Content-Length"))
         self.expectedToSend = self.content.countOfBytesExpectedToSend(announced: announced)
+    }
+
+    /// What is being sent.
+    var suspendableContent: SuspendableSource? { self.source?.source as? SuspendableSource }
+
+    /// Whether the request that is under way may be made once more, though nobody knows what has become
+    /// of it (RFC 9110 §9.2.2): nothing is done with one whose content is not whole.
+    var mayBeginAnew: Bool {
+        let method = Method(rawValue: self.currentRequest?.httpMethod ?? "GET")
+        if method.isIdempotent { return true }
+        return self.suspendableContent.map { !$0.isSpent } ?? false
     }
 
     /// The request as it is sent, with what its content says of itself.

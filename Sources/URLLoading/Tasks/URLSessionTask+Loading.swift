@@ -35,6 +35,9 @@ extension URLSessionTask {
 
     /// Begins the next load, or has it wait until the task is resumed.
     func launch(body: UploadSource?) {
+        let content = body.map {
+            UploadSource(source: SuspendableSource($0), length: $0.length)
+        }
         let launch = self.guarded.withLock { state -> (Int, URLRequest, Bool)? in
             guard !state.machine.isSettled, let request = state.currentRequest else { return nil }
             guard let number = state.machine.launch() else {
@@ -42,7 +45,7 @@ extension URLSessionTask {
                 return nil
             }
             if state.hasDelegate { state.unmeasured.insert(number) }
-            state.source = body
+            state.source = content
             state.reported = self.purpose.sentBefore
             return (number, self.purpose.asking(state.completed(request)), state.hasDelegate)
         }
@@ -57,7 +60,7 @@ extension URLSessionTask {
         }
         let authorization = self.preemption(for: request)
         let order = LoadOrder(
-            request: request, task: self, body: body, authorization: authorization,
+            request: request, task: self, body: content, authorization: authorization,
             usesCache: self is URLSessionDataTask)
         let load = loader.load(
             order, observer: LoadListener(task: self, number: number, hasDelegate: hasDelegate))
@@ -87,10 +90,11 @@ extension URLSessionTask {
     }
 
     func goOn() {
-        let (pump, held) = self.guarded.withLock { state in
-            (state.pump, state.held.take())
+        let (pump, content, held) = self.guarded.withLock { state in
+            (state.pump, state.suspendableContent, state.held.take())
         }
         pump?.run()
+        content?.run()
         self.purpose.goOn(self)
         switch held {
         case nil: break
@@ -156,8 +160,11 @@ extension URLSessionTask {
         let isHeard = self.guarded.withLock { state in
             guard state.machine.hears(load: load) else { return false }
             guard state.machine.isSuspended else { return true }
-            // Suspended tasks have no timeouts: it begins anew when it is resumed.
-            let isOverdue = (error as? URLError)?.code == .timedOut && state.machine.prepare()
+            // Suspended tasks have no timeouts: it begins anew when it is resumed, unless the
+            // server might do something twice then.
+            let isOverdue =
+                (error as? URLError)?.code == .timedOut && state.mayBeginAnew
+                && state.machine.prepare()
             state.held = isOverdue ? .preparation : .failure(error)
             return false
         }

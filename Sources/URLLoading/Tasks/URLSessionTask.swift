@@ -164,7 +164,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open func resume() {
         let resumption = self.guarded.withLock { state in
             let resumption = state.machine.resume()
-            if resumption == .goOn { state.pump?.isPaused = false }
+            if resumption == .goOn {
+                state.pump?.isPaused = false
+                state.suspendableContent?.isPaused = false
+            }
             return resumption
         }
         switch resumption {
@@ -184,6 +187,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         let stops = self.guarded.withLock { state in
             guard state.machine.suspend() else { return false }
             state.pump?.isPaused = true
+            state.suspendableContent?.isPaused = true
             return true
         }
         guard stops else { return }
