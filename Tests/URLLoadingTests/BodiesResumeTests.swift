@@ -101,6 +101,35 @@ struct BodiesResumeTests {
         await other.stop()
     }
 
+    @Test("let go of the partial file when they are cancelled, for others to go on with it")
+    func letGo() async throws {
+        let file = try await FileOrigin.start(count: Self.count, stopsAt: Self.stop)
+        let blob = try await self.brokenOff(file)
+        let resume = try #require(ResumeData(decoding: blob))
+        let s = ScriptedSession()
+        let task = s.session.downloadTask(withResumeData: blob)
+        task.resume()
+        _ = try await s.loaders.load()
+        #expect(DownloadFile.open(resume.part) == nil)
+        task.cancel()
+        try await s.delegate?.completion()
+        #expect(DownloadFile.open(resume.part) != nil)
+        // Also one that is only about to open it.
+        let purpose = DownloadPurpose()
+        purpose.state.withLock { state in
+            state.resume = resume
+            _ = state.requests.conclude()
+        }
+        await withCheckedContinuation { continuation in
+            purpose.prepare(for: task) { continuation.resume() }
+        }
+        let found = DownloadFile.open(resume.part)
+        #expect(found != nil)
+        withExtendedLifetime((task, purpose)) {}
+        found?.remove()
+        await file.origin.stop()
+    }
+
     enum Harm: CaseIterable { case gone, short, altered }
 
     @Test("begin anew where the partial file is gone, short or altered", arguments: Harm.allCases)

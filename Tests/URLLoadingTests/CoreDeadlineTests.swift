@@ -1,24 +1,61 @@
-@testable import LarderProcess
 import LarderSession
+import Synchronization
 import Testing
+
+@testable import LarderProcess
 @testable import URLLoading
 
-@Suite("When the tasks of a session have taken too long (timeoutIntervalForResource)")
+@Suite("The time for the whole of a resource (§2, §3.1)")
 struct CoreDeadlineTests {
-    @Test("a timer that fires while it is being made leaves the next task its own")
-    func timerDueAtOnce() {
-        let expired = Event<[Int]>([])
-        let deadlines = ResourceDeadlines(after: .zero, timers: ImpatientTimers()) { number in
-            expired.change { $0.append(number) }
+    @Test("is up for every task where timers fire before they are noted")
+    func firesAtOnce() {
+        let over = Event<[Int]>([])
+        let deadlines = ResourceDeadlines(after: .zero, timers: PromptTimers()) { number in
+            over.change { $0.append(number) }
+        }
+        for number in 1...3 { deadlines.begin(number) }
+        #expect(over.value == [1, 2, 3])
+    }
+
+    @Test("does not run while a task stands still, and then has the rest of it")
+    func standing() {
+        let over = Event<[Int]>([])
+        let timers = FiringTimers()
+        let deadlines = ResourceDeadlines(after: .seconds(1000), timers: timers) { number in
+            over.change { $0.append(number) }
+        }
+        let start = ContinuousClock.now
+        deadlines.begin(1, now: start)
+        deadlines.keep(1, running: false, turn: 1, now: start + .seconds(900))
+        deadlines.begin(2, now: start + .seconds(1))
+        timers.fireAll()
+        #expect(over.value.isEmpty)
+        // Before the second, whose timer is set already.
+        deadlines.keep(1, running: true, turn: 2, now: start + .seconds(900))
+        timers.fireAll()
+        #expect(over.value == [1])
+        timers.fireAll()
+        #expect(over.value == [1, 2])
+    }
+
+    @Test("does not hear what comes late of a task that has gone on")
+    func late() {
+        let over = Event<[Int]>([])
+        let timers = FiringTimers()
+        let deadlines = ResourceDeadlines(after: .seconds(1000), timers: timers) { number in
+            over.change { $0.append(number) }
         }
         deadlines.begin(1)
-        deadlines.begin(2)
-        #expect(expired.value == [1, 2])
+        deadlines.keep(1, running: true, turn: 2)
+        deadlines.keep(1, running: false, turn: 1)
+        deadlines.pass(1, on: 2)
+        timers.fireAll()
+        #expect(over.value == [2])
     }
 }
 
-/// Timers whose time has come before the one who makes them knows it.
-private struct ImpatientTimers: Timers {
+/// Timers whose time is up before they have been made.
+private struct PromptTimers: Timers {
     private struct Token: TimerToken {
         func cancel() {}
     }

@@ -102,7 +102,9 @@ struct CoreHopTests {
         #expect(s.delegate?.messages.value.last == "complete")
     }
 
-    @Test("the time for the whole ends a task in any stage, each at its own (§2)")
+    @Test(
+        "the time for the whole ends a task in any stage, each at its own, but a suspended one (§2)"
+    )
     func resourceTimeout() async throws {
         let timers = FiringTimers()
         let s = ScriptedSession(timers: timers)
@@ -118,6 +120,11 @@ struct CoreHopTests {
         suspended.suspend()
         timers.fireAll()
         timers.fireAll()
+        timers.fireAll()
+        try await s.delegate?.completion(2)
+        // Its own time goes on when it does.
+        #expect(suspended.state == .suspended)
+        suspended.resume()
         timers.fireAll()
         try await s.delegate?.completion(3)
         #expect(done.error == nil)

@@ -1,5 +1,6 @@
 import Foundation
 import LarderHTTP
+import NIOCore
 import Testing
 
 @testable import LarderProcess
@@ -153,6 +154,36 @@ struct HTTPLoadTests {
         #expect(URLError(failure, at: nil).code == .networkConnectionLost)
         #expect(origin.count == 1)
         await origin.stop()
+    }
+
+    @Test("fails its body where it was cancelled in the middle of it: what came is not the whole")
+    func cancelledBody() async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in
+            _ = receiver.upstream(
+                head: ResponseHead(status: .ok), bodyLength: .unknown,
+                connection: UpstreamConnectionFacts())
+            _ = receiver.upstream(piece: ByteBuffer(string: "abc"))
+        }
+        let probe = LoadProbe(readsBody: false)
+        let load = upstream.engine().load(
+            LoadOrder(request: request("http://origin.test/"), task: URLSessionTask()),
+            observer: probe)
+        try await probe.heard.wait(for: "the answer") { $0.answer != nil }
+        let body = try #require(probe.heard.value.answer).body
+        body.attach {}
+        guard case .piece = body.next() else {
+            Issue.record("no piece")
+            return
+        }
+        load.cancel()
+        // However often it is asked.
+        for _ in 0..<2 {
+            guard case .failed(.cancelled) = body.next() else {
+                Issue.record("the body is whole")
+                return
+            }
+        }
+        #expect(try await probe.ended().calls == ["answered", "measured"])
     }
 
     @Test("passes interim responses on, before the answer (§4.2)")

@@ -69,31 +69,34 @@ struct SecurityIdentityTests {
             let origin = try await SecureOrigin.server(
                 made,
                 ["-Verify", "1", "-verify_return_error", "-CAfile", client.certificate, version])
+            let identity = Event<URLClientIdentity?>(nil)
+            let delegate = SessionChallengeDelegate { challenge in
+                if let trust = challenge.protectionSpace.serverTrust {
+                    return (.useCredential, URLCredential(trust: trust))
+                }
+                guard let identity = identity.value else { return (.performDefaultHandling, nil) }
+                return (
+                    .useCredential,
+                    URLCredential(identity: identity, certificates: nil, persistence: .forSession)
+                )
+            }
+            // One for all: what was refused is not shown again.
+            let session = URLSession.alone(delegate)
             for (shows, code) in [
                 (nil, URLError.Code.clientCertificateRequired),
                 (stranger, .clientCertificateRejected), (client, nil),
             ] as [(MadeCertificate?, URLError.Code?)] {
-                let identity = try shows.map {
+                let shown = try shows.map {
                     try URLClientIdentity(
                         contentsOfPEM: URL(fileURLWithPath: $0.certificate),
                         key: URL(fileURLWithPath: $0.key))
                 }
-                let delegate = SessionChallengeDelegate { challenge in
-                    if let trust = challenge.protectionSpace.serverTrust {
-                        return (.useCredential, URLCredential(trust: trust))
-                    }
-                    guard let identity else { return (.performDefaultHandling, nil) }
-                    return (
-                        .useCredential,
-                        URLCredential(identity: identity, certificates: nil, persistence: .none)
-                    )
-                }
-                let session = URLSession.alone(delegate)
+                identity.change { $0 = shown }
                 let loaded = try await session.loaded(origin.url())
                 #expect(loaded.code == code, "\(loaded.error as Any)")
                 if code == nil { #expect(loaded.status == 200) }
-                session.invalidateAndCancel()
             }
+            session.invalidateAndCancel()
         }
     }
 }

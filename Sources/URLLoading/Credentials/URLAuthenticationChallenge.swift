@@ -17,10 +17,14 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
 
     /// Asks the task's delegate instead, where the session's does not implement the method that it
     /// was asked by; nil where the challenge is the task's already.
+    ///
+    /// Given the challenge, as it would keep itself alive by what it holds of it.
     var passOn:
         (
-            (@escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) ->
-                Void
+            (
+                URLAuthenticationChallenge,
+                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            ) -> Void
         )?
 
     /// Makes a challenge, as a program's own `URLProtocol` does.

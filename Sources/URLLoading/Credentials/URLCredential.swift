@@ -46,7 +46,8 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// - Parameters:
     ///   - certificates: intermediate certificates, DER (`Data`), that the identity does not bring
     ///     along; whatever is not `Data` is ignored.
-    ///   - persistence: kept with the credential; an identity is never stored on the disk.
+    ///   - persistence: `.none`: for the request that asked for it; others: for the session, once a
+    ///     server has accepted it. An identity is never stored on the disk.
     public init(
         identity: URLClientIdentity, certificates: [Any]?, persistence: Persistence
     ) {

@@ -17,10 +17,24 @@ struct LoadTrust: Sendable {
     var verdict: (peer: TLSPeer, verdict: TLSVerdict)?
     /// The certificate to be shown; nil: none.
     var identity: TLSIdentity?
+    /// It is the one that the session showed before, and nobody has been asked.
+    var isIdentityKnown = false
+    /// Where it was asked for, if the session is to show it again once it has been accepted.
+    var keepsIdentity: (host: String, port: UInt16)?
     /// A certificate was asked for, and the answer is known.
     var isIdentityDecided = false
     /// A server wanted a certificate.
     var wantsIdentity = false
+
+    /// The certificate that the next attempt shows.
+    ///
+    /// - Parameter known: the session's for the server.
+    mutating func shows(known: TLSIdentity?) -> TLSIdentity? {
+        guard !self.isIdentityDecided else { return self.identity }
+        self.identity = known
+        self.isIdentityKnown = known != nil
+        return known
+    }
 }
 
 extension HTTPLoad {
@@ -31,7 +45,8 @@ extension HTTPLoad {
         let known = self.engine.remember { $0.verdict(on: server) }
         return self.state.withLock { state in
             state.trust.peer = server
-            if let verdict = known { return verdict }
+            // What the system found nothing wrong with it may find wrong by now.
+            if let verdict = known, verdict == .trusted || server.fault == nil { return verdict }
             if let (peer, verdict) = state.trust.verdict, peer == server { return verdict }
             state.trust.question = .server(server)
             return .undecided
@@ -63,8 +78,11 @@ extension HTTPLoad {
         case .certificate(let issuers, let host, let port):
             let challenge = TLSChallenge.clientCertificate(
                 from: issuers, host: host, port: port, storage: self.engine.credentials)
-            self.observer.load(challenged: challenge) {
-                self.decided(TLSChallenge.identity($0, $1), for: host, port)
+            self.observer.load(challenged: challenge) { disposition, credential in
+                self.decided(
+                    TLSChallenge.identity(disposition, credential),
+                    keepingFor: credential?.persistence == URLCredential.Persistence.none
+                        ? nil : (host, port))
             }
         }
     }
@@ -83,16 +101,35 @@ extension HTTPLoad {
     }
 
     private func decided(
-        _ decision: TLSChallenge.Decision<TLSIdentity?>, for host: String, _ port: UInt16
+        _ decision: TLSChallenge.Decision<TLSIdentity?>,
+        keepingFor place: (host: String, port: UInt16)?
     ) {
         guard case .goOn(let identity) = decision else { return self.refuse(decision) }
-        if let identity { self.engine.remember { $0.remember(identity, for: host, port) } }
         self.state.withLock { state in
             state.trust.identity = identity
+            state.trust.keepsIdentity = identity == nil ? nil : place
             state.trust.isIdentityDecided = true
             state.trust.question = nil
         }
         self.attemptAgain()
+    }
+
+    /// A response has come: what was shown on the way is shown again.
+    func identityIsAccepted() {
+        let (place, identity) = self.state.withLock { state in
+            (state.trust.keepsIdentity.take(), state.trust.identity)
+        }
+        guard let place, let identity else { return }
+        self.engine.remember { $0.remember(identity, for: place.host, place.port) }
+    }
+
+    /// The server did not take what the session shows it: the next load asks again.
+    func identityIsRefused(_ trust: LoadTrust) {
+        guard trust.isIdentityKnown, let identity = trust.identity,
+            let url = self.order.request.url,
+            let uri = try? TargetURI(loading: url)
+        else { return }
+        self.engine.remember { $0.forget(identity, for: uri.host, uri.port) }
     }
 
     private func refuse<Answer>(_ decision: TLSChallenge.Decision<Answer>) {

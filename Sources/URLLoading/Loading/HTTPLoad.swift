@@ -29,6 +29,16 @@ final class HTTPLoad: Load {
         case none
         case resident(ByteBuffer)
         case source(any BodySource)
+        /// Let go of before its end: what was read of it is not the whole.
+        case cancelled
+
+        /// All there is of it is at hand.
+        var isWhole: Bool {
+            switch self {
+            case .none, .resident: true
+            case .source, .cancelled: false
+            }
+        }
     }
 
     let engine: LoadingEngine
@@ -78,9 +88,11 @@ final class HTTPLoad: Load {
         var request = given
         let uri = request.uri
         let identity = self.engine.remember { $0.identity(for: uri.host, uri.port) }
-        let (begun, own) = self.state.withLock { ($0.machine.begins(), $0.trust.identity) }
+        let (begun, shown) = self.state.withLock { state in
+            (state.machine.begins(), state.trust.shows(known: identity))
+        }
         guard let number = begun else { return }
-        if let identity = own ?? identity { request.transfer.identity = identity }
+        if let shown { request.transfer.identity = shown }
         if let login = self.proxyLogin {
             request.transfer.proxyAuthorization = ProxyAuthorization(login)
         }
@@ -150,7 +162,7 @@ final class HTTPLoad: Load {
         let (wasUnderWay, exchange, body, watch) = self.state.withLock { state in
             let wasUnderWay = state.machine.ends()
             let body = state.body
-            if wasUnderWay { state.body = .none }
+            if wasUnderWay { state.body = .cancelled }
             return (wasUnderWay, state.exchange.take(), body, state.watch.take())
         }
         watch?.cancel()
@@ -196,6 +208,7 @@ extension HTTPLoad: ExchangeClient {
             if case .source(let source) = answer.body { source.cancel() }
             return
         }
+        self.identityIsAccepted()
         var told = LoadAnswer(
             response: response, head: self.isFTP ? nil : answer.head, body: self,
             isFromCache: isFromCache, storing: offer?.pending)
@@ -221,6 +234,7 @@ extension HTTPLoad: ExchangeClient {
         switch action {
         case .tell:
             var error = URLError(failure, shown: trust)
+            if error.isAboutHandshake { self.identityIsRefused(trust) }
             if lacksRoute, error.code == .cannotConnectToHost {
                 error = URLError(.notConnectedToInternet, userInfo: error.userInfo)
             }
@@ -284,6 +298,7 @@ extension HTTPLoad: BodySource {
         case .resident, .none:
             self.bodyEnded()
             return .end(trailers: Fields())
+        case .cancelled: return .failed(.cancelled)
         case .source(let source):
             let step = source.next()
             switch step {
@@ -298,7 +313,7 @@ extension HTTPLoad: BodySource {
 
     /// The body of the answer is in memory, or there is none.
     var isWhole: Bool {
-        self.state.withLock { if case .source = $0.body { false } else { true } }
+        self.state.withLock { $0.body.isWhole }
     }
 
     /// Takes the whole body at once, in the place of `attach` and `next`.
@@ -307,7 +322,7 @@ extension HTTPLoad: BodySource {
     func takeWhole() -> ByteBuffer? {
         let bytes = self.state.withLock { state -> ByteBuffer? in
             switch state.body {
-            case .source: return nil
+            case .source, .cancelled: return nil
             case .none: return ByteBuffer()
             case .resident(let bytes):
                 state.bodyBytes += Int64(bytes.readableBytes)
@@ -320,6 +335,7 @@ extension HTTPLoad: BodySource {
 
     private func bodyEnded() {
         _ = self.state.withLock { state in
+            if case .cancelled = state.body { return false }
             state.body = .none
             return state.machine.ends()
         }

@@ -131,9 +131,16 @@ struct ServerMemory {
         return self.identities[Place(host: host, port: port)]
     }
 
-    mutating func remember(_ identity: TLSIdentity?, for host: String, _ port: UInt16) {
+    mutating func remember(_ identity: TLSIdentity, for host: String, _ port: UInt16) {
         if self.identities.count >= Self.limit { self.identities.removeAll() }
         self.identities[Place(host: host, port: port)] = identity
+    }
+
+    /// Forgets a certificate, unless another one has taken its place.
+    mutating func forget(_ identity: TLSIdentity, for host: String, _ port: UInt16) {
+        let place = Place(host: host, port: port)
+        guard self.identities[place] == identity else { return }
+        self.identities[place] = nil
     }
 }
 

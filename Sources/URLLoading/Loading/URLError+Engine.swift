@@ -93,6 +93,14 @@ extension URLError {
         return trust.identity == nil ? .clientCertificateRequired : .clientCertificateRejected
     }
 
+    /// A server broke the handshake off, or this side did, over who they are.
+    var isAboutHandshake: Bool {
+        switch self.code {
+        case .secureConnectionFailed, .clientCertificateRejected, .clientCertificateRequired: true
+        default: false
+        }
+    }
+
     private static func certificateCode(_ fault: TLSFault?) -> URLError.Code {
         switch fault {
         case .expired: .serverCertificateHasBadDate

@@ -3,23 +3,71 @@ import LarderHTTP
 import LarderSession
 import Synchronization
 
-/// When the tasks of a session have taken too long as a whole (`timeoutIntervalForResource`).
+/// When the tasks of a session have taken too long as a whole (`timeoutIntervalForResource`), not
+/// counting the time in which they were suspended.
 ///
 /// One timer for all of them, for whoever comes first: by far the most end long before.
 final class ResourceDeadlines: Sendable {
-    private struct State {
-        var deadlines: [Int: ContinuousClock.Instant] = [:]
-        /// The number of the timer that is awaited; nil: of none.
-        ///
-        /// Known before there is a timer: one that is due at once fires while it is being made.
-        var awaited: UInt64?
-        var lastTimer: UInt64 = 0
-        var timer: (any TimerToken)?
+    /// What is left of a task's time.
+    private enum Time {
+        case until(ContinuousClock.Instant)
+        case standing(left: Duration)
+    }
 
-        mutating func awaitNext() -> UInt64 {
-            self.lastTimer += 1
-            self.awaited = self.lastTimer
-            return self.lastTimer
+    private struct Entry {
+        var time: Time
+        /// The last of the task's turns that was heard of.
+        var turn = 0
+
+        var deadline: ContinuousClock.Instant? {
+            if case .until(let deadline) = self.time { deadline } else { nil }
+        }
+    }
+
+    /// The timer, which may fire before it has been noted.
+    private struct Alarm {
+        let number: Int
+        let deadline: ContinuousClock.Instant
+        var timer: (any TimerToken)?
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        var alarm: Alarm?
+        var alarms = 0
+
+        /// Sees to it that there is an alarm at a deadline, or before.
+        ///
+        /// - Returns: the one to be set; nil: there is one.
+        mutating func aim(
+            at deadline: ContinuousClock.Instant
+        ) -> (next: Alarm, superseded: (any TimerToken)?)? {
+            if let alarm = self.alarm, alarm.deadline <= deadline { return nil }
+            let superseded = self.alarm?.timer
+            self.alarms += 1
+            let next = Alarm(number: self.alarms, deadline: deadline)
+            self.alarm = next
+            return (next, superseded)
+        }
+
+        /// Has a task's time run or stand still; what comes late does not count.
+        ///
+        /// - Returns: the alarm to be set for it.
+        mutating func keep(
+            _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant
+        ) -> (next: Alarm, superseded: (any TimerToken)?)? {
+            guard var entry = self.entries[number], turn > entry.turn else { return nil }
+            entry.turn = turn
+            defer { self.entries[number] = entry }
+            switch (entry.time, running) {
+            case (.until(let deadline), false):
+                entry.time = .standing(left: deadline - now)
+                return nil
+            case (.standing(let left), true):
+                entry.time = .until(now + left)
+                return self.aim(at: now + left)
+            case (.until, true), (.standing, false): return nil
+            }
         }
     }
 
@@ -38,51 +86,70 @@ final class ResourceDeadlines: Sendable {
     }
 
     deinit {
-        self.state.withLock { $0.timer.take() }?.cancel()
+        self.state.withLock { $0.alarm.take() }?.timer?.cancel()
     }
 
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
         let deadline = now + self.limit
-        let first = self.state.withLock { state in
-            state.deadlines[number] = deadline
-            return state.awaited == nil ? state.awaitNext() : nil
+        let alarm = self.state.withLock { state in
+            state.entries[number] = Entry(time: .until(deadline))
+            return state.aim(at: deadline)
         }
-        if let first { self.schedule(first, for: deadline, now: now) }
+        self.set(alarm?.next, insteadOf: alarm?.superseded, now: now)
+    }
+
+    /// Has a task's time run or stand still.
+    ///
+    /// - Parameter turn: higher each time that this changes; what comes behind a later one does not
+    ///   count.
+    func keep(
+        _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant = .now
+    ) {
+        let alarm = self.state.withLock { state in
+            state.keep(number, running: running, turn: turn, now: now)
+        }
+        self.set(alarm?.next, insteadOf: alarm?.superseded, now: now)
     }
 
     /// The task hands what is left of its time on to another.
     func pass(_ number: Int, on successor: Int) {
         self.state.withLock { state in
-            state.deadlines[successor] = state.deadlines.removeValue(forKey: number)
+            state.entries[successor] = state.entries.removeValue(forKey: number)
         }
     }
 
     func end(_ number: Int) {
-        self.state.withLock { _ = $0.deadlines.removeValue(forKey: number) }
+        self.state.withLock { _ = $0.entries.removeValue(forKey: number) }
     }
 
-    private func schedule(
-        _ timer: UInt64, for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant
+    private func set(
+        _ alarm: Alarm?, insteadOf superseded: (any TimerToken)?, now: ContinuousClock.Instant
     ) {
-        let token = self.timers.schedule(after: deadline - now) { [weak self] in
-            self?.fired(for: deadline, now: .now)
+        superseded?.cancel()
+        guard let alarm else { return }
+        let timer = self.timers.schedule(after: alarm.deadline - now) { [weak self] in
+            self?.fired(alarm.number, now: .now)
         }
-        self.state.withLock { state in
-            if state.awaited == timer { state.timer = token }
+        let isOver = self.state.withLock { state in
+            guard state.alarm?.number == alarm.number else { return true }
+            state.alarm?.timer = timer
+            return false
         }
+        if isOver { timer.cancel() }
     }
 
-    private func fired(for deadline: ContinuousClock.Instant, now: ContinuousClock.Instant) {
-        let due = max(deadline, now)
-        let (over, next) = self.state.withLock { state in
-            let over = state.deadlines.filter { $0.value <= due }.map(\.key).sorted()
-            for number in over { state.deadlines.removeValue(forKey: number) }
-            state.timer = nil
-            state.awaited = nil
-            let next = state.deadlines.values.min().map { ($0, state.awaitNext()) }
-            return (over, next)
+    private func fired(_ number: Int, now: ContinuousClock.Instant) {
+        let (over, next) = self.state.withLock { state -> ([Int], Alarm?) in
+            guard let alarm = state.alarm, alarm.number == number else { return ([], nil) }
+            state.alarm = nil
+            let due = max(alarm.deadline, now)
+            let over = state.entries.filter { $0.value.deadline.map { $0 <= due } ?? false }
+                .map(\.key).sorted()
+            for number in over { state.entries.removeValue(forKey: number) }
+            let first = state.entries.values.compactMap(\.deadline).min()
+            return (over, first.flatMap { state.aim(at: $0)?.next })
         }
-        if let (deadline, timer) = next { self.schedule(timer, for: deadline, now: now) }
+        self.set(next, insteadOf: nil, now: now)
         for number in over { self.expired(number) }
     }
 }

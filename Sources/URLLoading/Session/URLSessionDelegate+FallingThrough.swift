@@ -12,7 +12,7 @@ extension URLSessionDelegate {
         guard let passOn = challenge.passOn else {
             return completionHandler(.performDefaultHandling, nil)
         }
-        passOn(completionHandler)
+        passOn(challenge, completionHandler)
     }
 }
 

@@ -138,7 +138,12 @@ final class BodyPump: Sendable {
             self.consumer.take(piece) { [self] in self.taken($0) }
             return true
         case .end:
-            self.state.withLock { $0.isSpent = true }
+            let isHeard = self.state.withLock { state in
+                state.isSpent = true
+                return !state.isCancelled
+            }
+            // The next turn stops the consumer.
+            guard isHeard else { return true }
             self.consumer.finish { [self] in self.finished($0) }
             return false
         case .failed(let failure):

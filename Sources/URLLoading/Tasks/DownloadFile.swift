@@ -121,6 +121,12 @@ final class DownloadFile: @unchecked Sendable {
         }
     }
 
+    /// Closes a file that nothing was written to.
+    func letGo() {
+        // Nothing can be lost by a failure.
+        try? self.close()
+    }
+
     /// - Throws: `cannotCloseFile`: what was written may not have arrived.
     func close() throws(URLError) {
         guard self.descriptor >= 0 else { return }

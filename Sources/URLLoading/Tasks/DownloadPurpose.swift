@@ -64,10 +64,14 @@ final class DownloadPurpose: TaskPurpose {
         FileWork.queue.async { [self] in
             // Reads all of it: what was altered meanwhile must not become a part of the whole.
             let partial = DownloadFile.open(part)
-            self.state.withLock { state in
-                state.partial = partial
+            let isOver = self.state.withLock { state in
                 if partial == nil { state.resume = nil }
+                if state.requests.isConcluded { return true }
+                state.partial = partial
+                return false
             }
+            // Held behind the end, it could not be gone on with by anybody else.
+            if isOver { partial?.letGo() }
             then()
         }
     }
@@ -169,14 +173,16 @@ final class DownloadPurpose: TaskPurpose {
     }
 
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
-        let (receiver, file) = self.state.withLock { state in
+        let (receiver, file, partial) = self.state.withLock { state in
             // Taken: what it holds lives no longer than it is needed.
             defer {
                 state.receiver = .delegate
                 state.file = nil
             }
-            return (state.receiver, state.file)
+            return (state.receiver, state.file, state.partial.take())
         }
+        // Closed before anybody hears of the end, who may want to go on with it.
+        partial?.letGo()
         switch receiver {
         case .delegate:
             guard let session else { return }

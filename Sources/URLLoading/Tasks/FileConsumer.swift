@@ -109,7 +109,8 @@ final class FileConsumer: BodyConsumer {
 
     /// Gives the file away with what is in it, for a later task to go on with.
     ///
-    /// After `stop`. Not while `finish` is under way.
+    /// After `stop`; a `finish` that has not been answered is, with `cancelled`, and so is one that
+    /// comes later: whoever brings the body may learn last that nobody wants it.
     ///
     /// - Parameter then: called on a thread of the file queue; nil: there is nothing in it.
     func leave(then: @escaping @Sendable (DownloadPart?) -> Void) {
@@ -133,9 +134,16 @@ final class FileConsumer: BodyConsumer {
     func release() { self.state.withLock { $0.keeping = .somebodyElses } }
 
     private func end(_ ending: Ending) {
-        let begins = self.state.withLock { state in
-            state.ending = ending
-            return Self.begin(&state)
+        let (superseded, begins) = self.state.withLock { state -> (Ending?, Bool) in
+            if case .leave = state.ending { return (ending, false) }
+            defer { state.ending = ending }
+            return (state.ending, Self.begin(&state))
+        }
+        // Each is answered once, also one of which nothing comes.
+        switch superseded {
+        case .finish(let done): done(BodyConsumerError(error: URLError(.cancelled)))
+        case .leave(let then): then(nil)
+        case nil: break
         }
         if begins { FileWork.queue.async { self.work() } }
     }

@@ -5,7 +5,8 @@ struct ResumeDataRequests {
     typealias Handler = @Sendable (Data?) -> Void
 
     private var handlers: [Handler] = []
-    private var isConcluded = false
+    /// The task is over.
+    private(set) var isConcluded = false
 
     /// - Returns: false where the task is over already; then nothing is called.
     mutating func add(_ handler: @escaping Handler) -> Bool {

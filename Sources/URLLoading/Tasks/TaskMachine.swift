@@ -41,6 +41,9 @@ struct TaskMachine: Sendable, Equatable {
     /// A task is born suspended.
     private(set) var suspensions = 1
     private(set) var isCancelled = false
+    /// How often it has stopped and gone on since it began: what is done about that out of the lock may
+    /// come late, and then does not count.
+    private(set) var turn = 0
     /// The number of the load that is heard; 0: there has been none.
     private(set) var load = 0
     /// The number of the question that is open; nil: none is.
@@ -72,7 +75,10 @@ struct TaskMachine: Sendable, Equatable {
         guard !self.isSettled, self.suspensions > 0 else { return .nothing }
         self.suspensions -= 1
         guard self.suspensions == 0 else { return .nothing }
-        guard self.stage == .created else { return .goOn }
+        guard self.stage == .created else {
+            self.turn += 1
+            return .goOn
+        }
         self.stage = .preparing
         return .begin
     }
@@ -81,7 +87,9 @@ struct TaskMachine: Sendable, Equatable {
     mutating func suspend() -> Bool {
         guard !self.isSettled, self.suspensions < Int.max else { return false }
         self.suspensions += 1
-        return self.suspensions == 1 && self.stage != .created
+        guard self.suspensions == 1, self.stage != .created else { return false }
+        self.turn += 1
+        return true
     }
 
     /// - Returns: false where the task had its result before.

@@ -76,14 +76,16 @@ extension URLSessionTask {
             answer($0, $1)
         }
         self.tell(orElse: { decide(.performDefaultHandling, nil) }) { task, session, delegates in
-            let asksTask: @Sendable (@escaping ChallengeAnswer) -> Void = { decide in
+            let asksTask: AsksAboutChallenge = { challenge, decide in
                 guard let delegate = session.delegates(of: task).task else {
                     return decide(.performDefaultHandling, nil)
                 }
                 delegate.urlSession(
                     session, task: task, didReceive: challenge, completionHandler: decide)
             }
-            guard isSessionWide, let delegate = delegates.session else { return asksTask(decide) }
+            guard isSessionWide, let delegate = delegates.session else {
+                return asksTask(challenge, decide)
+            }
             challenge.passOn = asksTask
             delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
         }
@@ -93,6 +95,11 @@ extension URLSessionTask {
 private typealias ChallengeAnswer =
     @Sendable (
         URLSession.AuthChallengeDisposition, URLCredential?
+    ) -> Void
+
+private typealias AsksAboutChallenge =
+    @Sendable (
+        URLAuthenticationChallenge, @escaping ChallengeAnswer
     ) -> Void
 
 extension UploadBody {

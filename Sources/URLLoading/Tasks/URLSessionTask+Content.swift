@@ -1,4 +1,5 @@
 import Foundation
+import LarderHTTP
 import Synchronization
 
 // What a task sends: got ready for each of its loads anew.
@@ -6,11 +7,10 @@ import Synchronization
 extension URLSessionTask {
     /// Gets together what the next load needs.
     func prepare() {
-        guard let request = self.currentRequest, let url = request.url,
-            url.isPlainlyWeb || url.scheme != nil
-        else {
-            return self.fail(.unsupportedURL)
+        guard let request = self.currentRequest, let url = request.url else {
+            return self.fail(.badURL)
         }
+        guard url.isPlainlyWeb || url.scheme != nil else { return self.fail(.unsupportedURL) }
         let (content, isSpent) = self.guarded.withLock { ($0.content, $0.isContentSpent) }
         switch content {
         case .none: self.launch(body: nil)
@@ -74,16 +74,42 @@ extension UploadBody {
 
 extension TaskState {
     /// Another request is to be made, by a redirection.
-    mutating func replaceContent(for request: URLRequest, keeping keepsContent: Bool) {
-        let own = UploadBody(of: request)
+    ///
+    /// - Parameters:
+    ///   - chosen: that one.
+    ///   - proposed: what the delegate was asked about; what it changed in it counts.
+    ///   - keepsContent: the content so far is what the proposed one sends.
+    mutating func replaceContent(
+        for chosen: URLRequest, insteadOf proposed: URLRequest, keeping keepsContent: Bool
+    ) {
+        let own = UploadBody(of: chosen)
         switch own {
-        // The delegate may have put another there; a stream is the one that was read.
         case .data: self.content = own
-        case .none, .file, .stream, .streamed: if !keepsContent { self.content = .none }
+        // That of the proposed request is the one that was read.
+        case .stream(let stream) where stream !== proposed.httpBodyStream:
+            self.content = own
+            self.isContentSpent = false
+        case .none where UploadBody(of: proposed).isSomething: self.content = .none
+        case .none, .file, .stream, .streamed:
+            // What an upload task sends is in no request, so that a method says whether it fits.
+            if keepsContent, chosen.httpMethod ?? "GET" != "GET" { return }
+            self.content = .none
         }
-        guard !self.content.isSomething else { return }
         self.sent = 0
-        self.expectedToSend = 0
+        let announced = UploadBody.announcedLength(
+            chosen.value(forHTTPHeaderField: "Content-Length"))
+        self.expectedToSend = self.content.countOfBytesExpectedToSend(announced: announced)
+    }
+
+    /// What is being sent.
+    var suspendableContent: SuspendableSource? { self.source?.source as? SuspendableSource }
+
+    /// Whether the request that is under way may be made once more, though nobody knows what has become
+    /// of it (RFC 9110 §9.2.2): nothing is done with one whose content is not whole.
+    var mayBeginAnew: Bool {
+        let method = Method(rawValue: self.currentRequest?.httpMethod ?? "GET")
+        if method.isIdempotent { return true }
+        return self.suspendableContent.map { !$0.isSpent } ?? false
     }
 
     /// The request as it is sent, with what its content says of itself.

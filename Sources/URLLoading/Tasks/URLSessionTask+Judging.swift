@@ -39,7 +39,8 @@ extension URLSessionTask {
         let decide: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard self.guarded.withLock({ $0.machine.answer(question) }) else { return }
             self.decided(
-                chosen, response: response, answer: answer, keepsContent: keepsContent)
+                chosen, insteadOf: next, response: response, answer: answer,
+                keepsContent: keepsContent)
         }
         guard let response = response as? HTTPURLResponse else { return decide(next) }
         self.tell(orElse: { decide(next) }) { task, session, delegates in
@@ -51,7 +52,8 @@ extension URLSessionTask {
     }
 
     private func decided(
-        _ chosen: URLRequest?, response: URLResponse, answer: LoadAnswer?, keepsContent: Bool
+        _ chosen: URLRequest?, insteadOf proposed: URLRequest, response: URLResponse,
+        answer: LoadAnswer?, keepsContent: Bool
     ) {
         guard let chosen else {
             return self.respond(
@@ -60,7 +62,7 @@ extension URLSessionTask {
         self.reload(insteadOf: answer) { state in
             state.currentRequest = chosen
             state.redirects += 1
-            state.replaceContent(for: chosen, keeping: keepsContent)
+            state.replaceContent(for: chosen, insteadOf: proposed, keeping: keepsContent)
         }
     }
 

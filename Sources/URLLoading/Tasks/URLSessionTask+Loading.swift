@@ -13,15 +13,17 @@ extension URLSessionTask {
         let hasDelegate = !session.delegates(of: self).isEmpty
         let isKept = session.begin(self)
         let lane = self.lane(in: session, isKept: isKept)
-        let fault = self.guarded.withLock { state in
+        let (fault, hasTurned) = self.guarded.withLock { state in
             // One that was cancelled meanwhile may have got its own.
             if state.lane == nil { state.lane = lane }
             state.hasDelegate = hasDelegate
             state.begun = Date()
             state.isKept = isKept
-            return state.fault
+            // It may have been suspended before the session had it.
+            return (state.fault, state.machine.turn > 0)
         }
         guard isKept else { return self.settle(.cancelled) }
+        if hasTurned { self.keepTime() }
         // It may have been cancelled, and all be over, before the session came to keep it.
         if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
@@ -33,6 +35,9 @@ extension URLSessionTask {
 
     /// Begins the next load, or has it wait until the task is resumed.
     func launch(body: UploadSource?) {
+        let content = body.map {
+            UploadSource(source: SuspendableSource($0), length: $0.length)
+        }
         let launch = self.guarded.withLock { state -> (Int, URLRequest, Bool)? in
             guard !state.machine.isSettled, let request = state.currentRequest else { return nil }
             guard let number = state.machine.launch() else {
@@ -40,7 +45,7 @@ extension URLSessionTask {
                 return nil
             }
             if state.hasDelegate { state.unmeasured.insert(number) }
-            state.source = body
+            state.source = content
             state.reported = self.purpose.sentBefore
             return (number, self.purpose.asking(state.completed(request)), state.hasDelegate)
         }
@@ -55,7 +60,7 @@ extension URLSessionTask {
         }
         let authorization = self.preemption(for: request)
         let order = LoadOrder(
-            request: request, task: self, body: body, authorization: authorization,
+            request: request, task: self, body: content, authorization: authorization,
             usesCache: self is URLSessionDataTask)
         let load = loader.load(
             order, observer: LoadListener(task: self, number: number, hasDelegate: hasDelegate))
@@ -76,11 +81,20 @@ extension URLSessionTask {
 
     // MARK: Suspended, and resumed
 
+    /// Has the time for the whole run while the task does.
+    func keepTime() {
+        let (session, turn, isSuspended) = self.guarded.withLock {
+            ($0.session, $0.machine.turn, $0.machine.isSuspended)
+        }
+        session?.deadlines.keep(self.taskIdentifier, running: !isSuspended, turn: turn)
+    }
+
     func goOn() {
-        let (pump, held) = self.guarded.withLock { state in
-            (state.pump, state.held.take())
+        let (pump, content, held) = self.guarded.withLock { state in
+            (state.pump, state.suspendableContent, state.held.take())
         }
         pump?.run()
+        content?.run()
         self.purpose.goOn(self)
         switch held {
         case nil: break
@@ -146,8 +160,11 @@ extension URLSessionTask {
         let isHeard = self.guarded.withLock { state in
             guard state.machine.hears(load: load) else { return false }
             guard state.machine.isSuspended else { return true }
-            // Suspended tasks have no timeouts: it begins anew when it is resumed.
-            let isOverdue = (error as? URLError)?.code == .timedOut && state.machine.prepare()
+            // Suspended tasks have no timeouts: it begins anew when it is resumed, unless the
+            // server might do something twice then.
+            let isOverdue =
+                (error as? URLError)?.code == .timedOut && state.mayBeginAnew
+                && state.machine.prepare()
             state.held = isOverdue ? .preparation : .failure(error)
             return false
         }
@@ -217,7 +234,7 @@ extension URLSessionTask {
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
-        self.ask(challenge, isSessionWide: true, then: answer)
+        self.ask(challenge, isSessionWide: challenge.isSessionWide, then: answer)
     }
 }
 

@@ -164,13 +164,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open func resume() {
         let resumption = self.guarded.withLock { state in
             let resumption = state.machine.resume()
-            if resumption == .goOn { state.pump?.isPaused = false }
+            if resumption == .goOn {
+                state.pump?.isPaused = false
+                state.suspendableContent?.isPaused = false
+            }
             return resumption
         }
         switch resumption {
         case .nothing: break
         case .begin: self.begin()
-        case .goOn: self.goOn()
+        case .goOn:
+            self.keepTime()
+            self.goOn()
         }
     }
 
@@ -182,9 +187,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         let stops = self.guarded.withLock { state in
             guard state.machine.suspend() else { return false }
             state.pump?.isPaused = true
+            state.suspendableContent?.isPaused = true
             return true
         }
-        if stops { self.purpose.pause(self) }
+        guard stops else { return }
+        self.keepTime()
+        self.purpose.pause(self)
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.

@@ -1,0 +1,98 @@
+import Foundation
+import LarderHTTP
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("What a suspended task sends (§3.1)")
+struct CoreSuspensionTests {
+    private func request(_ method: String) throws -> URLRequest {
+        var request = URLRequest(url: try ScriptedSession.url())
+        request.httpMethod = method
+        return request
+    }
+
+    @Test("is nothing, until it is resumed and whoever sends is told of it")
+    func standsStill() async throws {
+        let s = ScriptedSession()
+        let task = s.session.uploadTask(
+            with: try self.request("PUT"), from: Data(repeating: 1, count: 100_000))
+        task.resume()
+        let load = try await s.loaders.load()
+        let source = try #require(load.order.body).source
+        let wakes = Event(0)
+        source.attach { wakes.change { $0 += 1 } }
+        #expect(source.next().isPiece)
+        task.suspend()
+        task.suspend()
+        #expect(source.next().isPending)
+        task.resume()
+        #expect(source.next().isPending && wakes.value == 0)
+        task.resume()
+        try await wakes.wait(for: "the wake") { $0 == 1 }
+        #expect(source.next().isPiece)
+        load.answer()
+        try await s.delegate?.completion()
+    }
+
+    @Test(
+        "goes once where it may not be done twice, however long nothing is answered (RFC 9110 §9.2.2)",
+        arguments: [
+            ("POST", true, false), ("PATCH", true, false), ("POST", false, true),
+            ("PUT", true, true),
+        ])
+    func overdue(_ method: String, _ isOut: Bool, _ beginsAnew: Bool) async throws {
+        let s = ScriptedSession()
+        let task = s.session.uploadTask(
+            with: try self.request(method), from: Data(repeating: 1, count: 100_000))
+        task.resume()
+        let load = try await s.loaders.load()
+        let source = try #require(load.order.body).source
+        // Both pieces, and not the end: whoever knows the length does not ask for that.
+        for _ in 0..<(isOut ? 2 : 1) { #expect(source.next().isPiece) }
+        task.suspend()
+        load.fail(.timedOut)
+        task.resume()
+        if beginsAnew { try await s.loaders.load(2).answer() }
+        try await s.delegate?.completion()
+        #expect(s.loaders.loads.value.count == (beginsAnew ? 2 : 1))
+        #expect((task.error as? URLError)?.code == (beginsAnew ? nil : .timedOut))
+    }
+
+    @Test("goes on over HTTP, and comes out whole")
+    func whole() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "thanks") }
+        let delegate = SuspendingDelegate()
+        let session = URLSession.alone(delegate)
+        let bytes = pattern(8 << 20)
+        var request = URLRequest(url: try .of(origin.url("/up")))
+        request.httpMethod = "POST"
+        let task = session.uploadTask(with: request, from: Data(bytes))
+        task.resume()
+        try await delegate.isSuspended.wait(for: "some of it to be sent") { $0 }
+        task.resume()
+        try await delegate.completion()
+        #expect(task.error == nil)
+        #expect(origin.requests.value.first?.body == bytes)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+}
+
+/// Suspends its task when something has been sent; once.
+private final class SuspendingDelegate: RecordingDelegate, @unchecked Sendable {
+    let isSuspended = Event(false)
+
+    override func note(_ message: String, _ session: URLSession) {
+        super.note(message, session)
+        guard message.hasPrefix("sent"), !self.isSuspended.value else { return }
+        session.guarded.withLock { $0.tasks.values.first }?.suspend()
+        self.isSuspended.change { $0 = true }
+    }
+}
+
+extension BodyStep {
+    fileprivate var isPiece: Bool { if case .piece = self { true } else { false } }
+    fileprivate var isPending: Bool { if case .pending = self { true } else { false } }
+}
