@@ -36,7 +36,6 @@ final class OverriddenCacheStore: ObjectStore {
     private let marks = Atomic<UInt64>(1)
     /// A program's own methods run on it: one that waits holds up the other tasks of this cache alone.
     private let queue = DispatchQueue(label: "larder.overridden-cache")
-    private let timers = DispatchQueue(label: "larder.overridden-cache.timers")
 
     init(_ cache: URLCache) {
         self.cache = cache
@@ -54,13 +53,13 @@ final class OverriddenCacheStore: ObjectStore {
         guard let asking = Self.asking, let cache = self.cache, !key.leavesOutSearch else {
             return completion([])
         }
-        let answer = OnceAnswered { cached in
+        let answer = OnceAnswered<CachedURLResponse?> { cached in
             completion(cached.flatMap { self.object($0, key, asking) }.map { [$0] } ?? [])
         }
         self.queue.async {
             cache.getCachedResponse(for: asking.task) { answer.take($0) }
         }
-        self.timers.asyncAfter(deadline: .now() + .seconds(Self.patience)) { answer.take(nil) }
+        answer.take(nil, after: OverdueAnswers.patience)
     }
 
     private func object(
@@ -94,6 +93,22 @@ final class OverriddenCacheStore: ObjectStore {
         let room = ByteCount(max(limit, 1) &+ 1 << 20)
         return MemoryStore(MemoryConfiguration(capacity: room, maximumObject: room)).store(
             head, for: key, length: length, replacing: [], observer: observer)
+    }
+
+    /// Has the subclass told of something, behind what it was told and asked before.
+    ///
+    /// - Parameters:
+    ///   - tell: calls its methods.
+    ///   - done: called once, when they have returned, or have not for long.
+    func tell(
+        _ tell: @escaping @Sendable () -> Void, then done: @escaping @Sendable () -> Void
+    ) {
+        let answer = OnceAnswered<Void> { _ in done() }
+        self.queue.async {
+            tell()
+            answer.take(())
+        }
+        answer.take((), after: OverdueAnswers.patience)
     }
 
     func removalMark() -> RemovalMark {
@@ -148,18 +163,5 @@ final class OverriddenCacheStore: ObjectStore {
 
     func close(_ completion: @escaping @Sendable () -> Void) {
         completion()
-    }
-}
-
-/// Passes the first answer on, whoever gives more of them.
-private final class OnceAnswered: Sendable {
-    private let completion: Mutex<(@Sendable (CachedURLResponse?) -> Void)?>
-
-    init(_ completion: @escaping @Sendable (CachedURLResponse?) -> Void) {
-        self.completion = Mutex(completion)
-    }
-
-    func take(_ cached: CachedURLResponse?) {
-        self.completion.withLock { $0.take() }?(cached)
     }
 }

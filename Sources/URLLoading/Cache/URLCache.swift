@@ -80,7 +80,13 @@ open class URLCache: NSObject, @unchecked Sendable {
     ///
     /// A session must hold the cache as long as it uses it.
     var engineStore: any ObjectStore {
-        guard self.isOverridden else { return self.responses.store }
+        if let store = self.overriddenStore { return store }
+        return self.responses.store
+    }
+
+    /// The program's own methods as a store; nil where there are none.
+    var overriddenStore: OverriddenCacheStore? {
+        guard self.isOverridden else { return nil }
         return self.overriding.withLock { store in
             if let store { return store }
             let made = OverriddenCacheStore(self)

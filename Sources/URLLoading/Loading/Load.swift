@@ -123,5 +123,14 @@ protocol PendingStoring: AnyObject, Sendable {
     /// What would be stored. Its `data` is read when it is asked for. Only after the body has ended.
     func proposedResponse() -> CachedURLResponse
     /// Stores what was proposed, or another response in its place; nil: nothing. Exactly once.
-    func decide(_ response: CachedURLResponse?)
+    ///
+    /// - Parameter done: called once, when a cache of the program's own has it, at once otherwise; on any
+    ///   thread.
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void)
+}
+
+extension PendingStoring {
+    func decide(_ response: CachedURLResponse?) {
+        self.decide(response) {}
+    }
 }

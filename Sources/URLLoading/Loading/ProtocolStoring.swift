@@ -41,7 +41,8 @@ final class ProtocolStoring: PendingStoring {
             storagePolicy: data == nil ? .notAllowed : self.policy)
     }
 
-    func decide(_ response: CachedURLResponse?) {
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void) {
+        defer { done() }
         let isFirst = self.isDecided.withLock { decided in
             defer { decided = true }
             return !decided
