@@ -17,12 +17,10 @@ final class CachedResponses: Sendable {
 
     var store: TieredStore { self.shared.store }
 
-    /// - Parameter directory: nil: the program's own below the user's directory for caches.
+    /// - Parameter directory: nil: never on a disk.
     init(memory: Int, disk: Int, directory: String?) {
-        let disk = Self.bytes(disk)
-        let directory = directory ?? (disk > .zero ? CachePlaces.usual : nil)
         self.shared = OpenStores.store(
-            memory: Self.bytes(memory), disk: disk, directory: directory,
+            memory: Self.bytes(memory), disk: Self.bytes(disk), directory: directory,
             report: DiskNotices.cache(directory ?? ""))
     }
 
