@@ -168,6 +168,27 @@ struct CacheStoreTests {
         #expect(try await engine.load(own).text == "loaded")
     }
 
+    @Test("may vary by what sessions send of themselves, also where the API stored it")
+    func varying() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "origin") }
+        let cache = self.directory.cache(disk: 0)
+        let session = cacheSession(cache)
+        for field in ["Accept", "Accept-Encoding", "Accept-Language", "User-Agent"] {
+            let url = origin.url("/\(field)")
+            for text in ["first", "own"] {
+                cache.storeCachedResponse(
+                    try cachedText(
+                        text, for: url, fields: ["Cache-Control": "max-age=60", "Vary": field]),
+                    for: try cacheRequest(url))
+            }
+            #expect(cache.cachedResponse(for: try cacheRequest(url))?.text == "own")
+            #expect(try await session.data(from: try cacheURL(url)).0 == Data("own".utf8))
+        }
+        #expect(origin.count == 0)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("is what the program makes of the proposed response")
     func decided() async throws {
         let cache = self.directory.cache()

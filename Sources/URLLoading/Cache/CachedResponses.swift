@@ -111,12 +111,12 @@ final class CachedResponses: Sendable {
         guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else {
             return
         }
-        let head = StoredResponse.head(cached, to: address, at: self.clock.now())
+        let head = StoredResponse.head(cached, to: address.sent, at: self.clock.now())
         let begun = self.store.removalMark()
         Awaited<Void>.of { done in
             self.store.lookup(address.key) { objects in
                 let replaced = Variance.replaced(
-                    by: head, to: address.request, among: objects.map(\.head),
+                    by: head, to: address.sent, among: objects.map(\.head),
                     configuration: Self.policy
                 ).map { objects[$0].id }
                 ResponseWriter.write(

@@ -32,8 +32,10 @@ enum StoredResponse {
     // MARK: Into the store
 
     /// The head to store for a response that came just now, as far as anybody knows.
+    ///
+    /// - Parameter request: with the fields that a session adds.
     static func head(
-        _ cached: CachedURLResponse, to address: CacheAddress, at now: Timestamp
+        _ cached: CachedURLResponse, to request: Request, at now: Timestamp
     ) -> StoredHead {
         var response = ResponseHead(status: .ok)
         if let http = cached.response as? HTTPURLResponse {
@@ -44,7 +46,7 @@ enum StoredResponse {
         }
         let head = StoredHead(
             status: response.status, fields: response.fields,
-            varyingFields: Variance.fields(selectedBy: response, from: address.request),
+            varyingFields: Variance.fields(selectedBy: response, from: request),
             requestTime: now, responseTime: now)
         return self.noting(cached, in: head)
     }
