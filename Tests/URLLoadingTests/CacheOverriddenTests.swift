@@ -129,6 +129,20 @@ struct OverriddenCacheTests {
         other.invalidateAndCancel()
         await origin.stop()
     }
+
+    @Test("says by its capacities how large a body may be (§8.3)")
+    func capacities() async throws {
+        let cache = NarrowCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        for (size, isStored) in [(100, true), (101, false)] {
+            let engine = CacheEngine(cache) { _ in
+                .init(
+                    fields: ["Cache-Control": "max-age=60"],
+                    body: String(repeating: "x", count: size))
+            }
+            _ = try await engine.load("http://origin.example/\(size)")
+            #expect((cache.kept.withLock { $0.take() } != nil) == isStored)
+        }
+    }
 }
 
 /// Keeps what it is given last, and does not look at it.
@@ -139,6 +153,14 @@ private class KeepingCache: URLCache, @unchecked Sendable {
         _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
     ) {
         self.kept.withLock { $0 = cachedResponse }
+    }
+}
+
+/// The same, with a disk of 2000 bytes.
+private final class NarrowCache: KeepingCache, @unchecked Sendable {
+    override var diskCapacity: Int {
+        get { 2000 }
+        set {}
     }
 }
 

@@ -189,6 +189,21 @@ struct ProtocolCacheTests {
         }
     }
 
+    @Test("the room is what sessions have: a twentieth of the disk's, where there is one")
+    func room() async throws {
+        let directory = CacheDirectory()
+        let cache = directory.cache(memory: 8 << 20, disk: 1 << 20)
+        let recorder = LoadRecorder()
+        _ = ProtocolScript {
+            $0.respond(200, [:], .allowed)
+            $0.load(String(repeating: "x", count: (1 << 20) / 20 + 1))
+            $0.finish()
+        }.load(recorder, cache: cache)
+        _ = try await recorder.body()
+        let proposed = recorder.answer.withLock { $0?.storing }?.proposedResponse()
+        #expect(proposed?.storagePolicy == .notAllowed)
+    }
+
     @Test("nothing is stored where the program does not want it")
     func notStored() async throws {
         let cache = Self.cache()

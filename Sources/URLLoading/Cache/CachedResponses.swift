@@ -55,13 +55,6 @@ final class CachedResponses: Sendable {
         Awaited<Void>.of { done in self.shared.flush { done(()) } }
     }
 
-    /// The largest body that a session stores by itself: a twentieth of the disk's capacity, or of
-    /// memory's where nothing goes to a disk.
-    var largestBody: UInt64 {
-        let disk = self.shared.diskCapacity
-        return (disk > .zero ? disk : self.shared.memoryCapacity).bytes / 20
-    }
-
     // MARK: Finding
 
     func find(_ request: URLRequest) -> CachedURLResponse? {

@@ -88,9 +88,9 @@ final class OverriddenCacheStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        guard let limit = self.cache?.responses.largestBody else { return nil }
+        guard let limit = self.cache?.largestBody else { return nil }
         // A memory of its own, which nothing is ever found in.
-        let room = ByteCount(max(limit, 1) &+ 1 << 20)
+        let room = ByteCount(UInt64(max(limit, 1)) &+ 1 << 20)
         return MemoryStore(MemoryConfiguration(capacity: room, maximumObject: room)).store(
             head, for: key, length: length, replacing: [], observer: observer)
     }

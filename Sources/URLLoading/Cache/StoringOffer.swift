@@ -61,8 +61,7 @@ final class StoringOffer: StoringGate, PendingStoring {
 
     // MARK: The engine
 
-    /// A twentieth of the capacity (§8.3).
-    var largestBody: UInt64? { self.cache.responses.largestBody }
+    var largestBody: UInt64? { UInt64(self.cache.largestBody) }
 
     /// A subclass stores for itself.
     var decides: Bool { self.asks || self.cache.isOverridden }

@@ -106,6 +106,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
+    /// The largest body that a session stores by itself (§8.3): a twentieth of the disk's capacity, or of
+    /// memory's where nothing goes to a disk.
+    var largestBody: Int {
+        let disk = self.diskCapacity
+        return max(0, disk > 0 ? disk : self.memoryCapacity) / 20
+    }
+
     /// Returns when what was stored and removed before is on the disk, or has failed.
     func flush() { self.responses.flush() }
 

@@ -27,8 +27,7 @@ final class ProtocolStoring: PendingStoring {
 
     /// How large a body may be that is stored: a twentieth of what the cache holds (§8.3).
     static func room(in cache: URLCache?) -> Int {
-        guard let cache else { return 0 }
-        return max(cache.diskCapacity, cache.memoryCapacity) / 20
+        cache?.largestBody ?? 0
     }
 
     var isPossible: Bool { self.body.isKept }
