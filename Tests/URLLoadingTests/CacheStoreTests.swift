@@ -189,6 +189,34 @@ struct CacheStoreTests {
         await origin.stop()
     }
 
+    @Test("is of unknown length where it was decoded")
+    func decoded() async throws {
+        let request = try cacheRequest(self.url)
+        do {
+            let cache = self.directory.cache()
+            let engine = CacheEngine(cache) { _ in
+                .init(
+                    fields: [
+                        "Cache-Control": "max-age=60", "Content-Encoding": "gzip",
+                        "Content-Length": "3",
+                    ], body: "loaded")
+            }
+            _ = try await engine.load(self.url, asks: true) { pending in
+                let proposed = pending.proposedResponse()
+                #expect(proposed.response.expectedContentLength == -1)
+                pending.decide(proposed)
+            }
+            let found = try #require(cache.cachedResponse(for: request))
+            #expect(found.text == "loaded" && found.response.expectedContentLength == -1)
+            cache.storeCachedResponse(
+                CachedURLResponse(response: found.response, data: found.data), for: request)
+        }
+        // From the disk, as what the program stored.
+        let found = try #require(self.directory.cache().cachedResponse(for: request)?.response)
+        #expect(found.expectedContentLength == -1)
+        #expect((found as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
+    }
+
     @Test("is what the program makes of the proposed response")
     func decided() async throws {
         let cache = self.directory.cache()

@@ -116,8 +116,10 @@ enum StoredResponse {
 
     /// The response of a head that a session has stored by itself.
     static func response(_ head: StoredHead, at url: URL) -> HTTPURLResponse? {
+        // What is stored has been decoded: its length is not the one that is written there.
         HTTPURLResponse(
-            url: url, statusCode: Int(head.status.rawValue), httpVersion: "HTTP/1.1",
-            headerFields: CacheNote.dictionary(head.fields.pairs))
+            url: url, statusCode: Int(head.status.rawValue),
+            headerFields: CacheNote.dictionary(head.fields.pairs),
+            expectedLength: head.fields.contains(FieldName(.contentEncoding)) ? -1 : nil)
     }
 }
