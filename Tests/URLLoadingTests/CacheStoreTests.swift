@@ -217,6 +217,25 @@ struct CacheStoreTests {
         #expect((found as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
     }
 
+    @Test("is forgotten by what is not safe, whichever task asks for it (RFC 9111 §4.4)")
+    func invalidated() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "new", cache: nil) }
+        let cache = self.directory.cache(disk: 0)
+        let session = cacheSession(cache)
+        let url = origin.url("/")
+        cache.storeCachedResponse(
+            try cachedText("old", for: url, fields: ["Cache-Control": "max-age=60"]),
+            for: try cacheRequest(url))
+        #expect(try await session.data(from: try cacheURL(url)).0 == Data("old".utf8))
+        let (file, _) = try await session.download(for: try cacheRequest(url, method: "POST"))
+        #expect(try Data(contentsOf: file) == Data("new".utf8))
+        try? FileManager.default.removeItem(at: file)
+        #expect(try await session.data(from: try cacheURL(url)).0 == Data("new".utf8))
+        #expect(origin.count == 2)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("is what the program makes of the proposed response")
     func decided() async throws {
         let cache = self.directory.cache()

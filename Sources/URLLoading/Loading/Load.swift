@@ -34,7 +34,7 @@ struct LoadOrder: Sendable {
     var body: UploadSource?
     /// The credential that answers a challenge, or is sent before one.
     var authorization: LoadAuthorization?
-    /// Downloads neither read nor fill a cache.
+    /// Downloads neither read nor fill a cache; what is not safe makes it forget all the same.
     var usesCache = true
 }
 
