@@ -180,7 +180,11 @@ struct ProtocolCacheTests {
             #expect(try await recorder.body().pieces.count == size)
             let storing = recorder.answer.withLock { $0?.storing }
             #expect(storing != nil || !isStored)
-            guard let storing else { continue }
+            guard let storing else {
+                let body = recorder.answer.withLock { $0?.body as? QueuedBody }
+                #expect(body?.isKept == false)
+                continue
+            }
             let proposed = storing.proposedResponse()
             #expect(proposed.storagePolicy == (isStored ? policy : .notAllowed))
             for _ in 0..<2 {

@@ -132,6 +132,7 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         guard self.machine.withLock({ $0.respond() }) else { return }
         self.measurement.note(cachedResponse.response, from: .cache)
         self.body.whenLeft(self.readerLeft)
+        self.body.forgetWhole()
         self.observer.load(
             answered: LoadAnswer(
                 response: cachedResponse.response, body: self.body, isFromCache: true))
@@ -152,6 +153,7 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         self.body.whenLeft(self.readerLeft)
         let storing = ProtocolStoring(
             response, self.body, policy, in: self.cache, for: self.order)
+        if storing == nil { self.body.forgetWhole() }
         self.observer.load(
             answered: LoadAnswer(response: response, body: self.body, storing: storing))
     }
