@@ -1,5 +1,7 @@
 import Dispatch
 import Foundation
+import LarderHTTP
+import LarderPolicy
 import Synchronization
 import Testing
 
@@ -130,6 +132,27 @@ struct OverriddenCacheTests {
         await origin.stop()
     }
 
+    @Test("lends its bodies for validations, and gets them back when they become many bytes")
+    func remembered() async throws {
+        let cache = GivingCache(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+        let store = OverriddenCacheStore(cache)
+        let request = Request(
+            uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+        let key = CacheKey(method: .get, uri: request.uri)
+        for _ in 0..<4 {
+            let asking = OverriddenCacheStore.Asking(task: URLSessionDataTask(), request: request)
+            await withCheckedContinuation { continuation in
+                OverriddenCacheStore.$asking.withValue(asking) {
+                    store.lookup(key) { _ in continuation.resume() }
+                }
+            }
+        }
+        let given = cache.given.withLock { $0 }
+        // The queue may still be about to leave the block that answered.
+        try await Released.wait { given[0].response == nil && given[1].response == nil }
+        #expect(given[2].response != nil && given[3].response != nil)
+    }
+
     @Test("says by its capacities how large a body may be (§8.3)")
     func capacities() async throws {
         let cache = NarrowCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
@@ -153,6 +176,34 @@ private class KeepingCache: URLCache, @unchecked Sendable {
         _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
     ) {
         self.kept.withLock { $0 = cachedResponse }
+    }
+}
+
+/// Has a response of four MiB, a new one each time, which it does not keep.
+private final class GivingCache: URLCache, @unchecked Sendable {
+    // Invariant: nothing of it changes but what is weak.
+    final class Given: @unchecked Sendable {
+        private(set) weak var response: CachedURLResponse?
+
+        init(_ response: CachedURLResponse) {
+            self.response = response
+        }
+    }
+
+    let given = Mutex<[Given]>([])
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard
+            let response = HTTPURLResponse(
+                url: URL(fileURLWithPath: "/"), statusCode: 200, httpVersion: nil,
+                headerFields: nil)
+        else { return completionHandler(nil) }
+        let cached = CachedURLResponse(response: response, data: Data(count: 4 << 20))
+        self.given.withLock { $0.append(Given(cached)) }
+        completionHandler(cached)
     }
 }
 

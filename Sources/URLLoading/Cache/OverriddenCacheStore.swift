@@ -22,14 +22,38 @@ final class OverriddenCacheStore: ObjectStore {
 
     private struct Table {
         var lastID: UInt64 = 0
-        /// What subclasses gave, the last of it: which task it was for.
-        var given: [(id: ObjectID, cached: CachedURLResponse, task: URLSessionDataTask)] = []
+        /// What the subclass gave, the last of it: which task it was for.
+        var given: [Given] = []
+        /// Of their bodies.
+        var bytes = 0
+
+        mutating func add(_ cached: CachedURLResponse, of bytes: Int, for task: URLSessionDataTask)
+            -> ObjectID
+        {
+            self.lastID += 1
+            let id = ObjectID(rawValue: self.lastID)
+            self.given.append(Given(id: id, cached: cached, bytes: bytes, task: task))
+            self.bytes += bytes
+            while self.given.count > OverriddenCacheStore.limit
+                || self.bytes > OverriddenCacheStore.byteLimit && self.given.count > 1
+            {
+                self.bytes -= self.given.removeFirst().bytes
+            }
+            return id
+        }
+    }
+
+    private struct Given {
+        let id: ObjectID
+        let cached: CachedURLResponse
+        let bytes: Int
+        let task: URLSessionDataTask
     }
 
     /// How many answers are remembered, for changes that validations make of them.
     private static let limit = 64
-    /// How long a subclass may take to answer.
-    private static let patience = 10
+    /// How long their bodies may be together; the last one is remembered in any case.
+    private static let byteLimit = 8 << 20
 
     private weak let cache: URLCache?
     private let table = Mutex(Table())
@@ -71,11 +95,7 @@ final class OverriddenCacheStore: ObjectStore {
         head.staysInMemory = false
         let body = ByteBuffer(bytes: cached.data)
         let id = self.table.withLock { table in
-            table.lastID += 1
-            let id = ObjectID(rawValue: table.lastID)
-            table.given.append((id, cached, asking.task))
-            if table.given.count > Self.limit { table.given.removeFirst() }
-            return id
+            table.add(cached, of: body.readableBytes, for: asking.task)
         }
         return StoredObject(
             id: id, key: key, head: head, bodyLength: UInt64(body.readableBytes), tier: .memory,
