@@ -41,6 +41,8 @@ extension DiskTier {
     func resize(
         to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
     ) {
+        // It would name the root of all places.
+        guard !self.directory.isEmpty else { return completion() }
         enum Action {
             case nothing
             case wait

@@ -72,7 +72,7 @@ final class DiskTier: ObjectStore {
     /// Waits for the disk when files are opened, closed and taken away, one after the other.
     let queue = DispatchQueue(label: "larder.disk-tier")
 
-    /// - Parameter directory: of the places; made with the first file.
+    /// - Parameter directory: of the places; made with the first file. Empty: there is to be none.
     init(
         directory: String, capacity: ByteCount, hold: DirectoryHold? = nil,
         after predecessor: DiskTier? = nil,
@@ -90,6 +90,24 @@ final class DiskTier: ObjectStore {
         }
         self.state = Mutex(
             State(phase: phase, capacity: capacity, hold: hold, predecessor: predecessor))
+    }
+
+    // MARK: The directory
+
+    /// Whether it has its place among those in use.
+    var isHeld: Bool { self.state.withLock { $0.hold != nil } }
+
+    /// Takes its place, before there is any capacity.
+    ///
+    /// - Parameter predecessor: had the directory before, and may not have closed its file yet.
+    /// - Returns: false where it has one, or is closed.
+    func take(_ hold: DirectoryHold, after predecessor: DiskTier?) -> Bool {
+        self.state.withLock { state in
+            guard state.hold == nil, !state.isFileClosed else { return false }
+            state.hold = hold
+            if predecessor !== self { state.predecessor = predecessor }
+            return true
+        }
     }
 
     // MARK: The file

@@ -9,7 +9,8 @@ import Synchronization
 ///
 /// Whoever holds it uses it; when nobody does any more, its file is closed behind everybody's back.
 /// Where several hold one on the same directory they have the same, and the capacity that was set
-/// last holds for all of them.
+/// last holds for all of them. One that had no capacity there when it was made, and gets some while
+/// another is in use there, has a place of its own, as in another process.
 package final class SharedStore: Sendable {
     /// Memory over disk; answers as if it were empty once this is released.
     package let store: TieredStore
@@ -22,7 +23,7 @@ package final class SharedStore: Sendable {
         self.memory = MemoryStore(MemoryConfiguration(capacity: memory, maximumObject: memory))
         self.tier = tier
         self.store = TieredStore(memory: self.memory, disk: tier)
-        self.capacities = Mutex((memory, disk))
+        self.capacities = Mutex((memory, tier.directory.isEmpty ? .zero : disk))
     }
 
     deinit {
@@ -39,9 +40,13 @@ package final class SharedStore: Sendable {
     }
 
     /// What no longer fits is gone when `completion` is called; at 0 the file is, too.
+    ///
+    /// Changes nothing where there is no directory. Waits for the disk to look at that.
     package func resizeDisk(
         to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
     ) {
+        guard !self.tier.directory.isEmpty else { return completion() }
+        if capacity > .zero { OpenStores.settle(self) }
         self.capacities.withLock { $0.disk = capacity }
         self.tier.resize(to: capacity, completion)
     }
@@ -63,6 +68,8 @@ package enum OpenStores {
     }
 
     private static let entries = Mutex([DirectoryHold.Identity: Entry]())
+    /// Those in a directory that another one has.
+    private static let guests = Mutex([DiskTier]())
     private static let hasExitHandler = Atomic(false)
 
     /// How long the end of the process waits for the disk.
@@ -78,7 +85,9 @@ package enum OpenStores {
     }
 
     private static func flushAll() {
-        let tiers = self.entries.withLock { entries in entries.values.map(\.tier) }
+        let tiers =
+            self.entries.withLock { entries in entries.values.map(\.tier) }
+            + self.guests.withLock { $0 }
         let group = DispatchGroup()
         for tier in tiers {
             group.enter()
@@ -125,5 +134,26 @@ package enum OpenStores {
             store.resizeDisk(to: disk) {}
         }
         return store
+    }
+
+    /// Gives a cache that is about to get its first capacity on the disk its place among those in use.
+    fileprivate static func settle(_ store: SharedStore) {
+        let tier = store.diskTier
+        guard !tier.isHeld else { return }
+        DiskStore.makeDirectory(tier.directory)
+        self.flushAtExit()
+        guard let hold = DirectoryHold(tier.directory) else { return }
+        let (owner, before) = self.entries.withLock { entries -> (SharedStore, DiskTier?) in
+            let entry = entries[hold.identity]
+            if let other = entry?.store { return (other, nil) }
+            entries = entries.filter { !$0.value.tier.isOver }
+            entries[hold.identity] = Entry(store: store, tier: tier)
+            return (store, entry?.tier)
+        }
+        guard tier.take(hold, after: before), owner !== store else { return }
+        self.guests.withLock { guests in
+            guests.removeAll { $0.isOver }
+            guests.append(tier)
+        }
     }
 }

@@ -9,6 +9,7 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import LarderProcess
 @testable import URLLoading
 
 /// An origin that answers each request as it is told to.
@@ -87,7 +88,7 @@ private final class WholeAnswer: ExchangeClient {
 }
 
 /// An engine over a cache, as a session has it.
-private struct Engine {
+struct CacheEngine {
     let cache: URLCache
     let session: Session
     let upstream: CannedUpstream
@@ -101,10 +102,11 @@ private struct Engine {
             timers: DispatchTimers())
     }
 
-    /// Loads a URL, and has `decide` say what becomes of what is to be stored.
+    /// Loads a URL, and has `decide` say what becomes of what is to be stored; nil: it is stored, when
+    /// this returns.
     func load(
         _ url: String, asks: Bool = false, policy: RequestCachePolicy = .useProtocol,
-        _ decide: (any PendingStoring) -> Void = { $0.decide($0.proposedResponse()) }
+        _ decide: ((any PendingStoring) -> Void)? = nil
     ) async throws -> (text: String, isHit: Bool) {
         let request = URLRequest(url: try cacheURL(url))
         let task = URLSessionDataTask()
@@ -122,7 +124,15 @@ private struct Engine {
             }
             held.withLock { $0 = (client, running) }
         }
-        if let pending = offer.pending { decide(pending) }
+        if let pending = offer.pending {
+            if let decide {
+                decide(pending)
+            } else {
+                await withCheckedContinuation { continuation in
+                    pending.decide(pending.proposedResponse()) { continuation.resume() }
+                }
+            }
+        }
         let client = try #require(held.withLock { $0?.0 })
         return (try #require(client.text), client.isHit)
     }
@@ -141,7 +151,7 @@ struct CacheStoreTests {
         "is found by the API, and what the API stored answers a session", arguments: [1 << 20, 0])
     func both(memory: Int) async throws {
         let cache = self.directory.cache(memory: memory)
-        let engine = Engine(cache, Self.fresh)
+        let engine = CacheEngine(cache, Self.fresh)
         #expect(try await engine.load(self.url).isHit == false)
         #expect(try await engine.load(self.url).isHit)
         let found = try #require(cache.cachedResponse(for: try cacheRequest(self.url)))
@@ -158,10 +168,78 @@ struct CacheStoreTests {
         #expect(try await engine.load(own).text == "loaded")
     }
 
+    @Test("may vary by what sessions send of themselves, also where the API stored it")
+    func varying() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "origin") }
+        let cache = self.directory.cache(disk: 0)
+        let session = cacheSession(cache)
+        for field in ["Accept", "Accept-Encoding", "Accept-Language", "User-Agent"] {
+            let url = origin.url("/\(field)")
+            for text in ["first", "own"] {
+                cache.storeCachedResponse(
+                    try cachedText(
+                        text, for: url, fields: ["Cache-Control": "max-age=60", "Vary": field]),
+                    for: try cacheRequest(url))
+            }
+            #expect(cache.cachedResponse(for: try cacheRequest(url))?.text == "own")
+            #expect(try await session.data(from: try cacheURL(url)).0 == Data("own".utf8))
+        }
+        #expect(origin.count == 0)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("is of unknown length where it was decoded")
+    func decoded() async throws {
+        let request = try cacheRequest(self.url)
+        do {
+            let cache = self.directory.cache()
+            let engine = CacheEngine(cache) { _ in
+                .init(
+                    fields: [
+                        "Cache-Control": "max-age=60", "Content-Encoding": "gzip",
+                        "Content-Length": "3",
+                    ], body: "loaded")
+            }
+            _ = try await engine.load(self.url, asks: true) { pending in
+                let proposed = pending.proposedResponse()
+                #expect(proposed.response.expectedContentLength == -1)
+                pending.decide(proposed)
+            }
+            let found = try #require(cache.cachedResponse(for: request))
+            #expect(found.text == "loaded" && found.response.expectedContentLength == -1)
+            cache.storeCachedResponse(
+                CachedURLResponse(response: found.response, data: found.data), for: request)
+        }
+        // From the disk, as what the program stored.
+        let found = try #require(self.directory.cache().cachedResponse(for: request)?.response)
+        #expect(found.expectedContentLength == -1)
+        #expect((found as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
+    }
+
+    @Test("is forgotten by what is not safe, whichever task asks for it (RFC 9111 §4.4)")
+    func invalidated() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "new", cache: nil) }
+        let cache = self.directory.cache(disk: 0)
+        let session = cacheSession(cache)
+        let url = origin.url("/")
+        cache.storeCachedResponse(
+            try cachedText("old", for: url, fields: ["Cache-Control": "max-age=60"]),
+            for: try cacheRequest(url))
+        #expect(try await session.data(from: try cacheURL(url)).0 == Data("old".utf8))
+        let (file, _) = try await session.download(for: try cacheRequest(url, method: "POST"))
+        #expect(try Data(contentsOf: file) == Data("new".utf8))
+        try? FileManager.default.removeItem(at: file)
+        #expect(try await session.data(from: try cacheURL(url)).0 == Data("new".utf8))
+        #expect(origin.count == 2)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("is what the program makes of the proposed response")
     func decided() async throws {
         let cache = self.directory.cache()
-        let engine = Engine(cache, Self.fresh)
+        let engine = CacheEngine(cache, Self.fresh)
         let request = try cacheRequest(self.url)
         let replaced = try cachedText(
             "replaced", for: self.url, fields: ["Cache-Control": "max-age=60"],
@@ -188,7 +266,7 @@ struct CacheStoreTests {
     func proposedFromDisk() async throws {
         let text = String(repeating: "0123456789", count: 20_000)
         let cache = self.directory.cache(memory: 0)
-        let engine = Engine(cache) { _ in
+        let engine = CacheEngine(cache) { _ in
             .init(fields: ["Cache-Control": "max-age=60"], body: text)
         }
         _ = try await engine.load(self.url, asks: true) { pending in
@@ -203,7 +281,7 @@ struct CacheStoreTests {
         let capacity = 1 << 20
         let cache = self.directory.cache(memory: capacity, disk: disk)
         for (size, isStored) in [(capacity / 20, true), (capacity / 20 + 1, false)] {
-            let engine = Engine(cache) { _ in
+            let engine = CacheEngine(cache) { _ in
                 .init(
                     fields: ["Cache-Control": "max-age=60"],
                     body: String(repeating: "x", count: size))
@@ -217,7 +295,7 @@ struct CacheStoreTests {
     @Test("follows the request cache policies (§8.4)")
     func requestPolicies() async throws {
         let cache = self.directory.cache()
-        let engine = Engine(cache) { request in
+        let engine = CacheEngine(cache) { request in
             request.fields.contains(FieldName(.ifNoneMatch))
                 ? .init(status: 304)
                 : .init(
@@ -252,7 +330,7 @@ struct CacheStoreTests {
             ("s-maxage=60, max-age=0", nil, false), ("no-store", nil, false),
         ] as [(String, String?, Bool)])
     func privateRules(_ control: String, _ authorization: String?, _ isHit: Bool) async throws {
-        let engine = Engine(self.directory.cache()) { _ in
+        let engine = CacheEngine(self.directory.cache()) { _ in
             .init(fields: ["Cache-Control": control, "ETag": "\"1\""], body: "loaded")
         }
         _ = try await engine.load(self.url)
@@ -281,97 +359,5 @@ struct CacheStoreTests {
         #expect(cache.cachedResponse(for: request) == nil)
         cache.storeCachedResponse(try cachedText("first", for: self.url), for: request)
         #expect(cache.cachedResponse(for: request)?.text == "first")
-    }
-}
-
-/// A cache in a dictionary of its own.
-final class OwnCache: URLCache, @unchecked Sendable {
-    private let held = Mutex<[URL: CachedURLResponse]>([:])
-    private let calls = Mutex<[String]>([])
-    private let urls = Mutex<[ObjectIdentifier: URL]>([:])
-
-    var heard: [String] { self.calls.withLock { $0 } }
-
-    func know(_ task: URLSessionDataTask, asksFor url: URL) {
-        self.urls.withLock { $0[ObjectIdentifier(task)] = url }
-    }
-
-    private func url(of task: URLSessionDataTask) -> URL? {
-        self.urls.withLock { $0[ObjectIdentifier(task)] }
-    }
-
-    func put(_ cached: CachedURLResponse, at url: URL) {
-        self.held.withLock { $0[url] = cached }
-    }
-
-    override func storeCachedResponse(
-        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
-    ) {
-        self.calls.withLock { $0.append("store \(cachedResponse.text)") }
-        guard let url = self.url(of: dataTask) else { return }
-        self.held.withLock { $0[url] = cachedResponse }
-    }
-
-    override func getCachedResponse(
-        for dataTask: URLSessionDataTask,
-        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) {
-        self.calls.withLock { $0.append("get") }
-        let cached = self.url(of: dataTask).flatMap { url in
-            self.held.withLock { $0[url] }
-        }
-        completionHandler(cached)
-        // Once is what a session listens to.
-        completionHandler(nil)
-    }
-
-    override func removeCachedResponse(for dataTask: URLSessionDataTask) {
-        self.calls.withLock { $0.append("remove") }
-    }
-}
-
-@Suite("A subclass of URLCache (§8.1)")
-struct OverriddenCacheTests {
-    private func cache() -> OwnCache {
-        OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
-    }
-
-    @Test("is asked and told by its methods that take a task")
-    func heard() async throws {
-        let cache = self.cache()
-        let engine = Engine(cache) { _ in
-            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
-        }
-        let url = "http://origin.example/a"
-        #expect(try await engine.load(url).isHit == false)
-        #expect(cache.heard == ["get", "store loaded"])
-        let again = try await engine.load(url)
-        #expect(again.text == "loaded")
-        #expect(again.isHit)
-        #expect(cache.heard == ["get", "store loaded", "get"])
-        // Nothing went behind its back.
-        #expect(cache.cachedResponse(for: try cacheRequest(url)) == nil)
-    }
-
-    @Test("may answer with what makes no sense")
-    func odd() async throws {
-        let cache = self.cache()
-        let engine = Engine(cache) { _ in
-            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
-        }
-        let url = "http://origin.example/a"
-        let plain = URLResponse(
-            url: try cacheURL("other:thing"), mimeType: nil, expectedContentLength: -7,
-            textEncodingName: nil)
-        let odd = try #require(
-            HTTPURLResponse(
-                url: try cacheURL("other:thing"), statusCode: 304, httpVersion: nil,
-                headerFields: ["Vary": "*", "Content-Length": "-1", "Age": "x"]))
-        for response in [plain, odd] {
-            cache.put(
-                CachedURLResponse(response: response, data: Data("odd".utf8)), at: try cacheURL(url)
-            )
-            _ = try await engine.load(url)
-        }
     }
 }

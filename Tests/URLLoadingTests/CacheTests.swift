@@ -65,6 +65,22 @@ struct CacheTests {
         #expect(cache.cachedResponse(for: try cacheRequest(self.url)) != nil)
     }
 
+    @Test("finds what no session would be given: a part, and what answers one request alone")
+    func unusable() throws {
+        let cache = self.directory.cache()
+        for (status, fields) in [(206, ["Content-Range": "bytes 0-3/9"]), (200, ["Vary": "*"])] {
+            let url = "\(self.url)/\(status)"
+            let response = try #require(
+                HTTPURLResponse(
+                    url: try cacheURL(url), statusCode: status, httpVersion: nil,
+                    headerFields: fields))
+            let request = try cacheRequest(url)
+            cache.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data("body".utf8)), for: request)
+            #expect(cache.cachedResponse(for: request)?.text == "body")
+        }
+    }
+
     @Test("has one response of a request, the last")
     func replaced() throws {
         for memory in [1 << 20, 0] {

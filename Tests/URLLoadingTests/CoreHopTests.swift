@@ -314,8 +314,9 @@ final class RecordingStoring: PendingStoring {
         return CachedURLResponse(response: response, data: Data(), storagePolicy: .allowed)
     }
 
-    func decide(_ response: CachedURLResponse?) {
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void) {
         self.decisions.change { $0.append(response == nil ? "nothing" : "response") }
+        done()
     }
 }
 

@@ -180,13 +180,103 @@ struct ProtocolCacheTests {
             #expect(try await recorder.body().pieces.count == size)
             let storing = recorder.answer.withLock { $0?.storing }
             #expect(storing != nil || !isStored)
-            guard let proposed = storing?.proposedResponse() else { continue }
+            guard let storing else {
+                let body = recorder.answer.withLock { $0?.body as? QueuedBody }
+                #expect(body?.isKept == false)
+                continue
+            }
+            let proposed = storing.proposedResponse()
             #expect(proposed.storagePolicy == (isStored ? policy : .notAllowed))
-            storing?.decide(proposed)
-            storing?.decide(proposed)
+            for _ in 0..<2 {
+                await withCheckedContinuation { continuation in
+                    storing.decide(proposed) { continuation.resume() }
+                }
+            }
             #expect(cache.stored.value.count == (isStored ? 1 : 0))
             if isStored { #expect(cache.stored.value.first?.data == Data(text.utf8)) }
         }
+    }
+
+    @Test("what is looked for is what the session's policy allows, where the request says nothing")
+    func sessionPolicy() async throws {
+        for (own, policy, count) in [
+            (.useProtocolCachePolicy, .reloadIgnoringLocalCacheData, 0),
+            (.returnCacheDataElseLoad, .reloadIgnoringLocalCacheData, 1),
+            (.reloadIgnoringLocalCacheData, .returnCacheDataElseLoad, 0),
+        ] as [(NSURLRequest.CachePolicy, NSURLRequest.CachePolicy, Int)] {
+            let cache = Self.cache()
+            let recorder = LoadRecorder()
+            _ = ProtocolScript { $0.finish() }.load(recorder, cache: cache, policy: policy) {
+                $0.cachePolicy = own
+            }
+            try await recorder.hears("measured")
+            #expect(cache.lookUps.value == count)
+        }
+    }
+
+    @Test("what never answers is not waited for")
+    func silent() async throws {
+        final class Silent: URLCache, @unchecked Sendable {
+            override func getCachedResponse(
+                for dataTask: URLSessionDataTask,
+                completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            ) {}
+        }
+        let recorder = LoadRecorder()
+        _ = ProtocolScript {
+            $0.respond()
+            $0.load("a")
+            $0.finish()
+        }.load(
+            recorder, cache: Silent(memoryCapacity: 1000, diskCapacity: 0, diskPath: nil),
+            patience: .milliseconds(1))
+        #expect(try await recorder.body().pieces == [Data("a".utf8)])
+    }
+
+    /// Takes the query for no part of what it loads.
+    private final class Unqueried: ScriptedProtocol {
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+            var request = request
+            request.url = URL(string: "http://protocol.test/canonical")
+            return request
+        }
+    }
+
+    @Test("what is stored and looked for is the canonical request")
+    func canonical() async throws {
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let found = Event<[String?]>([])
+        let script = ProtocolScript { instance in
+            found.change { $0.append(instance.it.cachedResponse?.text) }
+            instance.respond(200, [:], .allowed)
+            instance.load("stored")
+            instance.finish()
+        }
+        for _ in 0..<2 {
+            let recorder = LoadRecorder()
+            _ = script.load(recorder, by: Unqueried.self, cache: cache)
+            _ = try await recorder.body()
+            let storing = recorder.answer.withLock { $0?.storing }
+            storing?.decide(storing?.proposedResponse())
+        }
+        #expect(found.value == [nil, "stored"])
+        let request = try cacheRequest("http://protocol.test/canonical")
+        #expect(cache.cachedResponse(for: request)?.text == "stored")
+    }
+
+    @Test("the room is what sessions have: a twentieth of the disk's, where there is one")
+    func room() async throws {
+        let directory = CacheDirectory()
+        let cache = directory.cache(memory: 8 << 20, disk: 1 << 20)
+        let recorder = LoadRecorder()
+        _ = ProtocolScript {
+            $0.respond(200, [:], .allowed)
+            $0.load(String(repeating: "x", count: (1 << 20) / 20 + 1))
+            $0.finish()
+        }.load(recorder, cache: cache)
+        _ = try await recorder.body()
+        let proposed = recorder.answer.withLock { $0?.storing }?.proposedResponse()
+        #expect(proposed?.storagePolicy == .notAllowed)
     }
 
     @Test("nothing is stored where the program does not want it")

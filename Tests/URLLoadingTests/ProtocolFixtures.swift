@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LarderHTTP
 import NIOCore
@@ -47,14 +48,17 @@ final class ProtocolScript: Sendable {
 
     /// Begins a load with it.
     func load(
-        _ recorder: LoadRecorder, cache: URLCache? = nil, body: UploadSource? = nil,
+        _ recorder: LoadRecorder, by kind: AnyClass = ScriptedProtocol.self,
+        cache: URLCache? = nil, policy: NSURLRequest.CachePolicy = .useProtocolCachePolicy,
+        patience: DispatchTimeInterval = OverdueAnswers.patience, body: UploadSource? = nil,
         changing change: (inout URLRequest) -> Void = { _ in }
     ) -> (any Load)? {
         var request = self.request()
         change(&request)
         let order = LoadOrder.of(request, body: body)
         let loader = ProtocolLoader.loader(
-            for: request, task: order.task, classes: [ScriptedProtocol.self], cache: cache)
+            for: request, task: order.task, classes: [kind], cache: cache, policy: policy,
+            patience: patience)
         return loader?.load(order, observer: recorder)
     }
 
@@ -66,7 +70,7 @@ final class ProtocolScript: Sendable {
 }
 
 /// Does what the script in its request says; knows no other requests.
-final class ScriptedProtocol: URLProtocol {
+class ScriptedProtocol: URLProtocol {
     private static func script(_ request: URLRequest) -> ProtocolScript? {
         URLProtocol.property(forKey: ProtocolScript.key, in: request) as? ProtocolScript
     }

@@ -264,7 +264,7 @@ struct ProtocolLoadTests {
 }
 
 extension URLAuthenticationChallenge {
-    fileprivate static func test(_ sender: RecordingSender) -> URLAuthenticationChallenge {
+    static func test(_ sender: RecordingSender) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: URLProtectionSpace(
                 host: "a", port: 80, protocol: "http", realm: nil,
@@ -275,7 +275,7 @@ extension URLAuthenticationChallenge {
 }
 
 extension URLCredential {
-    fileprivate static var test: URLCredential {
+    static var test: URLCredential {
         URLCredential(user: "u", password: "p", persistence: .none)
     }
 }

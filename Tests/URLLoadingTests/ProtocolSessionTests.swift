@@ -83,6 +83,68 @@ struct ProtocolSessionTests {
         try await first.stops.wait(for: "stopLoading") { $0 == 1 }
     }
 
+    /// Has a credential for every challenge.
+    private final class Knowing: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        let heard = Event<[String]>([])
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
+        ) {
+            self.heard.change { $0.append(String(decoding: data, as: UTF8.self)) }
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler:
+                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.useCredential, .test)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+        ) {
+            self.heard.change { $0.append(error == nil ? "end" : "error") }
+        }
+    }
+
+    @Test("a challenge behind the response ends no task, and the delegate is asked")
+    func lateChallenge() async throws {
+        let sender = RecordingSender()
+        let challenging = ProtocolScript {
+            $0.respond()
+            $0.load("a")
+            $0.client?.urlProtocol($0.it, didReceive: .test(sender))
+        }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        async let whole = session.data(for: challenging.request())
+        try await sender.heard.wait(for: "an answer") { !$0.isEmpty }
+        #expect(sender.heard.value == ["default"])
+        let instance = try await challenging.instance()
+        instance?.load("b")
+        instance?.finish()
+        #expect(try await whole.0 == Data("ab".utf8))
+        let delegate = Knowing()
+        let asking = URLSession(
+            configuration: session.configuration, delegate: delegate, delegateQueue: nil)
+        defer { asking.invalidateAndCancel() }
+        let waiting = ProtocolScript {
+            $0.respond()
+            $0.load("a")
+        }
+        asking.dataTask(with: waiting.request()).resume()
+        try await delegate.heard.wait(for: "data") { $0 == ["a"] }
+        let other = try #require(try await waiting.instance())
+        other.client?.urlProtocol(other.it, didReceive: .test(sender))
+        try await sender.heard.wait(for: "another answer") { $0.count == 2 }
+        #expect(sender.heard.value.last == "use")
+        other.finish()
+        try await delegate.heard.wait(for: "the end") { $0.count == 2 }
+        #expect(delegate.heard.value.last == "end")
+    }
+
     @Test("a cancelled task stops its protocol")
     func cancelling() async throws {
         let session = Self.session()

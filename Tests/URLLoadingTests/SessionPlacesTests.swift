@@ -56,6 +56,36 @@ struct SessionPlacesTests {
         #expect(!text.contains("s3cr3t"))
     }
 
+    /// Gives caches that have begun without a disk one, and stores in each; exits with 10 where the first
+    /// is on the disk then, and no other.
+    private static func raise(_ home: String) throws {
+        guard unsafe setenv("XDG_CACHE_HOME", "\(home)/cache", 1) == 0,
+            let ephemeral = URLSessionConfiguration.ephemeral.urlCache
+        else { exit(3) }
+        let named = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        for cache in [ephemeral, named] {
+            let text = "http://origin.example/a"
+            cache.diskCapacity = 8 << 20
+            cache.storeCachedResponse(
+                try cachedText("kept", for: text), for: try cacheRequest(text))
+            let places = FileManager.default.enumerator(atPath: "\(home)/cache")
+            let isThere = places?.contains { ($0 as? String)?.hasSuffix("/responses") == true }
+            let isExpected = cache === named
+            guard (isThere ?? false) == isExpected, (cache.currentDiskUsage > 0) == isExpected,
+                cache.diskCapacity == (isExpected ? 8 << 20 : 0)
+            else { exit(isExpected ? 5 : 4) }
+        }
+        exit(10)
+    }
+
+    @Test("a cache gets its place with its first capacity on a disk; an ephemeral one gets none")
+    func raised() async throws {
+        let home = CacheDirectory()
+        await #expect(processExitsWith: .exitCode(10)) { [path = home.path as String] in
+            try Self.raise(path)
+        }
+    }
+
     /// The lines of a trace that make a file or change one.
     private func writes(_ trace: String) throws -> [Substring] {
         let opening = ["openat(", "open(", "creat("]

@@ -10,6 +10,8 @@ struct CacheAddress {
     let key: CacheKey
     /// As far as a choice among variants needs it.
     let request: Request
+    /// The same with the fields that a session adds, if its configuration names no others.
+    let sent: Request
 
     /// nil where the request has no URL.
     init?(_ request: URLRequest) {
@@ -24,7 +26,11 @@ struct CacheAddress {
             uri: target ?? TargetURI(scheme: .http, host: "", pathAndQuery: "/"))
         for (name, value) in request.allHTTPHeaderFields ?? [:] { own.fields.append(name, value) }
         self.request = own
+        own.fields = Self.sessionFields.completing(request.allHTTPHeaderFields)
+        self.sent = own
     }
+
+    private static let sessionFields = SessionFields([:])
 
     private static func withoutFragment(_ url: URL) -> URL {
         guard url.fragment != nil, let text = url.absoluteString.split(separator: "#").first else {
@@ -64,21 +70,31 @@ struct CacheAddress {
         self.request.method == .get ? [self.key, self.key.withoutSearch] : [self.key]
     }
 
-    /// The response that the request means; nil where there is none that is whole.
+    /// The response that the request means; nil where there is none.
+    ///
+    /// As it stands, as a session would send it, and then with whatever another one left to its session.
+    /// What no session would be given, as it answers one request alone, a program has stored itself: it
+    /// comes last.
     func select(among objects: [StoredObject]) -> StoredObject? {
-        let whole = objects.filter {
-            $0.head.extent == nil && $0.head.status != .partialContent
+        let kept = objects.filter {
+            $0.head.extent == nil
                 && (!$0.key.leavesOutSearch || $0.head.answers(self.request.uri))
         }.sorted { $0.head.responseTime > $1.head.responseTime }
+        let whole = kept.filter { $0.head.status != .partialContent }
         let policy = CachedResponses.policy
-        if let exact = whole.first(where: {
-            Variance.matches($0.head, self.request, configuration: policy)
-        }) {
-            return exact
+        for request in [self.request, self.sent] {
+            let exact = whole.first {
+                Variance.matches($0.head, request, configuration: policy)
+            }
+            if let exact { return exact }
         }
         return whole.first {
             Variance.matches($0.head, self.completed(by: $0.head), configuration: policy)
         }
+            ?? kept.first {
+                $0.head.status == .partialContent
+                    || Variance.depends($0.head, onAny: { _ in false })
+            }
     }
 
     /// The request with the fields that it leaves to the session, as that sent them.

@@ -31,6 +31,8 @@ struct CacheNote {
             facts[Key.isHTTP] = true
             facts[Key.status] = response.statusCode
             facts[Key.fields] = Self.pairs(of: response).flatMap { [$0.name, $0.value] }
+            // Of what was decoded it is not the length that the fields tell.
+            if response.expectedContentLength == -1 { facts[Key.length] = -1 }
         } else {
             facts[Key.mimeType] = cached.response.mimeType
             facts[Key.encoding] = cached.response.textEncodingName
@@ -92,8 +94,8 @@ struct CacheNote {
         }
         return HTTPURLResponse(
             url: url, statusCode: status ?? self.facts[Key.status] as? Int ?? 200,
-            httpVersion: "HTTP/1.1",
-            headerFields: Self.dictionary(fields?.pairs ?? pairs))
+            headerFields: Self.dictionary(fields?.pairs ?? pairs),
+            expectedLength: (self.facts[Key.length] as? Int).map { Int64($0) })
     }
 
     // MARK: Fields

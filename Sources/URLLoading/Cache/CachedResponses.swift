@@ -17,12 +17,10 @@ final class CachedResponses: Sendable {
 
     var store: TieredStore { self.shared.store }
 
-    /// - Parameter directory: nil: the program's own below the user's directory for caches.
+    /// - Parameter directory: nil: never on a disk.
     init(memory: Int, disk: Int, directory: String?) {
-        let disk = Self.bytes(disk)
-        let directory = directory ?? (disk > .zero ? CachePlaces.usual : nil)
         self.shared = OpenStores.store(
-            memory: Self.bytes(memory), disk: disk, directory: directory,
+            memory: Self.bytes(memory), disk: Self.bytes(disk), directory: directory,
             report: DiskNotices.cache(directory ?? ""))
     }
 
@@ -55,13 +53,6 @@ final class CachedResponses: Sendable {
     /// Returns when what was stored and removed before is on the disk, or has failed.
     func flush() {
         Awaited<Void>.of { done in self.shared.flush { done(()) } }
-    }
-
-    /// The largest body that a session stores by itself: a twentieth of the disk's capacity, or of
-    /// memory's where nothing goes to a disk.
-    var largestBody: UInt64 {
-        let disk = self.shared.diskCapacity
-        return (disk > .zero ? disk : self.shared.memoryCapacity).bytes / 20
     }
 
     // MARK: Finding
@@ -113,12 +104,12 @@ final class CachedResponses: Sendable {
         guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else {
             return
         }
-        let head = StoredResponse.head(cached, to: address, at: self.clock.now())
+        let head = StoredResponse.head(cached, to: address.sent, at: self.clock.now())
         let begun = self.store.removalMark()
         Awaited<Void>.of { done in
             self.store.lookup(address.key) { objects in
                 let replaced = Variance.replaced(
-                    by: head, to: address.request, among: objects.map(\.head),
+                    by: head, to: address.sent, among: objects.map(\.head),
                     configuration: Self.policy
                 ).map { objects[$0].id }
                 ResponseWriter.write(

@@ -5,7 +5,7 @@ public import Foundation
 /// Immutable. Copying gives the same object.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: everything is constant but the body, which has a lock.
-    private let body: CachedBody
+    let body: CachedBody
 
     /// The response, without its body.
     open private(set) var response: URLResponse
@@ -19,7 +19,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     /// The body.
     ///
     /// Of a response that a session proposes to store (`willCacheResponse`) it is read back when it is
-    /// first asked for, which waits for the disk where the body is too large for memory.
+    /// first asked for, which waits for the disk where the body is too large for memory, or when the
+    /// storing is decided, where the program has kept the response.
     open var data: Data { self.body.data }
 
     /// A response that may be kept anywhere.

@@ -22,21 +22,44 @@ final class OverriddenCacheStore: ObjectStore {
 
     private struct Table {
         var lastID: UInt64 = 0
-        /// What subclasses gave, the last of it: which task it was for.
-        var given: [(id: ObjectID, cached: CachedURLResponse, task: URLSessionDataTask)] = []
+        /// What the subclass gave, the last of it: which task it was for.
+        var given: [Given] = []
+        /// Of their bodies.
+        var bytes = 0
+
+        mutating func add(_ cached: CachedURLResponse, of bytes: Int, for task: URLSessionDataTask)
+            -> ObjectID
+        {
+            self.lastID += 1
+            let id = ObjectID(rawValue: self.lastID)
+            self.given.append(Given(id: id, cached: cached, bytes: bytes, task: task))
+            self.bytes += bytes
+            while self.given.count > OverriddenCacheStore.limit
+                || self.bytes > OverriddenCacheStore.byteLimit && self.given.count > 1
+            {
+                self.bytes -= self.given.removeFirst().bytes
+            }
+            return id
+        }
+    }
+
+    private struct Given {
+        let id: ObjectID
+        let cached: CachedURLResponse
+        let bytes: Int
+        let task: URLSessionDataTask
     }
 
     /// How many answers are remembered, for changes that validations make of them.
     private static let limit = 64
-    /// How long a subclass may take to answer.
-    private static let patience = 10
+    /// How long their bodies may be together; the last one is remembered in any case.
+    private static let byteLimit = 8 << 20
 
     private weak let cache: URLCache?
     private let table = Mutex(Table())
     private let marks = Atomic<UInt64>(1)
     /// A program's own methods run on it: one that waits holds up the other tasks of this cache alone.
     private let queue = DispatchQueue(label: "larder.overridden-cache")
-    private let timers = DispatchQueue(label: "larder.overridden-cache.timers")
 
     init(_ cache: URLCache) {
         self.cache = cache
@@ -54,13 +77,13 @@ final class OverriddenCacheStore: ObjectStore {
         guard let asking = Self.asking, let cache = self.cache, !key.leavesOutSearch else {
             return completion([])
         }
-        let answer = OnceAnswered { cached in
+        let answer = OnceAnswered<CachedURLResponse?> { cached in
             completion(cached.flatMap { self.object($0, key, asking) }.map { [$0] } ?? [])
         }
         self.queue.async {
             cache.getCachedResponse(for: asking.task) { answer.take($0) }
         }
-        self.timers.asyncAfter(deadline: .now() + .seconds(Self.patience)) { answer.take(nil) }
+        answer.take(nil, after: OverdueAnswers.patience)
     }
 
     private func object(
@@ -72,11 +95,7 @@ final class OverriddenCacheStore: ObjectStore {
         head.staysInMemory = false
         let body = ByteBuffer(bytes: cached.data)
         let id = self.table.withLock { table in
-            table.lastID += 1
-            let id = ObjectID(rawValue: table.lastID)
-            table.given.append((id, cached, asking.task))
-            if table.given.count > Self.limit { table.given.removeFirst() }
-            return id
+            table.add(cached, of: body.readableBytes, for: asking.task)
         }
         return StoredObject(
             id: id, key: key, head: head, bodyLength: UInt64(body.readableBytes), tier: .memory,
@@ -89,11 +108,27 @@ final class OverriddenCacheStore: ObjectStore {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        guard let limit = self.cache?.responses.largestBody else { return nil }
+        guard let limit = self.cache?.largestBody else { return nil }
         // A memory of its own, which nothing is ever found in.
-        let room = ByteCount(max(limit, 1) &+ 1 << 20)
+        let room = ByteCount(UInt64(max(limit, 1)) &+ 1 << 20)
         return MemoryStore(MemoryConfiguration(capacity: room, maximumObject: room)).store(
             head, for: key, length: length, replacing: [], observer: observer)
+    }
+
+    /// Has the subclass told of something, behind what it was told and asked before.
+    ///
+    /// - Parameters:
+    ///   - tell: calls its methods.
+    ///   - done: called once, when they have returned, or have not for long.
+    func tell(
+        _ tell: @escaping @Sendable () -> Void, then done: @escaping @Sendable () -> Void
+    ) {
+        let answer = OnceAnswered<Void> { _ in done() }
+        self.queue.async {
+            tell()
+            answer.take(())
+        }
+        answer.take((), after: OverdueAnswers.patience)
     }
 
     func removalMark() -> RemovalMark {
@@ -148,18 +183,5 @@ final class OverriddenCacheStore: ObjectStore {
 
     func close(_ completion: @escaping @Sendable () -> Void) {
         completion()
-    }
-}
-
-/// Passes the first answer on, whoever gives more of them.
-private final class OnceAnswered: Sendable {
-    private let completion: Mutex<(@Sendable (CachedURLResponse?) -> Void)?>
-
-    init(_ completion: @escaping @Sendable (CachedURLResponse?) -> Void) {
-        self.completion = Mutex(completion)
-    }
-
-    func take(_ cached: CachedURLResponse?) {
-        self.completion.withLock { $0.take() }?(cached)
     }
 }

@@ -32,8 +32,10 @@ enum StoredResponse {
     // MARK: Into the store
 
     /// The head to store for a response that came just now, as far as anybody knows.
+    ///
+    /// - Parameter request: with the fields that a session adds.
     static func head(
-        _ cached: CachedURLResponse, to address: CacheAddress, at now: Timestamp
+        _ cached: CachedURLResponse, to request: Request, at now: Timestamp
     ) -> StoredHead {
         var response = ResponseHead(status: .ok)
         if let http = cached.response as? HTTPURLResponse {
@@ -44,7 +46,7 @@ enum StoredResponse {
         }
         let head = StoredHead(
             status: response.status, fields: response.fields,
-            varyingFields: Variance.fields(selectedBy: response, from: address.request),
+            varyingFields: Variance.fields(selectedBy: response, from: request),
             requestTime: now, responseTime: now)
         return self.noting(cached, in: head)
     }
@@ -114,8 +116,10 @@ enum StoredResponse {
 
     /// The response of a head that a session has stored by itself.
     static func response(_ head: StoredHead, at url: URL) -> HTTPURLResponse? {
+        // What is stored has been decoded: its length is not the one that is written there.
         HTTPURLResponse(
-            url: url, statusCode: Int(head.status.rawValue), httpVersion: "HTTP/1.1",
-            headerFields: CacheNote.dictionary(head.fields.pairs))
+            url: url, statusCode: Int(head.status.rawValue),
+            headerFields: CacheNote.dictionary(head.fields.pairs),
+            expectedLength: head.fields.contains(FieldName(.contentEncoding)) ? -1 : nil)
     }
 }

@@ -61,8 +61,7 @@ final class StoringOffer: StoringGate, PendingStoring {
 
     // MARK: The engine
 
-    /// A twentieth of the capacity (§8.3).
-    var largestBody: UInt64? { self.cache.responses.largestBody }
+    var largestBody: UInt64? { UInt64(self.cache.largestBody) }
 
     /// A subclass stores for itself.
     var decides: Bool { self.asks || self.cache.isOverridden }
@@ -99,26 +98,60 @@ final class StoringOffer: StoringGate, PendingStoring {
         }
     }
 
-    func decide(_ response: CachedURLResponse?) {
-        let (held, proposed) = self.state.withLock { state in (state.held.take(), state.proposed) }
-        guard let held else { return }
-        guard let response, response.storagePolicy != .notAllowed else {
-            return held.decide(commits: false)
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void) {
+        let (held, proposed) = self.state.withLock { state in
+            (state.held.take(), state.proposed.take())
         }
-        if self.cache.isOverridden {
-            // Its body may have to be read back first: then the decision.
-            self.storeOverridden(response, for: held)
-            return held.decide(commits: false)
+        guard let held else { return done() }
+        let decision = self.decision(on: response, proposed)
+        guard let body = proposed?.body, body.isAwaited else {
+            return self.carryOut(decision, on: held, then: done)
         }
-        if response === proposed { return held.decide(commits: true) }
-        let loaded = StoredResponse.Loaded(
-            head: held.head, key: held.key, replacing: held.replacing, removals: held.removals)
-        self.cache.responses.store(response, inPlaceOf: loaded)
-        held.decide(commits: false)
+        // Afterwards there is nothing left to read. It waits for the disk: on a thread of its own.
+        DispatchQueue(label: "larder.proposed-response").async { [weak body] in
+            // Gone where the program has let go of the response meanwhile.
+            _ = body?.data
+            self.carryOut(decision, on: held, then: done)
+        }
+    }
+
+    private enum Decision: Sendable {
+        case nothing
+        case asProposed
+        case other(CachedURLResponse)
+    }
+
+    private func decision(
+        on response: CachedURLResponse?, _ proposed: CachedURLResponse?
+    ) -> Decision {
+        guard let response, response.storagePolicy != .notAllowed else { return .nothing }
+        // A subclass gets the response itself.
+        return response === proposed && !self.cache.isOverridden ? .asProposed : .other(response)
+    }
+
+    private func carryOut(
+        _ decision: Decision, on held: HeldStoring, then done: @escaping @Sendable () -> Void
+    ) {
+        switch decision {
+        case .nothing: held.decide(commits: false)
+        case .asProposed: held.decide(commits: true)
+        case .other(let response):
+            if let store = self.cache.overriddenStore {
+                return store.tell({ self.storeOverridden(response, for: held) }, then: done)
+            }
+            let loaded = StoredResponse.Loaded(
+                head: held.head, key: held.key, replacing: held.replacing, removals: held.removals)
+            self.cache.responses.store(response, inPlaceOf: loaded)
+            held.decide(commits: false)
+        }
+        done()
     }
 
     private func storeOverridden(_ response: CachedURLResponse, for held: HeldStoring) {
+        defer { held.decide(commits: false) }
         guard held.isPossible else { return }
+        // The subclass may keep it without looking, and after the decision it cannot be read back.
+        _ = response.data
         if let task = self.task as? URLSessionDataTask {
             self.cache.storeCachedResponse(response, for: task)
         } else if let url = self.url {

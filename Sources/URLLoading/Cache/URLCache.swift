@@ -13,7 +13,8 @@ import Synchronization
 /// hold up nobody but their caller.
 ///
 /// **Several caches on one path** in a process are one: the same responses, the same capacities, which
-/// are those set last. **Several processes on one path** each have responses of their own, each within
+/// are those set last; one that had none on the disk, and gets some while another is there, has a place of
+/// its own. **Several processes on one path** each have responses of their own, each within
 /// its capacity: a process takes the first of the numbered places below the path that no other has, so
 /// that one process after another finds what the one before stored. With a disk that fails or is full
 /// it goes on in memory, and a line on standard error says so, once for each directory.
@@ -60,14 +61,24 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// A cache with these capacities, in bytes.
     ///
     /// - Parameters:
-    ///   - diskCapacity: 0: nothing of it is ever on a disk. A file takes 1 MiB at least.
+    ///   - diskCapacity: 0: nothing of it is on a disk, until a capacity is set. A file takes 1 MiB at
+    ///     least.
     ///   - path: a directory, made with its parents where it does not exist; nil: one of the program's
     ///     own below the user's directory for caches (`XDG_CACHE_HOME`).
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        let directory = path.map { URL(fileURLWithPath: $0, isDirectory: true).path }
         self.responses = CachedResponses(
             memory: memoryCapacity, disk: diskCapacity,
-            directory: path.map { URL(fileURLWithPath: $0, isDirectory: true).path })
+            directory: directory == Self.nowhere ? nil : directory ?? CachePlaces.usual)
         super.init()
+    }
+
+    /// No directory ever is there.
+    private static let nowhere = "/dev/null"
+
+    /// A cache that never has anything on a disk, whatever capacity it is given there.
+    convenience init(inMemory capacity: Int) {
+        self.init(memoryCapacity: capacity, diskCapacity: 0, diskPath: Self.nowhere)
     }
 
     /// A cache with these capacities, in bytes, in a directory.
@@ -80,13 +91,26 @@ open class URLCache: NSObject, @unchecked Sendable {
     ///
     /// A session must hold the cache as long as it uses it.
     var engineStore: any ObjectStore {
-        guard self.isOverridden else { return self.responses.store }
+        if let store = self.overriddenStore { return store }
+        return self.responses.store
+    }
+
+    /// The program's own methods as a store; nil where there are none.
+    var overriddenStore: OverriddenCacheStore? {
+        guard self.isOverridden else { return nil }
         return self.overriding.withLock { store in
             if let store { return store }
             let made = OverriddenCacheStore(self)
             store = made
             return made
         }
+    }
+
+    /// The largest body that a session stores by itself (§8.3): a twentieth of the disk's capacity, or of
+    /// memory's where nothing goes to a disk.
+    var largestBody: Int {
+        let disk = self.diskCapacity
+        return max(0, disk > 0 ? disk : self.memoryCapacity) / 20
     }
 
     /// Returns when what was stored and removed before is on the disk, or has failed.
@@ -106,7 +130,8 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     /// The bytes that the file may take; what no longer fits leaves at once, and at 0 the file goes, too.
     ///
-    /// Waits for the disk. What is being stored at that moment is not stored.
+    /// Waits for the disk. What is being stored at that moment is not stored. Stays 0 where there is no
+    /// place on a disk: in an ephemeral session's own cache, for a user without a home.
     open var diskCapacity: Int {
         get { self.responses.diskCapacity }
         set { self.responses.diskCapacity = newValue }

@@ -96,9 +96,10 @@ final class HTTPLoad: Load {
         if let login = self.proxyLogin {
             request.transfer.proxyAuthorization = ProxyAuthorization(login)
         }
+        // What is not safe makes the cache forget (RFC 9111 §4.4), whoever asks for it.
+        let concernsCache = self.order.usesCache || !request.method.isSafe
         let session =
-            self.order.usesCache && uri.scheme != .ftp
-            ? self.engine.caching : self.engine.direct
+            concernsCache && uri.scheme != .ftp ? self.engine.caching : self.engine.direct
         let policy = self.engine.rules.cachePolicy(for: self.order.request)
         var options = ExchangeOptions(cachePolicy: policy)
         options.collapses = false

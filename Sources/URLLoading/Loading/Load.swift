@@ -34,7 +34,7 @@ struct LoadOrder: Sendable {
     var body: UploadSource?
     /// The credential that answers a challenge, or is sent before one.
     var authorization: LoadAuthorization?
-    /// Downloads neither read nor fill a cache.
+    /// Downloads neither read nor fill a cache; what is not safe makes it forget all the same.
     var usesCache = true
 }
 
@@ -123,5 +123,14 @@ protocol PendingStoring: AnyObject, Sendable {
     /// What would be stored. Its `data` is read when it is asked for. Only after the body has ended.
     func proposedResponse() -> CachedURLResponse
     /// Stores what was proposed, or another response in its place; nil: nothing. Exactly once.
-    func decide(_ response: CachedURLResponse?)
+    ///
+    /// - Parameter done: called once, when a cache of the program's own has it, at once otherwise; on any
+    ///   thread.
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void)
+}
+
+extension PendingStoring {
+    func decide(_ response: CachedURLResponse?) {
+        self.decide(response) {}
+    }
 }

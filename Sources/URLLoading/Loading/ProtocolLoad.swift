@@ -44,13 +44,27 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
     // MARK: The task's side
 
     /// Looks for a stored response, and starts the protocol with it.
-    func begin() {
+    ///
+    /// - Parameters:
+    ///   - policy: of the session.
+    ///   - patience: how long a cache of the program's is waited for.
+    func begin(under policy: NSURLRequest.CachePolicy, patience: DispatchTimeInterval) {
+        let own = self.order.request.cachePolicy
         guard let cache = self.cache, let task = self.order.task as? URLSessionDataTask,
-            self.order.request.readsCache
+            (own == .useProtocolCachePolicy ? policy : own).readsCache
         else { return self.queue.async { self.start(nil) } }
-        cache.getCachedResponse(for: task) { stored in
+        let answer = OnceAnswered<CachedURLResponse?> { stored in
             self.queue.async { self.start(stored) }
         }
+        guard let store = cache.overriddenStore else {
+            // Serial queues get threads of their own, however many others a program has blocked.
+            DispatchQueue(label: "larder.url-cache").async {
+                answer.take(cache.cachedResponse(for: self.order.request))
+            }
+            return
+        }
+        store.tell({ cache.getCachedResponse(for: task) { answer.take($0) } }, then: {})
+        answer.take(nil, after: patience)
     }
 
     private func start(_ stored: CachedURLResponse?) {
@@ -118,6 +132,7 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         guard self.machine.withLock({ $0.respond() }) else { return }
         self.measurement.note(cachedResponse.response, from: .cache)
         self.body.whenLeft(self.readerLeft)
+        self.body.forgetWhole()
         self.observer.load(
             answered: LoadAnswer(
                 response: cachedResponse.response, body: self.body, isFromCache: true))
@@ -137,7 +152,8 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         self.measurement.note(response)
         self.body.whenLeft(self.readerLeft)
         let storing = ProtocolStoring(
-            response, self.body, policy, in: self.cache, for: self.order.task)
+            response, self.body, policy, in: self.cache, for: self.order)
+        if storing == nil { self.body.forgetWhole() }
         self.observer.load(
             answered: LoadAnswer(response: response, body: self.body, storing: storing))
     }

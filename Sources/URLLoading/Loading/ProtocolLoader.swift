@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// Loads by a class of the program's (`URLProtocol`, §10).
@@ -5,6 +6,10 @@ struct ProtocolLoader: Loader {
     private let kind: URLProtocol.Type
     /// Where responses are looked for and stored; nil: nowhere.
     private let cache: URLCache?
+    /// The session's, for requests that leave it to that.
+    private let policy: NSURLRequest.CachePolicy
+    /// How long a cache of the program's is waited for.
+    private let patience: DispatchTimeInterval
 
     /// The class, for tests.
     var name: String { "\(self.kind)" }
@@ -14,7 +19,9 @@ struct ProtocolLoader: Loader {
     /// A configuration's classes are asked in their order, then the registered ones, newest first; the
     /// first that says yes has it. Asks on the caller's thread: no lock may be held.
     static func loader(
-        for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?, cache: URLCache? = nil
+        for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?,
+        cache: URLCache? = nil, policy: NSURLRequest.CachePolicy = .useProtocolCachePolicy,
+        patience: DispatchTimeInterval = OverdueAnswers.patience
     ) -> (any Loader)? {
         let registered = RegisteredProtocols.all
         // As it nearly always is; to put two arrays together that are empty costs more than to look.
@@ -24,7 +31,9 @@ struct ProtocolLoader: Loader {
         let kind = AskedProtocol.$request.withValue(request) {
             all.first { $0.canInit(with: task) }
         }
-        return kind.map { ProtocolLoader(kind: $0, cache: cache) }
+        return kind.map {
+            ProtocolLoader(kind: $0, cache: cache, policy: policy, patience: patience)
+        }
     }
 
     func load(_ order: LoadOrder, observer: any LoadObserver) -> any Load {
@@ -32,7 +41,7 @@ struct ProtocolLoader: Loader {
         order.request = self.kind.canonicalRequest(for: order.request)
         let cache = order.usesCache ? self.cache : nil
         let load = ProtocolLoad(self.kind, order, cache: cache, observer)
-        load.begin()
+        load.begin(under: self.policy, patience: self.patience)
         return load
     }
 }

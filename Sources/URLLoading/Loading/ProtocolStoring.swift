@@ -8,14 +8,16 @@ final class ProtocolStoring: PendingStoring {
     private let policy: URLCache.StoragePolicy
     private let cache: URLCache
     private let task: URLSessionDataTask
+    /// The canonical one, by which it is looked for.
+    private let request: URLRequest
     private let isDecided = Mutex(false)
 
     /// nil: nothing is to be stored.
     init?(
         _ response: URLResponse, _ body: QueuedBody, _ policy: URLCache.StoragePolicy,
-        in cache: URLCache?, for task: URLSessionTask
+        in cache: URLCache?, for order: LoadOrder
     ) {
-        guard let cache, let task = task as? URLSessionDataTask, policy != .notAllowed,
+        guard let cache, let task = order.task as? URLSessionDataTask, policy != .notAllowed,
             response.expectedContentLength <= Self.room(in: cache)
         else { return nil }
         self.response = response
@@ -23,12 +25,12 @@ final class ProtocolStoring: PendingStoring {
         self.policy = policy
         self.cache = cache
         self.task = task
+        self.request = order.request
     }
 
     /// How large a body may be that is stored: a twentieth of what the cache holds (§8.3).
     static func room(in cache: URLCache?) -> Int {
-        guard let cache else { return 0 }
-        return max(cache.diskCapacity, cache.memoryCapacity) / 20
+        cache?.largestBody ?? 0
     }
 
     var isPossible: Bool { self.body.isKept }
@@ -41,20 +43,24 @@ final class ProtocolStoring: PendingStoring {
             storagePolicy: data == nil ? .notAllowed : self.policy)
     }
 
-    func decide(_ response: CachedURLResponse?) {
+    func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void) {
         let isFirst = self.isDecided.withLock { decided in
             defer { decided = true }
             return !decided
         }
-        guard isFirst, let response, response.storagePolicy != .notAllowed else { return }
-        self.cache.storeCachedResponse(response, for: self.task)
+        guard isFirst, let response, response.storagePolicy != .notAllowed else { return done() }
+        guard let store = self.cache.overriddenStore else {
+            self.cache.storeCachedResponse(response, for: self.request)
+            return done()
+        }
+        store.tell({ self.cache.storeCachedResponse(response, for: self.task) }, then: done)
     }
 }
 
-extension URLRequest {
-    /// Whether a stored response may answer it.
+extension NSURLRequest.CachePolicy {
+    /// Whether a stored response may answer.
     var readsCache: Bool {
-        switch self.cachePolicy {
+        switch self {
         case .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
             .reloadRevalidatingCacheData:
             true

@@ -124,6 +124,14 @@ final class QueuedBody: ProgramBody {
         wake?()
     }
 
+    /// Keeps nothing for `whole`: nobody stores it.
+    func forgetWhole() {
+        self.state.withLock { state in
+            state.kept = nil
+            state.room = 0
+        }
+    }
+
     /// Whether all that came was kept.
     var isKept: Bool { self.state.withLock { $0.kept != nil } }
 

@@ -34,6 +34,20 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         super.init(location: url)
     }
 
+    /// A response made of what was kept of one.
+    ///
+    /// - Parameter expectedLength: nil: as `Content-Length` says.
+    init(
+        url: URL, statusCode: Int, headerFields fields: [String: String], expectedLength: Int64?
+    ) {
+        self.statusCode = statusCode
+        self.origin = .made(fields)
+        self.length =
+            expectedLength
+            ?? ResponseFields.contentLength(RequestFields.value(of: "Content-Length", in: fields))
+        super.init(location: url)
+    }
+
     /// A response that was received.
     ///
     /// - Parameter bodyLength: of the body that is delivered, which stands for `Content-Length` where

@@ -16,7 +16,7 @@ final class BuiltInLoaders: SessionLoaders {
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
         let own = ProtocolLoader.loader(
             for: request, task: task, classes: self.settings.protocolClasses,
-            cache: self.settings.urlCache)
+            cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
         if let own { return own }
         guard let url = request.url else { return nil }
         if url.isPlainlyWeb { return self.engine }

@@ -145,7 +145,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open class var ephemeral: URLSessionConfiguration {
         let configuration = URLSessionConfiguration(
             cookies: .ephemeral(), credentials: .ephemeral(),
-            cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, diskPath: nil))
+            cache: URLCache(inMemory: 4 << 20))
         configuration.isEphemeral = true
         return configuration
     }

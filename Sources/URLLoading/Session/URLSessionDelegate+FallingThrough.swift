@@ -158,6 +158,8 @@ extension URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         guard let next = self.next(session, dataTask) else {
+            // Nobody has seen it but who was asked, unless that has handed it on.
+            if session.delegates(of: dataTask).data === self { proposedResponse.body.show(false) }
             return completionHandler(proposedResponse)
         }
         next.urlSession(

@@ -117,6 +117,25 @@ struct TaskMachine: Sendable, Equatable {
         self.stage == .loading && self.load == load
     }
 
+    enum ChallengeHearing: Sendable, Equatable {
+        case asked
+        /// Another question is open, or about to be: the delegate cannot be asked now.
+        case unasked
+        case unheard
+    }
+
+    /// What becomes of a challenge that a load meets, which may be behind its response: a program's
+    /// protocol may ask whenever it likes.
+    func hearsChallenge(of load: Int) -> ChallengeHearing {
+        guard self.load == load else { return .unheard }
+        switch self.stage {
+        case .loading: return .asked
+        case .receiving: return self.question == nil ? .asked : .unasked
+        case .judging: return .unasked
+        case .created, .preparing, .settled, .delivering, .over: return .unheard
+        }
+    }
+
     /// A response, or a redirection, has come of a load.
     ///
     /// - Returns: false where nobody wants it any more.

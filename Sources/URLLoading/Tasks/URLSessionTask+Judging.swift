@@ -195,8 +195,10 @@ extension URLSessionTask {
             guard let delegate = delegates.data, let data = task as? URLSessionDataTask else {
                 return storesAsIs()
             }
+            let proposed = storing.proposedResponse()
+            proposed.body.show(true)
             delegate.urlSession(
-                session, dataTask: data, willCacheResponse: storing.proposedResponse()
+                session, dataTask: data, willCacheResponse: proposed
             ) { chosen in
                 guard task.guarded.withLock({ $0.machine.answer(question) }) else { return }
                 task.decide(storing) { chosen }
@@ -213,8 +215,7 @@ extension URLSessionTask {
             return state.answer?.storing != nil
         }
         guard isOpen else { return }
-        storing.decide(response())
-        self.settle(.finished)
+        storing.decide(response()) { [self] in self.settle(.finished) }
     }
 }
 

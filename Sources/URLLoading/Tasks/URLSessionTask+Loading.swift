@@ -233,8 +233,17 @@ extension URLSessionTask {
         _ challenge: URLAuthenticationChallenge, load: Int,
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        guard self.hears(load) else { return answer(.cancelAuthenticationChallenge, nil) }
-        self.ask(challenge, isSessionWide: challenge.isSessionWide, then: answer)
+        let (successor, hearing) = self.guarded.withLock {
+            ($0.successor, $0.machine.hearsChallenge(of: load))
+        }
+        if let successor {
+            return successor.challenged(challenge, load: load, answer: answer)
+        }
+        switch hearing {
+        case .asked: self.ask(challenge, isSessionWide: challenge.isSessionWide, then: answer)
+        case .unasked: answer(.performDefaultHandling, nil)
+        case .unheard: answer(.cancelAuthenticationChallenge, nil)
+        }
     }
 }
 

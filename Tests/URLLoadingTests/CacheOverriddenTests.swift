@@ -1,0 +1,233 @@
+import Dispatch
+import Foundation
+import LarderHTTP
+import LarderPolicy
+import Synchronization
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+/// A cache in a dictionary of its own.
+final class OwnCache: URLCache, @unchecked Sendable {
+    private let held = Mutex<[URL: CachedURLResponse]>([:])
+    private let calls = Mutex<[String]>([])
+    private let urls = Mutex<[ObjectIdentifier: URL]>([:])
+
+    var heard: [String] { self.calls.withLock { $0 } }
+
+    func know(_ task: URLSessionDataTask, asksFor url: URL) {
+        self.urls.withLock { $0[ObjectIdentifier(task)] = url }
+    }
+
+    private func url(of task: URLSessionDataTask) -> URL? {
+        self.urls.withLock { $0[ObjectIdentifier(task)] }
+    }
+
+    func put(_ cached: CachedURLResponse, at url: URL) {
+        self.held.withLock { $0[url] = cached }
+    }
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.calls.withLock { $0.append("store \(cachedResponse.text)") }
+        guard let url = self.url(of: dataTask) else { return }
+        self.held.withLock { $0[url] = cachedResponse }
+    }
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        self.calls.withLock { $0.append("get") }
+        let cached = self.url(of: dataTask).flatMap { url in
+            self.held.withLock { $0[url] }
+        }
+        completionHandler(cached)
+        // Once is what a session listens to.
+        completionHandler(nil)
+    }
+
+    override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        self.calls.withLock { $0.append("remove") }
+    }
+}
+
+@Suite("A subclass of URLCache (§8.1)")
+struct OverriddenCacheTests {
+    private func cache() -> OwnCache {
+        OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    }
+
+    @Test("is asked and told by its methods that take a task")
+    func heard() async throws {
+        let cache = self.cache()
+        let engine = CacheEngine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+        let url = "http://origin.example/a"
+        #expect(try await engine.load(url).isHit == false)
+        #expect(cache.heard == ["get", "store loaded"])
+        let again = try await engine.load(url)
+        #expect(again.text == "loaded")
+        #expect(again.isHit)
+        #expect(cache.heard == ["get", "store loaded", "get"])
+        // Nothing went behind its back.
+        #expect(cache.cachedResponse(for: try cacheRequest(url)) == nil)
+    }
+
+    @Test("may answer with what makes no sense")
+    func odd() async throws {
+        let cache = self.cache()
+        let engine = CacheEngine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+        let url = "http://origin.example/a"
+        let plain = URLResponse(
+            url: try cacheURL("other:thing"), mimeType: nil, expectedContentLength: -7,
+            textEncodingName: nil)
+        let odd = try #require(
+            HTTPURLResponse(
+                url: try cacheURL("other:thing"), statusCode: 304, httpVersion: nil,
+                headerFields: ["Vary": "*", "Content-Length": "-1", "Age": "x"]))
+        for response in [plain, odd] {
+            cache.put(
+                CachedURLResponse(response: response, data: Data("odd".utf8)), at: try cacheURL(url)
+            )
+            _ = try await engine.load(url)
+        }
+    }
+
+    @Test("may keep what it is given, and look at it later")
+    func keeping() async throws {
+        let cache = KeepingCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let engine = CacheEngine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+        _ = try await engine.load("http://origin.example/a")
+        #expect(cache.kept.withLock { $0 }?.text == "loaded")
+    }
+
+    @Test("holds up nobody but its own tasks while it stores")
+    func waiting() async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "hello") }
+        let cache = WaitingCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let (session, other) = (cacheSession(cache), cacheSession(nil))
+        let url = try cacheURL(origin.url("/"))
+        let held = Event<Data?>(nil)
+        session.dataTask(with: url) { data, _, _ in held.change { $0 = data ?? Data() } }.resume()
+        try await cache.isStoring.wait(for: "the storing") { $0 }
+        // By the same way to origins, and by another one.
+        let (file, _) = try await session.download(from: url)
+        try? FileManager.default.removeItem(at: file)
+        #expect(try await other.data(from: url).0 == Data("hello".utf8))
+        cache.goesOn.signal()
+        try await held.wait(for: "the task's end") { $0 != nil }
+        #expect(held.value == Data("hello".utf8))
+        try await cache.wasTold.wait(for: "the end of the storing") { $0 != nil }
+        #expect(cache.wasTold.value == true)
+        session.invalidateAndCancel()
+        other.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("lends its bodies for validations, and gets them back when they become many bytes")
+    func remembered() async throws {
+        let cache = GivingCache(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+        let store = OverriddenCacheStore(cache)
+        let request = Request(
+            uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+        let key = CacheKey(method: .get, uri: request.uri)
+        for _ in 0..<4 {
+            let asking = OverriddenCacheStore.Asking(task: URLSessionDataTask(), request: request)
+            await withCheckedContinuation { continuation in
+                OverriddenCacheStore.$asking.withValue(asking) {
+                    store.lookup(key) { _ in continuation.resume() }
+                }
+            }
+        }
+        let given = cache.given.withLock { $0 }
+        // The queue may still be about to leave the block that answered.
+        try await Released.wait { given[0].response == nil && given[1].response == nil }
+        #expect(given[2].response != nil && given[3].response != nil)
+    }
+
+    @Test("says by its capacities how large a body may be (§8.3)")
+    func capacities() async throws {
+        let cache = NarrowCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        for (size, isStored) in [(100, true), (101, false)] {
+            let engine = CacheEngine(cache) { _ in
+                .init(
+                    fields: ["Cache-Control": "max-age=60"],
+                    body: String(repeating: "x", count: size))
+            }
+            _ = try await engine.load("http://origin.example/\(size)")
+            #expect((cache.kept.withLock { $0.take() } != nil) == isStored)
+        }
+    }
+}
+
+/// Keeps what it is given last, and does not look at it.
+private class KeepingCache: URLCache, @unchecked Sendable {
+    let kept = Mutex<CachedURLResponse?>(nil)
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.kept.withLock { $0 = cachedResponse }
+    }
+}
+
+/// Has a response of four MiB, a new one each time, which it does not keep.
+private final class GivingCache: URLCache, @unchecked Sendable {
+    // Invariant: nothing of it changes but what is weak.
+    final class Given: @unchecked Sendable {
+        private(set) weak var response: CachedURLResponse?
+
+        init(_ response: CachedURLResponse) {
+            self.response = response
+        }
+    }
+
+    let given = Mutex<[Given]>([])
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard
+            let response = HTTPURLResponse(
+                url: URL(fileURLWithPath: "/"), statusCode: 200, httpVersion: nil,
+                headerFields: nil)
+        else { return completionHandler(nil) }
+        let cached = CachedURLResponse(response: response, data: Data(count: 4 << 20))
+        self.given.withLock { $0.append(Given(cached)) }
+        completionHandler(cached)
+    }
+}
+
+/// The same, with a disk of 2000 bytes.
+private final class NarrowCache: KeepingCache, @unchecked Sendable {
+    override var diskCapacity: Int {
+        get { 2000 }
+        set {}
+    }
+}
+
+/// Does not come back from storing before it is told to.
+private final class WaitingCache: URLCache, @unchecked Sendable {
+    let isStoring = Event(false)
+    let goesOn = DispatchSemaphore(value: 0)
+    /// Whether that was in time.
+    let wasTold = Event<Bool?>(nil)
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.isStoring.change { $0 = true }
+        // A guard against hanging, no more.
+        let result = self.goesOn.wait(timeout: .now() + .seconds(60))
+        self.wasTold.change { $0 = result == .success }
+    }
+}
