@@ -208,6 +208,31 @@ struct StreamsResponseTests {
         await beside.origin.stop()
     }
 
+    @Test("goes on where it was suspended and resumed from several threads at once (300 times)")
+    func suspensions() async throws {
+        let (origin, _, over) = try await ScriptedOrigin.pouring()
+        let delegate = BecomingDelegate()
+        let session = URLSession.plain(delegate)
+        session.dataTask(with: try URL.of(origin.url("/"))).resume()
+        let stream = try await delegate.stream()
+        let toggle: @Sendable () -> Void = {
+            for _ in 0..<4 {
+                stream.suspend()
+                stream.resume()
+            }
+        }
+        for _ in 0..<300 {
+            await Race.atOnce(toggle, toggle, toggle)
+            let (data, _) = try await stream.readData(ofMinLength: 9, maxLength: 9, timeout: 60)
+            #expect(data?.count == 9)
+        }
+        stream.cancel()
+        #expect(try await delegate.completion()?.code == .cancelled)
+        try await over.wait(for: "the connection to be let go") { $0 }
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("fails with the body, and with TLS that cannot begin")
     func failures() async throws {
         let file = try await FileOrigin.start(count: 1000, stopsAt: 500, cuts: true)

@@ -242,6 +242,56 @@ struct StreamsTaskTests {
         return String(decoding: text, as: UTF8.self)
     }
 
+    @Test("suspend and resume from several threads leave it running when they are even (500 times)")
+    func suspensions() async throws {
+        let origin = try await Self.echo()
+        let session = Self.session()
+        let task = session.streamTask(withHostName: "127.0.0.1", port: origin.port)
+        task.resume()
+        let toggle: @Sendable () -> Void = {
+            for _ in 0..<4 {
+                task.suspend()
+                task.resume()
+            }
+        }
+        for _ in 0..<500 {
+            await Race.atOnce(toggle, toggle, toggle)
+            #expect(task.state == .running)
+            try await task.write(Data("a\n".utf8), timeout: 60)
+            let echo = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
+            #expect(Self.text(echo) == "a\n")
+        }
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("a task that completed while it began is let go of")
+    func released() async throws {
+        let origin = try await Self.echo()
+        let session = Self.session()
+        weak var task: URLSessionTask?
+        let begun = StreamPurpose(
+            StreamPlace(host: "127.0.0.1", port: origin.port), lane: session.dispatcher.lane())
+        let became = StreamPurpose(ofResponseFor: session.dispatcher.lane())
+        do {
+            let made = session.streamTask(withHostName: "127.0.0.1", port: origin.port)
+            task = made
+            for purpose in [begun, became] {
+                purpose.complete(made, of: nil, with: URLError(.cancelled))
+            }
+            begun.prepare(for: made) {}
+            let response = URLResponse(
+                url: try URL.of(origin.url("/")), mimeType: nil, expectedContentLength: 0,
+                textEncodingName: nil)
+            _ = try became.consumer(
+                of: LoadAnswer(response: response, body: EmptyBody()), for: made)
+        }
+        #expect(task == nil)
+        withExtendedLifetime((begun, became)) {}
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("cancelled at any moment, each handler is called once and the task completes once")
     func races() async throws {
         let origin = try await Self.echo()

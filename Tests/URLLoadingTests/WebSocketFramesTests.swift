@@ -96,4 +96,29 @@ struct WebSocketFramesTests {
         #expect(head(65_535, 4) == [0x82, 0xFE, 255, 255])
         #expect(head(65_536, 10) == [0x82, 0xFF, 0, 0, 0, 0, 0, 1, 0, 0])
     }
+
+    @Test(
+        "a close reason of at most 123 octets is kept, a longer one cut behind a character (§5.5.1)",
+        arguments: [
+            ("", 0), (String(repeating: "a", count: 123), 123),
+            (String(repeating: "a", count: 124), 123), (String(repeating: "ä", count: 61), 122),
+            (String(repeating: "ä", count: 62), 122), (String(repeating: "€", count: 42), 123),
+            ("a" + String(repeating: "€", count: 42), 121),
+            ("ab" + String(repeating: "€", count: 42), 122),
+            (String(repeating: "😀", count: 31), 120),
+        ])
+    func reasons(_ reason: String, _ count: Int) {
+        let data = Data(reason.utf8)
+        #expect(WebSocketFrame.fitting(data) == data.prefix(count))
+        #expect(String(validating: WebSocketFrame.fitting(data), as: UTF8.self) != nil)
+        // A slice, whose indices do not begin at zero.
+        let slice = (Data([0x80, 0x80]) + data).dropFirst(2)
+        #expect(WebSocketFrame.fitting(slice) == data.prefix(count))
+    }
+
+    @Test("a close reason that is no text is cut nevertheless")
+    func reasonsThatAreNone() {
+        #expect(WebSocketFrame.fitting(Data(repeating: 0x80, count: 200)).isEmpty)
+        #expect(WebSocketFrame.fitting(Data(repeating: 0xFF, count: 200)).count == 123)
+    }
 }

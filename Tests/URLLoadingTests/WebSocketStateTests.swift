@@ -1,0 +1,220 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Testing
+
+@testable import LarderProcess
+@testable import URLLoading
+
+@Suite("WebSocket tasks that open, stand still and break (§3.1, §3.7)")
+struct WebSocketStateTests {
+    private static func echo() async throws -> ScriptedOrigin {
+        try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            while true {
+                let frame = try await connection.frame()
+                try await connection.send(frame.first, frame.payload)
+            }
+        }
+    }
+
+    private static func url(_ origin: ScriptedOrigin) throws -> URL {
+        try URL.of("ws://\(origin.authority)/")
+    }
+
+    private static func text(_ message: URLSessionWebSocketTask.Message) -> String {
+        switch message {
+        case .string(let text): text
+        case .data(let data): "\(data.count) bytes"
+        }
+    }
+
+    @Test("ask for no subprotocol where the program names none (RFC 6455 §11.3.4)")
+    func noProtocols() async throws {
+        let origin = try await Self.echo()
+        let session = URLSession.plain()
+        let task = session.webSocketTask(with: try Self.url(origin), protocols: [])
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(Self.text(try await task.receive()) == "a")
+        let request = try #require(origin.requests.value.first)
+        #expect(request["Upgrade"] == "websocket" && request["Sec-WebSocket-Protocol"] == nil)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    // MARK: Opening
+
+    @Test("send what waited for the opening before what is sent just then")
+    func order() async throws {
+        let opens = Event(false)
+        let origin = try await ScriptedOrigin.start { connection in
+            let request = try await connection.requestHead()
+            try await opens.wait(for: "leave to open") { $0 }
+            try await connection.accept(request)
+            var numbers: [Int] = []
+            while true {
+                let frame = try await connection.frame()
+                guard frame.first == 0x82 else { break }
+                numbers.append(frame.payload.reduce(0) { $0 << 8 | Int($1) })
+            }
+            let isOrdered = numbers == Array(0..<numbers.count)
+            try await connection.send(0x81, Array("\(isOrdered)".utf8))
+            _ = try await connection.frame()
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.plain(delegate)
+        let task = session.webSocketTask(with: try Self.url(origin))
+        let send: @Sendable (Int) -> Void = { number in
+            task.send(.data(Data([8, 0].map { UInt8(number >> $0 & 255) }))) { _ in }
+        }
+        for number in 0..<500 { send(number) }
+        task.resume()
+        try await origin.requests.wait(for: "the handshake") { !$0.isEmpty }
+        // Beside the opening, and a little longer; not on a thread of Swift's, which the origin needs.
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            Thread.detachNewThread {
+                opens.change { $0 = true }
+                var (number, behind) = (500, 0)
+                while number < 4_000, behind < 200 {
+                    if delegate.messages.value.contains("open -") { behind += 1 }
+                    send(number)
+                    number += 1
+                }
+                done.resume()
+            }
+        }
+        task.send(.string("end")) { _ in }
+        #expect(Self.text(try await task.receive()) == "true")
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("are let go of where they completed while the connection opened")
+    func released() async throws {
+        weak var task: URLSessionTask?
+        let session = URLSession.plain()
+        do {
+            let made = session.webSocketTask(with: try URL.of("ws://127.0.0.1:1/"))
+            task = made
+            made.cancel()
+            await #expect(throws: URLError.self) { try await made.receive() }
+            await session.queueEmptied()
+            let request = try #require(made.originalRequest)
+            let load = WebSocketLoad(LoadOrder(request: request, task: made), LoadRecorder())
+            let response = URLResponse(
+                url: try URL.of("ws://127.0.0.1:1/"), mimeType: nil, expectedContentLength: 0,
+                textEncodingName: nil)
+            let answer = LoadAnswer(
+                response: response, body: WebSocketBody(load, chosen: nil))
+            _ = try made.purpose.consumer(of: answer, for: made)
+        }
+        await session.queueEmptied()
+        #expect(task == nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test("fail when they go on, where the connection broke before, behind what came with the head")
+    func broken() async throws {
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(
+                try await connection.requestHead(),
+                and: OriginConnection.bytes(0x81, Array("last".utf8)))
+            _ = try await connection.frame()
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.plain(delegate)
+        let task = session.webSocketTask(with: try Self.url(origin))
+        let recorder = LoadRecorder()
+        let queue = DispatchQueue(label: "test.websocket")
+        let request = try #require(task.originalRequest)
+        let load = WebSocketLoad(
+            LoadOrder(request: request, task: task), recorder, queue: queue)
+        load.begin(of: session)
+        try await recorder.hears("answered")
+        // As a task that was suspended during the handshake leaves it, and its server resets it.
+        queue.sync { load.failed(URLError(.networkConnectionLost)) }
+        let answer = try #require(recorder.answer.withLock { $0 })
+        _ = try task.purpose.consumer(of: answer, for: task)
+        try await delegate.completion()
+        #expect((delegate.errors.value.first as? URLError)?.code == .networkConnectionLost)
+        #expect(Self.text(try await task.receive()) == "last")
+        #expect(recorder.said.value == ["answered", "measured"])
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    // MARK: Suspended
+
+    @Test("transmit nothing while they are suspended; closing does not wait (§3.1)")
+    func suspended() async throws {
+        let said = Event<[String]>([])
+        let speaks = Event(false)
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            try await speaks.wait(for: "leave to speak") { $0 }
+            try await connection.send(0x81, Array("late".utf8))
+            while true {
+                let frame = try await connection.frame()
+                let isClose = frame.first == 0x88
+                let text = String(decoding: frame.payload, as: UTF8.self)
+                said.change { $0.append(isClose ? "close" : text) }
+                if isClose { return try await connection.send(0x88, frame.payload) }
+            }
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.plain(delegate)
+        let task = session.webSocketTask(with: try Self.url(origin))
+        task.resume()
+        try await delegate.messages.wait(for: "the opening") { $0.contains("open -") }
+        task.suspend()
+        let (sent, got) = (Event(0), Event<[String]>([]))
+        task.send(.string("kept")) { _ in sent.change { $0 += 1 } }
+        task.receive { result in
+            got.change { $0.append((try? result.get()).map(Self.text) ?? "failed") }
+        }
+        speaks.change { $0 = true }
+        // As long as it takes a connection beside it to be spoken on a hundred times.
+        let beside = try await Self.echo()
+        let other = session.webSocketTask(with: try Self.url(beside))
+        other.resume()
+        for _ in 0..<100 {
+            try await other.send(.string("beside"))
+            _ = try await other.receive()
+        }
+        #expect(sent.value == 0 && got.value.isEmpty && said.value.isEmpty)
+        task.resume()
+        try await got.wait(for: "the message") { $0 == ["late"] }
+        try await said.wait(for: "the other message") { $0 == ["kept"] }
+        task.suspend()
+        task.send(.string("rest")) { _ in }
+        task.cancel(with: .goingAway, reason: nil)
+        try await delegate.completion()
+        #expect(delegate.errors.value.first.flatMap { $0 } == nil)
+        #expect(said.value == ["kept", "rest", "close"] && task.closeCode == .goingAway)
+        session.invalidateAndCancel()
+        await origin.stop()
+        await beside.stop()
+    }
+
+    @Test("go on where they were suspended and resumed from several threads at once (300 times)")
+    func suspensions() async throws {
+        let origin = try await Self.echo()
+        let session = URLSession.plain()
+        let task = session.webSocketTask(with: try Self.url(origin))
+        task.resume()
+        let toggle: @Sendable () -> Void = {
+            for _ in 0..<4 {
+                task.suspend()
+                task.resume()
+            }
+        }
+        for round in 0..<300 {
+            await Race.atOnce(toggle, toggle, toggle)
+            try await task.send(.string("\(round)"))
+            #expect(Self.text(try await task.receive()) == "\(round)")
+        }
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+}
