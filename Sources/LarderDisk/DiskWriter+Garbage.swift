@@ -10,7 +10,9 @@ extension DiskWriter {
         var deleted = 0
         for id in try self.ids(in: schema.garbage, transaction) {
             if budget.isSpent { break }
-            if self.core.isHeld(id) { continue }
+            // A look-up with a snapshot from before its removal may be about to hold it: it gets it
+            // before this, or not at all.
+            if !self.core.leaves(id) { continue }
             let (count, isEnd) = try self.deleteSegments(of: id, &budget, transaction)
             deleted += count
             if isEnd {
