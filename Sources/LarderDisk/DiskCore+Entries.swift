@@ -31,7 +31,7 @@ extension DiskCore {
     func dropDamaged(_ objectKey: ObjectKey, key: CacheKey? = nil, reason: String) {
         // It will be found again, should it not be removed.
         guard self.drop(objectKey, isPromise: false) else { return }
-        self.damaged.add(1, ordering: .relaxed)
+        self.damaged.wrappingAdd(1, ordering: .relaxed)
         self.report(.damaged(key: key, reason: reason))
     }
 

@@ -21,7 +21,7 @@ extension DiskCore {
     ///
     /// Where the file itself is to blame, the writer sees to it; else nothing is stored for a while.
     func failed(_ error: LMDBError) {
-        self.failures.add(1, ordering: .relaxed)
+        self.failures.wrappingAdd(1, ordering: .relaxed)
         if let trouble = FileTrouble(error) {
             _ = self.file.note(trouble)
         } else {
@@ -35,7 +35,7 @@ extension DiskCore {
 
     /// A reader failed with `environment`; the writer is called where the file itself is to blame.
     func readFailed(_ error: LMDBError, with environment: Environment) {
-        self.failures.add(1, ordering: .relaxed)
+        self.failures.wrappingAdd(1, ordering: .relaxed)
         let file = self.file
         guard let trouble = FileTrouble(error), file.environment === environment,
             file.note(trouble)

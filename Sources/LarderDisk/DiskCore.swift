@@ -126,7 +126,7 @@ final class DiskCore: Sendable {
     // MARK: Names
 
     func newID() -> ObjectID {
-        ObjectID(rawValue: self.lastID.add(1, ordering: .relaxed).newValue)
+        ObjectID(rawValue: self.lastID.wrappingAdd(1, ordering: .relaxed).newValue)
     }
 
     /// No id at or above it was given out yet.

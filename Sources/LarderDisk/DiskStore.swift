@@ -114,7 +114,7 @@ package final class DiskStore: ObjectStore {
     }
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
-        self.core.hits.add(1, ordering: .relaxed)
+        self.core.hits.wrappingAdd(1, ordering: .relaxed)
         if self.core.uses.note(self.core.objectKey(id, of: key), at: time) {
             self.core.mailbox.usesAreDue(
                 at: ContinuousClock.now + self.core.configuration.useFlushInterval)

@@ -269,7 +269,9 @@ struct DiskWriter {
         self.hasGarbage = attempt.hasGarbage
         if self.pages > self.marks.highPages { self.isEvicting = true }
         if self.pages <= self.marks.lowPages { self.isEvicting = false }
-        if attempt.refused > 0 { self.core.failures.add(attempt.refused, ordering: .relaxed) }
+        if attempt.refused > 0 {
+            self.core.failures.wrappingAdd(attempt.refused, ordering: .relaxed)
+        }
         self.core.ghosts.withLock { ghosts in
             for fingerprint in attempt.returned { _ = ghosts.take(fingerprint) }
             for (fingerprint, size) in attempt.evicted { ghosts.insert(fingerprint, size: size) }

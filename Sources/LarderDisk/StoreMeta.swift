@@ -11,6 +11,8 @@ struct StoreMeta: Sendable, Equatable {
     static let key = Array("state".utf8)
     private static let formerSize = 80
     private static let size = 112
+    /// No file gets so far: one that says so is damaged, whatever its checksum says.
+    private static let idLimit: UInt64 = 1 << 62
 
     /// Of the file that it was read from.
     private(set) var format = Self.format
@@ -35,17 +37,18 @@ struct StoreMeta: Sendable, Equatable {
         self.seed = seed
     }
 
-    /// nil where the value is damaged or of another format.
+    /// nil where the value is damaged or of another format; counters may have any value.
     init?(_ bytes: Span<UInt8>) {
         guard let format: UInt64 = bytes.littleEndian(8),
             (format == Self.format && bytes.count == Self.size)
                 || (format == Self.formerFormat && bytes.count == Self.formerSize),
             let sum: UInt32 = bytes.littleEndian(0), Checksum.record(bytes.extracting(8...)) == sum,
-            let seed: UInt64 = bytes.littleEndian(16)
+            let seed: UInt64 = bytes.littleEndian(16), let nextID: UInt64 = bytes.littleEndian(24),
+            (1..<Self.idLimit).contains(nextID)
         else { return nil }
         self.format = format
         self.seed = seed
-        self.nextID = bytes.littleEndian(24) ?? 1
+        self.nextID = nextID
         self.nextSequence = bytes.littleEndian(32) ?? 1
         self.bodyBytes = bytes.littleEndian(40) ?? 0
         self.evictions = bytes.littleEndian(48) ?? 0

@@ -199,6 +199,30 @@ struct DamageTests {
         #expect(self.world.reported.count == 1)
     }
 
+    @Test("is no reason to stop where counters have come to their ends: they go on from nought")
+    func counters() async throws {
+        var meta = StoreMeta(seed: 1)
+        meta.hits = .max
+        meta.damaged = .max
+        meta.failures = .max
+        let environment = try Environment.open(
+            path: self.directory.data, options: EnvironmentOptions(mapSize: 1 << 20))
+        let schema = try Schema(environment, creating: true)
+        try environment.write { [meta] (transaction) throws(LMDBError) in
+            try schema.writeMeta(meta, transaction)
+        }
+        environment.close()
+        let store = try self.world.open(self.directory)
+        #expect(store.statistics().disk?.hits == UInt64.max)
+        store.noteUse(ObjectID(rawValue: 1), of: cacheKey("page"), at: Timestamp(seconds: 1))
+        store.core.dropDamaged(ObjectID(rawValue: 1), key: cacheKey("page"), reason: "test")
+        store.core.failed(LMDBError(.noSpace, operation: "test"))
+        #expect(store.statistics().disk?.hits == 0)
+        #expect(store.statistics().damaged == 0)
+        #expect(store.statistics().storeFailures == 0)
+        await store.closed()
+    }
+
     @Test("set aside again and again does not pile up: the oldest file goes, and is named")
     func fewAside() throws {
         let files = DiskFiles(directory: self.directory.path)

@@ -326,4 +326,17 @@ struct SegmentTests {
             #expect(read == nil)
         }
     }
+
+    @Test(
+        "the state of a store without a sensible next id is none",
+        arguments: [
+            (0, false), (1, true), ((1 << 62) - 1, true), (1 << 62, false), (.max, false),
+        ] as [(UInt64, Bool)])
+    func nextID(_ number: UInt64, isSound: Bool) {
+        var meta = StoreMeta(seed: 7)
+        meta.nextID = number
+        let bytes = meta.encoded()
+        let read = StoreMeta(bytes.span)
+        #expect((read != nil) == isSound)
+    }
 }
