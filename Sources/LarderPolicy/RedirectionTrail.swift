@@ -21,9 +21,10 @@ package struct RedirectionTrail: Sendable, Equatable {
         guard let bytes = head.attachment?.bytes else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)
+        // What else a program keeps with its own responses is not looked at.
+        guard let mark = lines.first, mark == Self.mark else { return nil }
         let targets = lines.dropFirst().map { TargetURI(text: String($0)) }
-        let isSound = lines.first.map { $0 == Self.mark } ?? false
-        self.targets = isSound && targets.allSatisfy { $0 != nil } ? targets.compactMap(\.self) : []
+        self.targets = targets.allSatisfy { $0 != nil } ? targets.compactMap(\.self) : []
     }
 
     /// As it is kept.
