@@ -13,6 +13,8 @@ final class SocketPoller {
     private struct Watch {
         /// As epoll has them.
         var events: UInt32
+        /// It was waited for bytes on it: it is connected, and closed by way of ``close(_:)``.
+        var hasRead: Bool
         /// libcurl wants nothing of it: it lies among the connections to be reused.
         var isIdle = false
     }
@@ -28,6 +30,9 @@ final class SocketPoller {
     private var plainSockets: Set<Int32> = []
     /// The others, to whose connections a TLS library may write at any time, also to end them.
     private var otherSockets: Set<Int32> = []
+    /// Which sockets lie behind the numbers of both (stat(2), `st_ino`): a number may come to be
+    /// somebody else's unnoticed.
+    private var identities: [Int32: UInt64] = [:]
     /// The traffic classes that sockets were given.
     private var classes: [Int32: UInt8] = [:]
 
@@ -61,6 +66,7 @@ final class SocketPoller {
             self.plainSockets.remove(socket)
             self.otherSockets.insert(socket)
         }
+        self.identities[socket] = Self.identity(of: socket)
     }
 
     /// Gives the packets of a socket a traffic class (ip(7), ipv6(7)); nil: the system's.
@@ -81,12 +87,29 @@ final class SocketPoller {
 
     /// Closes a socket for libcurl (CURLOPT_CLOSESOCKETFUNCTION(3)).
     func close(_ socket: Int32) -> Int32 {
+        self.forget(socket)
+        return Glibc.close(socket)
+    }
+
+    /// A socket is closed, or is about to be: epoll forgets it by itself.
+    private func forget(_ socket: Int32) {
         self.counters.socketClosed()
-        self.setWatch(socket, nil)  // epoll forgets it by itself.
+        self.setWatch(socket, nil)
         self.plainSockets.remove(socket)
         self.otherSockets.remove(socket)
+        self.identities[socket] = nil
         self.classes[socket] = nil
-        return Glibc.close(socket)
+    }
+
+    /// Whether a number that was noted does not lead to the socket any more that it was noted for.
+    private func isLost(_ socket: Int32) -> Bool {
+        guard let identity = self.identities[socket] else { return false }
+        return Self.identity(of: socket) != identity
+    }
+
+    private static func identity(of socket: Int32) -> UInt64? {
+        var status = stat()
+        return unsafe fstat(socket, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
     /// Makes a second descriptor of a socket for somebody else, and forgets the socket; nil where the
@@ -107,23 +130,29 @@ final class SocketPoller {
     /// Does what the socket callback asks (CURLMOPT_SOCKETFUNCTION(3)); false when epoll cannot.
     ///
     /// What is wanted no more always succeeds, also of a socket that has been closed already: libcurl
-    /// closes one that is being connected to behind our back.
+    /// closes one that is being connected to behind our back (`cf_socket_close` of 7.88), and another
+    /// thread may have its number by now. Of such a one it wanted to know no more than whether it can
+    /// be written to.
     ///
     /// - Parameter isHeld: the transfer that uses the socket stands still because its receiver does.
     func watch(_ socket: Int32, _ what: Int32, isHeld: Bool) -> Bool {
         if what == CURL_POLL_REMOVE {
-            let mayIdle =
-                !isHeld && self.plainSockets.contains(socket) && self.watches[socket] != nil
-            if mayIdle, self.register(socket, Watch(events: EPOLLIN.rawValue, isIdle: true)) {
+            let known = self.watches[socket]
+            if known?.hasRead == false, self.isLost(socket) {
+                self.forget(socket)
                 return true
             }
+            let mayIdle = !isHeld && self.plainSockets.contains(socket) && known != nil
+            let idle = Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true)
+            if mayIdle, self.register(socket, idle) { return true }
             self.unwatch(socket)
             return true
         }
         var events: UInt32 = 0
         if what & CURL_POLL_IN != 0 { events |= EPOLLIN.rawValue }
         if what & CURL_POLL_OUT != 0 { events |= EPOLLOUT.rawValue }
-        return self.register(socket, Watch(events: events))
+        let hasRead = what & CURL_POLL_IN != 0 || self.watches[socket]?.hasRead == true
+        return self.register(socket, Watch(events: events, hasRead: hasRead))
     }
 
     /// Whether libcurl, or this, waits for anything on a socket: an event of one that does not may

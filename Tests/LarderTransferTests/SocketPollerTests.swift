@@ -48,4 +48,51 @@ struct SocketPollerTests {
         #expect(unsafe read(own, &byte, 1) == 1)
         #expect(byte == 0x78)
     }
+
+    @Test(
+        "forgets a socket that was closed before it was connected, and leaves alone who got its number",
+        arguments: [true, false])
+    func reusedNumber(isPlain: Bool) throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let counters = TransferCounters()
+        let poller = SocketPoller(epoll, owner: 7, counters: counters)
+        var (ours, theirs): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ours) == 0)
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &theirs) == 0)
+        let (socket, far) = (ours[0], theirs[1])
+        defer { for descriptor in ours + theirs { _ = close(descriptor) } }
+        poller.note(socket, isPlain: isPlain)
+        let (forOutput, remove): (Int32, Int32) = (2, 4)  // CURL_POLL_OUT, CURL_POLL_REMOVE
+        #expect(poller.watch(socket, forOutput, isHeld: false))
+        // Closes the old one, and gives its number away in the same step.
+        try #require(dup2(theirs[0], socket) == socket)
+        #expect(poller.watch(socket, remove, isHeld: false))
+        #expect(!poller.isWatched(socket))
+        #expect(poller.isPlain)
+        #expect(!poller.hasIdleSockets)
+        var byte: UInt8 = 0x78
+        #expect(unsafe write(far, &byte, 1) == 1)
+        #expect(epoll.wait(milliseconds: 0) == 0)
+        #expect(!poller.sawIdle(socket))
+        byte = 0
+        #expect(unsafe read(socket, &byte, 1) == 1)
+        #expect(byte == 0x78)
+    }
+
+    @Test("goes on for a plain connection that was answered before anybody waited for that")
+    func quickAnswer() throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
+        var pair: [Int32] = [-1, -1]
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { _ = close(pair[1]) }
+        poller.note(pair[0], isPlain: true)
+        #expect(poller.watch(pair[0], 2, isHeld: false))  // CURL_POLL_OUT
+        #expect(poller.watch(pair[0], 4, isHeld: false))  // CURL_POLL_REMOVE
+        #expect(poller.hasIdleSockets)
+        #expect(poller.close(pair[0]) == 0)
+        #expect(!poller.hasIdleSockets)
+    }
 }
