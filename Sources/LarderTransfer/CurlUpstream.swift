@@ -8,13 +8,26 @@ import Synchronization
 /// upstreams. Each loop has connections and names of its own; all fetches from one origin go to the
 /// same loop, so that they share connections and the bound on them. Receivers are called on these
 /// threads and must not block them.
+///
+/// What it asks FTP servers for has one more loop, on a thread that does nothing else and is started
+/// when it is first needed: libcurl 7.88 blocks while it waits for the reply that ends a transfer, and
+/// for that to QUIT (`ftp_done`, `ftp_quit`), so a server that stands still holds up who shares the
+/// thread.
 package final class CurlUpstream: Upstream {
     let parents: ParentRules
     private let configuration: TransferConfiguration
-    /// Empty until the first fetch where threads are shared.
-    private let ports: Mutex<[LoopPort]>
+    private let ports: Mutex<Ports>
     private let isShutDown = Atomic(false)
     private let nextID = Atomic<UInt64>(1)
+
+    private struct Ports {
+        /// Empty until the first fetch where threads are shared.
+        var usual: [LoopPort]
+        /// nil until an FTP server is asked for something.
+        var ftp: LoopPort?
+
+        var all: [LoopPort] { self.usual + [self.ftp].compactMap { $0 } }
+    }
 
     /// Starts the loops; where threads are shared, they wait for the first fetch.
     ///
@@ -22,7 +35,8 @@ package final class CurlUpstream: Upstream {
     package init(_ configuration: TransferConfiguration) throws(TransferError) {
         let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
-        self.ports = Mutex(configuration.sharesThreads ? [] : try Self.ownLoops(configuration))
+        self.ports = Mutex(
+            Ports(usual: configuration.sharesThreads ? [] : try Self.ownLoops(configuration)))
         self.configuration = configuration
         self.parents = configuration.parents
     }
@@ -31,9 +45,8 @@ package final class CurlUpstream: Upstream {
     init(_ configuration: TransferConfiguration, at entrance: GuestEntrance) throws(TransferError) {
         let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
-        self.ports = Mutex([
-            LoopPort(configuration, mailbox: entrance.mailbox, entrance: entrance)
-        ])
+        let port = LoopPort(configuration, mailbox: entrance.mailbox, entrance: entrance)
+        self.ports = Mutex(Ports(usual: [port]))
         self.configuration = configuration
         self.parents = configuration.parents
     }
@@ -41,7 +54,7 @@ package final class CurlUpstream: Upstream {
     var hasParents: Bool { !self.parents.rules.isEmpty }
 
     deinit {
-        for port in self.ports.withLock({ $0 }) { _ = port.shutDown {} }
+        for port in self.ports.withLock({ $0.all }) { _ = port.shutDown {} }
     }
 
     private static func ownLoops(
@@ -50,17 +63,23 @@ package final class CurlUpstream: Upstream {
         var ports: [LoopPort] = []
         do throws(TransferError) {
             for index in 0..<Swift.max(1, configuration.threads) {
-                let runner = try TransferRunner(endsWithLoop: true)
-                let port = LoopPort(configuration, mailbox: runner.mailbox)
-                try runner.open(port)
-                try TransferThread.start(runner, name: "larder-fetch-\(index % 100)")
-                ports.append(port)
+                ports.append(try Self.ownLoop(configuration, "larder-fetch-\(index % 100)"))
             }
         } catch {
             for port in ports { _ = port.shutDown {} }
             throw error
         }
         return ports
+    }
+
+    private static func ownLoop(
+        _ configuration: TransferConfiguration, _ name: String
+    ) throws(TransferError) -> LoopPort {
+        let runner = try TransferRunner(endsWithLoop: true)
+        let port = LoopPort(configuration, mailbox: runner.mailbox)
+        try runner.open(port)
+        try TransferThread.start(runner, name: name)
+        return port
     }
 
     package func fetch(
@@ -79,7 +98,7 @@ package final class CurlUpstream: Upstream {
     ) -> CurlFetch {
         let id = self.nextID.wrappingAdd(1, ordering: .relaxed).oldValue
         do throws(TransferError) {
-            let port = try self.port(for: request.uri)
+            let port = try self.port(for: request.uri, isDial: dial != nil)
             let fetch = CurlFetch(id: id, port: port)
             let order = FetchOrder(
                 fetch: fetch, request: request, content: body, receiver: receiver, dial: dial)
@@ -106,7 +125,7 @@ package final class CurlUpstream: Upstream {
     ///   caller's when it was done before.
     package func shutdown(_ completion: @escaping @Sendable () -> Void) {
         self.isShutDown.store(true, ordering: .sequentiallyConsistent)
-        let ports = self.ports.withLock { $0 }
+        let ports = self.ports.withLock { $0.all }
         guard !ports.isEmpty else { return completion() }
         let left = Countdown(ports.count, then: completion)
         for port in ports where !port.shutDown({ left.one() }) { left.one() }
@@ -114,14 +133,15 @@ package final class CurlUpstream: Upstream {
 
     package func statistics() -> TransferStatistics {
         var statistics = TransferStatistics()
-        for port in self.ports.withLock({ $0 }) { port.counters.add(to: &statistics) }
+        for port in self.ports.withLock({ $0.all }) { port.counters.add(to: &statistics) }
         return statistics
     }
 
-    private func port(for uri: TargetURI) throws(TransferError) -> LoopPort {
-        try self.ports.withLock { ports throws(TransferError) in
-            if ports.count == 1 { return ports[0] }
-            if ports.isEmpty {
+    private func port(for uri: TargetURI, isDial: Bool) throws(TransferError) -> LoopPort {
+        if let port = try self.ftpPort(for: uri, isDial: isDial) { return port }
+        return try self.ports.withLock { ports throws(TransferError) in
+            if ports.usual.count == 1 { return ports.usual[0] }
+            if ports.usual.isEmpty {
                 let entrance = try TransferThread.sharedEntrance()
                 let port = LoopPort(
                     self.configuration, mailbox: entrance.mailbox, entrance: entrance)
@@ -129,14 +149,35 @@ package final class CurlUpstream: Upstream {
                 if self.isShutDown.load(ordering: .sequentiallyConsistent) {
                     _ = port.shutDown {}
                 }
-                ports.append(port)
+                ports.usual.append(port)
                 return port
             }
             var hasher = Hasher()
             hasher.combine(uri.scheme)
             hasher.combine(uri.host)
             hasher.combine(uri.port)
-            return ports[Int(UInt(bitPattern: hasher.finalize()) % UInt(ports.count))]
+            let place = UInt(bitPattern: hasher.finalize()) % UInt(ports.usual.count)
+            return ports.usual[Int(place)]
+        }
+    }
+
+    /// The loop that speaks with FTP servers; nil for what is not asked of one.
+    private func ftpPort(
+        for uri: TargetURI, isDial: Bool
+    ) throws(TransferError) -> LoopPort? {
+        guard uri.scheme == .ftp, !isDial, !Way(to: uri, isDial: false, self.parents).isRelay else {
+            return nil
+        }
+        return try self.ports.withLock { ports throws(TransferError) in
+            if let port = ports.ftp { return port }
+            // The others are closed then, and say so.
+            if self.isShutDown.load(ordering: .sequentiallyConsistent) { return nil }
+            let port =
+                self.configuration.sharesThreads
+                ? LoopPort(self.configuration, mailbox: try TransferThread.sharedFTPMailbox())
+                : try Self.ownLoop(self.configuration, "larder-ftp")
+            ports.ftp = port
+            return port
         }
     }
 }

@@ -10,6 +10,11 @@ extension EasyHandle {
     /// libcurl allocates it for each transfer: from 128 KiB on it would be a mapping of its own, page
     /// faults each time.
     private static let readSize = 122_880
+    /// So many seconds an FTP server has for each reply: other fetches by FTP may wait meanwhile.
+    ///
+    /// libcurl's own 120 would be long for them. Servers that look up the client's name, or ask it for
+    /// its user, before they greet take up to ten.
+    private static let ftpReplyTime = 20
 
     /// Sets every option for a transfer anew, or those alone that differ from the one before.
     ///
@@ -202,6 +207,7 @@ extension EasyHandle {
         // 7.88 now and then waits in vain for the data connection of a listing.
         self.set(CURLOPT_FRESH_CONNECT, true)
         self.set(CURLOPT_FORBID_REUSE, true)
+        self.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Self.ftpReplyTime)
         self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
         self.set(CURLOPT_FILETIME, request.transfer.asksFTPDate)
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }

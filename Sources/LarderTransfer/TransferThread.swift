@@ -34,10 +34,12 @@ enum TransferThread {
     private struct Shared {
         var entrances: [GuestEntrance] = []
         var next = 0
+        /// Of the one that speaks with FTP servers.
+        var ftp: TransferMailbox?
     }
 
-    /// How many at most; each is started when it is first asked for, and then lives as long as the
-    /// process.
+    /// How many at most, but for that of FTP; each is started when it is first asked for, and then lives
+    /// as long as the process.
     private static let sharedLimit = 2
     private static let shared = Mutex(Shared())
 
@@ -54,6 +56,18 @@ enum TransferThread {
             }
             shared.next = (index + 1) % Self.sharedLimit
             return shared.entrances[index]
+        }
+    }
+
+    /// The way to the one thread for FTP that upstreams share: see `CurlUpstream`.
+    static func sharedFTPMailbox() throws(TransferError) -> TransferMailbox {
+        try Self.shared.withLock { shared throws(TransferError) in
+            if let mailbox = shared.ftp { return mailbox }
+            let runner = try TransferRunner(endsWithLoop: false)
+            let mailbox = runner.mailbox
+            try Self.start(runner, name: "larder-ftp")
+            shared.ftp = mailbox
+            return mailbox
         }
     }
 

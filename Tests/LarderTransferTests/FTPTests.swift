@@ -13,7 +13,22 @@ private struct FTPScript: Sendable {
     var password: String?
     /// How much of a file is sent before the data connection breaks off.
     var cutAfter: Int?
+    var stall: Stall?
     let notes = Notes()
+
+    /// Where it says nothing until it is told to go on.
+    struct Stall {
+        /// Before it says or does this.
+        let place: String
+        let isReached = Gate()
+        let goesOn = Gate()
+    }
+
+    private func stand(at place: String) {
+        guard let stall = self.stall, stall.place == place else { return }
+        stall.isReached.open()
+        if !stall.goesOn.block() { self.notes.add("nobody came") }
+    }
 
     func serve(_ control: OriginConnection) {
         var directory = ""
@@ -51,7 +66,9 @@ private struct FTPScript: Sendable {
                 }
                 self.send(file, control, &data)
             case "LIST": self.send(self.listing, control, &data)
-            case "QUIT": return
+            case "QUIT":
+                self.stand(at: "QUIT")
+                return
             default: control.write("502 what\r\n")
             }
         }
@@ -63,6 +80,7 @@ private struct FTPScript: Sendable {
         data?.write(String(text.prefix(self.cutAfter ?? .max)))
         data?.close()
         data = nil
+        self.stand(at: "226")
         control.write(self.cutAfter == nil ? "226 done\r\n" : "426 broken\r\n")
     }
 }
@@ -176,6 +194,36 @@ struct FTPTests {
         let record = try await self.fetch(script, .get, "/pub/a.txt")
         #expect(record.failure?.kind == .httpResponseIncomplete)
         #expect(record.text == "he")
+    }
+
+    @Test(
+        "of a server that stands still at the end hold up nobody who fetches by HTTP",
+        arguments: ["226", "QUIT"], [true, false])
+    func stall(_ place: String, sharesThreads: Bool) async throws {
+        let stall = FTPScript.Stall(place: place)
+        var script = FTPScript()
+        script.stall = stall
+        let server = try ScriptedOrigin { [script] in script.serve($0) }
+        let origin = try ScriptedOrigin.echoingTargets()
+        let request = Request(
+            method: .get,
+            uri: TargetURI(
+                scheme: .ftp, host: "127.0.0.1", port: server.port, pathAndQuery: "/pub/a.txt"))
+        try await withUpstream {
+            $0.threads = 1
+            $0.sharesThreads = sharesThreads
+        } _: { upstream in
+            async let file = upstream.answer(to: request)
+            await stall.isReached.passed()
+            for number in 0..<5 {
+                let record = await upstream.answer(to: origin.request(.get, "/\(number)"))
+                #expect(record.text == "0 /\(number)")
+            }
+            stall.goesOn.open()
+            let record = await file
+            #expect(record.text == "hello", "\(String(describing: record.failure))")
+        }
+        #expect(!script.notes.all.contains("nobody came"))
     }
 
     @Test("can only be read", arguments: [LarderHTTP.Method.put, .delete, .post, .options])
