@@ -6,16 +6,29 @@ import Synchronization
 extension DiskCore {
     /// One that held a body has let it go.
     func letGo(of id: ObjectID) {
-        let isLast = self.entries.withLock { $0.release(id) }
-        // Garbage may have waited for this. Where the writer has not looked for any since, it need
-        // not be woken: it looks after each batch.
-        if isLast, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
+        let wasInTheWay = self.entries.withLock { $0.release(id) }
+        // The writer has waited for this. Where it has not looked for room since, it need not be
+        // woken: it looks after each batch.
+        if wasInTheWay, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
             self.mailbox.nudge()
         }
     }
 
     func isHeld(_ id: ObjectID) -> Bool {
         self.entries.withLock { $0.isHeld(id) }
+    }
+
+    /// The same, asked by the writer that wants its room: it is woken when that is let go of.
+    func isInTheWay(_ id: ObjectID) -> Bool {
+        self.entries.withLock { $0.isInTheWay(id) }
+    }
+
+    /// Whether anything that the writer came upon is still held.
+    var hasBodiesInTheWay: Bool { self.entries.withLock { $0.hasInTheWay } }
+
+    /// Whether a body may be deleted in the writer's transaction.
+    func leaves(_ id: ObjectID) -> Bool {
+        self.entries.withLock { $0.leaves(id) }
     }
 
     func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {

@@ -24,9 +24,14 @@ extension DiskWriter {
         if case .failure(let error) = result, error.lacksRoom, self.giveUpStoring(&batch, error) {
             result = self.attempt(&batch, takesMore: false, writesGhosts: false)
         }
+        var isStuck = false
         switch result {
         case .success(let attempt):
+            let wasEvicting = self.isEvicting
             self.takeOver(attempt)
+            isStuck =
+                attempt.isInVain && self.isEvicting == wasEvicting
+                && self.core.hasBodiesInTheWay
             self.fragmentation.wrote(UInt64(clamping: attempt.cost) / 4096)
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
@@ -50,7 +55,7 @@ extension DiskWriter {
             self.putOffDebts()
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
-        self.isStuck = false
+        self.isStuck = isStuck
         self.pacing.ended(commands: batch.count, began: began, at: .now)
     }
 
@@ -100,7 +105,7 @@ extension DiskWriter {
                 }
                 if takesMore, self.mayReclaim {
                     // In the same transaction: one wait for the disk instead of two.
-                    _ = try self.reclaim(
+                    attempt.reclaimed = try self.reclaim(
                         &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
                 }
                 try self.payOwed(&attempt, transaction)
@@ -141,5 +146,10 @@ extension DiskWriter {
                 completion()
             }
         }
+
+extension DiskWriter.Attempt {
+    /// Whether it wanted room back and found none, and has made no garbage since.
+    fileprivate var isInVain: Bool { self.reclaimed == 0 && self.paid.isNothing }
+}
     }
 }

@@ -78,7 +78,7 @@ extension DiskWriter {
                 budget.entries -= 1
                 reached = key.copied
                 let entry = QueueEntry(value)
-                if let entry, self.core.isHeld(entry.key.id) { return !budget.isSpent }
+                if let entry, self.core.isInTheWay(entry.key.id) { return !budget.isSpent }
                 head = (reached, entry)
                 return false
             }

@@ -52,6 +52,8 @@ struct DiskWriter {
         var returned: [UInt64] = []
         /// Whether chunks of the ghosts were written.
         var hasGhosts = false
+        /// What was achieved in taking back room; nil where it was not tried.
+        var reclaimed: Int?
         /// Pages of bodies that were deleted together with their records.
         var deletedPages = 0
         /// When it began.

@@ -15,6 +15,8 @@ import Synchronization
 struct EntryVisibility {
     /// How many hold each body: none of its segments is deleted before they have let go.
     private var holds: [ObjectID: Int] = [:]
+    /// Those held ones that the writer came upon when it wanted room.
+    private var met: Set<ObjectID> = []
     /// Whose bodies the writer's transaction deletes, should it be committed.
     private var leaving: Set<ObjectID> = []
     /// Entries that are gone for lookups, though the disk could not be told yet.
@@ -44,20 +46,30 @@ struct EntryVisibility {
         self.holds[id, default: 0] += 1
     }
 
-    /// - Returns: whether nobody holds it any more.
+    /// - Returns: whether it was in the writer's way, and nobody holds it any more.
     mutating func release(_ id: ObjectID) -> Bool {
         let count = (self.holds[id] ?? 1) - 1
         self.holds[id] = count > 0 ? count : nil
-        return count <= 0
+        return count <= 0 && self.met.remove(id) != nil
     }
 
     func isHeld(_ id: ObjectID) -> Bool { self.holds[id] != nil }
 
     // MARK: The writer
 
+    /// Whether anything that is held was in the writer's way, and still is.
+    var hasInTheWay: Bool { !self.met.isEmpty }
+
+    /// Whether a body is held, and so in the writer's way: it is told then when that ends.
+    mutating func isInTheWay(_ id: ObjectID) -> Bool {
+        guard self.isHeld(id) else { return false }
+        self.met.insert(id)
+        return true
+    }
+
     /// Whether the body may be deleted in the transaction under way; nobody gets it from now on then.
     mutating func leaves(_ id: ObjectID) -> Bool {
-        if self.isHeld(id) { return false }
+        if self.isInTheWay(id) { return false }
         self.leaving.insert(id)
         return true
     }

@@ -16,6 +16,14 @@ struct HeldBodyTests {
         self.directory = try TemporaryDirectory()
     }
 
+    /// Bodies whose entries are gone, and whose segments are not.
+    private func garbage(of store: DiskStore) throws -> UInt64 {
+        let core = store.core
+        return try core.environment.read { (transaction) throws(LMDBError) in
+            try transaction.statistics(of: core.schema.garbage).entries
+        }
+    }
+
     private func budget(of store: DiskStore) -> ReclaimBudget {
         ReclaimBudget(free: store.core.marks.capacityPages, deadline: .now + .seconds(3600))
     }
@@ -49,5 +57,38 @@ struct HeldBodyTests {
         let object = try #require(await store.find(key).first)
         #expect(await store.body(object).bytes == body)
         await store.closed()
+    }
+
+    @Test("costs no transaction where others are let go of")
+    func otherReleases() async throws {
+        let store = try self.world.open(self.directory)
+        for name in ["held", "other"] { await store.put(cacheKey(name), pattern(1_000_000)) }
+        let object = try #require(await store.find(cacheKey("held")).first)
+        #expect(await store.removed(cacheKey("held")) == 1)
+        await store.flushed()
+        let environment = store.core.environment
+        let before = try environment.information().lastTransaction
+        for _ in 0..<2000 { #expect(await store.find(cacheKey("other")).count == 1) }
+        await store.flushed()
+        #expect(try environment.information().lastTransaction - before < 10)
+        withExtendedLifetime(object) {}
+        await store.closed()
+    }
+
+    @Test("calls the writer when it is let go of, if the writer has come upon it")
+    func met() {
+        let (one, two) = (ObjectID(rawValue: 1), ObjectID(rawValue: 2))
+        var entries = EntryVisibility()
+        for id in [one, one, two] { entries.hold(id) }
+        #expect(!entries.hasInTheWay)
+        #expect([entries.release(two)] == [false])
+        #expect([entries.isInTheWay(one), entries.isInTheWay(two)] == [true, false])
+        #expect(entries.hasInTheWay)
+        #expect([entries.release(one), entries.release(one)] == [false, true])
+        #expect(!entries.hasInTheWay)
+        entries.hold(one)
+        entries.hold(two)
+        #expect([entries.release(one), entries.leaves(two)] == [false, false])
+        #expect([entries.release(two)] == [true])
     }
 }
