@@ -9,7 +9,7 @@ extension DiskWriter {
     ) throws(LMDBError) -> Int {
         let schema = self.core.schema
         var deleted = 0
-        for id in try self.ids(in: schema.garbage, transaction) {
+        for id in try self.ids(in: schema.garbage, passesHeld: true, transaction) {
             if budget.isSpent { break }
             // A look-up with a snapshot from before its removal may be about to hold it: it gets it
             // before this, or not at all.
@@ -25,14 +25,25 @@ extension DiskWriter {
         return deleted
     }
 
+    /// Up to ``stepSize`` ids, the oldest first.
+    ///
+    /// - Parameter passesHeld: those that are held do not count, but there is a bound to how many of
+    ///   them are looked at.
     func ids(
-        in database: Database, _ transaction: borrowing WriteTransaction
+        in database: Database, passesHeld: Bool = false,
+        _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> [ObjectID] {
         try transaction.reading.withCursor(database) { (cursor) throws(LMDBError) in
             var ids: [ObjectID] = []
+            var looked = 0
             let visit = { (key: Span<UInt8>, _: Span<UInt8>) -> Bool in
-                if let number = NumberKey.number(key) { ids.append(ObjectID(rawValue: number)) }
-                return ids.count < Self.stepSize
+                looked += 1
+                if let id = NumberKey.number(key).map({ ObjectID(rawValue: $0) }),
+                    !passesHeld || !self.core.isInTheWay(id)
+                {
+                    ids.append(id)
+                }
+                return ids.count < Self.stepSize && looked < Self.stepSize * 16
             }
             var goesOn = try cursor.first(visit) ?? false
             while goesOn { goesOn = try cursor.next(visit) ?? false }

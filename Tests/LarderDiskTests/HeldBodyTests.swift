@@ -59,6 +59,31 @@ struct HeldBodyTests {
         await store.closed()
     }
 
+    @Test("keeps no other from being deleted, however many of them are held")
+    func manyHeld() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(128))
+        let body = [UInt8](repeating: 7, count: 100_000)
+        let keys = (0..<300).map { cacheKey("\($0)") }
+        var held: [StoredObject] = []
+        for key in keys {
+            await store.put(key, body)
+            held += await store.find(key)
+        }
+        #expect(held.count == keys.count)
+        await store.put(cacheKey("other"), pattern(1_000_000))
+        for key in keys + [cacheKey("other")] { #expect(await store.removed(key) == 1) }
+        let writer = DiskWriter(core: store.core, meta: StoreMeta(seed: 0))
+        var budget = self.budget(of: store)
+        // The store's own writer may have been here before.
+        try store.core.environment.write { (transaction) throws(LMDBError) in
+            _ = try writer.collectGarbage(transaction, &budget)
+        }
+        #expect(try self.garbage(of: store) == 300)
+        held = []
+        while try self.garbage(of: store) > 0 { await store.flushed() }
+        await store.closed()
+    }
+
     @Test("costs no transaction where others are let go of")
     func otherReleases() async throws {
         let store = try self.world.open(self.directory)
