@@ -51,9 +51,15 @@ package final class DiskStore: ObjectStore {
             throw StoreError(error, path: files.directory)
         }
         let lock = try WriterLock.acquire(files)
-        let opened = try OpenedCache.open(
-            files, configuration, earlyEnds: lock.earlyEnds, isOwed: lock.wasOwed, now: clock(),
-            report)
+        let opened: OpenedCache
+        do throws(StoreError) {
+            opened = try OpenedCache.open(
+                files, configuration, earlyEnds: lock.earlyEnds, isOwed: lock.wasOwed,
+                now: clock(), report)
+        } catch {
+            lock.withdraw()
+            throw error
+        }
         lock.note(owes: false)
         do throws(LMDBError) {
             let core = try DiskCore(
@@ -63,6 +69,8 @@ package final class DiskStore: ObjectStore {
             return DiskStore(core: core)
         } catch {
             opened.environment.close()
+            // What was owed is settled by now.
+            if !lock.wasOwed { lock.withdraw() }
             throw StoreError(error, path: files.data)
         }
     }

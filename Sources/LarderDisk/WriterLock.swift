@@ -27,6 +27,8 @@ final class WriterLock: Sendable {
     let earlyEnds: Int
     /// The cache file that the holder before left serves what was removed.
     let wasOwed: Bool
+    /// What the holder before left.
+    private let former: String
 
     private struct State {
         var descriptor: Int32
@@ -38,7 +40,10 @@ final class WriterLock: Sendable {
 
     private let state: Mutex<State>
 
-    private init(descriptor: Int32, earlyEnds: Int, wasOwed: Bool, mark: String) {
+    private init(
+        descriptor: Int32, earlyEnds: Int, wasOwed: Bool, mark: String, former: String
+    ) {
+        self.former = former
         self.state = Mutex(State(descriptor: descriptor, mark: mark, owes: wasOwed))
         self.earlyEnds = earlyEnds
         self.wasOwed = wasOwed
@@ -50,6 +55,12 @@ final class WriterLock: Sendable {
     }
 
     private var descriptor: Int32 { self.state.withLock { $0.descriptor } }
+
+    /// Writes down again what the holder before left: this one did not open the file, and so has not
+    /// ended for opening it.
+    func withdraw() {
+        try? Self.write(self.former, self.descriptor)
+    }
 
     /// Lets another process have it.
     func release() {
@@ -106,7 +117,8 @@ final class WriterLock: Sendable {
             throw StoreError(error, path: files.writerLock)
         }
         return WriterLock(
-            descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed, mark: mark)
+            descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed, mark: mark,
+            former: String(decoding: text, as: UTF8.self))
     }
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where

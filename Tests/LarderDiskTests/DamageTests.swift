@@ -199,6 +199,25 @@ struct DamageTests {
         #expect(self.world.reported.count == 1)
     }
 
+    @Test("is not suspected where openings fail for another reason")
+    func failedOpenings() async throws {
+        let first = try self.world.open(self.directory)
+        await first.put(cacheKey("page"), [1])
+        await first.closed()
+        let left = self.directory.writerLockText
+        let environment = try Environment.open(
+            path: self.directory.data, options: EnvironmentOptions(mapSize: 64 << 20))
+        for _ in 0..<8 {
+            #expect(throws: StoreError.self) { try self.world.open(self.directory) }
+            #expect(self.directory.writerLockText == left)
+        }
+        environment.close()
+        let store = try self.world.open(self.directory)
+        #expect(await store.find(cacheKey("page")).count == 1)
+        #expect(self.directory.aside.isEmpty)
+        await store.closed()
+    }
+
     @Test("is no reason to stop where counters have come to their ends: they go on from nought")
     func counters() async throws {
         var meta = StoreMeta(seed: 1)
