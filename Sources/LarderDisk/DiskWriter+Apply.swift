@@ -52,8 +52,8 @@ extension DiskWriter {
             try self.remove(keys, completion, &attempt, transaction)
         case .groups:
             break  // Written with each batch, whatever became of the last one.
-        case .giveUp(let completion):
-            attempt.effects.append(.givenUp(completion))
+        case .giveUp(let file, let completion):
+            attempt.effects.append(.givenUp(file, completion))
         case .mend(let damage, let completion):
             let mended = try self.mend(damage, &attempt, transaction)
             attempt.effects.append(.reached { completion(mended) })

@@ -141,15 +141,13 @@ extension DiskWriter {
                 self.core.dropDamaged(sink.id, key: sink.key, reason: reason)
             case .removed(let count, let completion): completion(count)
             case .reached(let completion): completion()
-            case .givenUp(let completion):
-                self.giveUp()
-                completion()
+            case .givenUp(let file, let completion): completion(self.giveUp(file))
             }
         }
+    }
+}
 
 extension DiskWriter.Attempt {
     /// Whether it wanted room back and found none, and has made no garbage since.
     fileprivate var isInVain: Bool { self.reclaimed == 0 && self.paid.isNothing }
-}
-    }
 }

@@ -88,9 +88,7 @@ extension DiskWriter {
             case .groups:
                 // Still in the table: written with the next batch that succeeds.
                 self.promise {}
-            case .giveUp(let completion):
-                self.giveUp()
-                completion()
+            case .giveUp(let file, let completion): completion(self.giveUp(file))
             case .mend(_, let completion):
                 completion([])
             case .barrier(let completion):
@@ -110,6 +108,13 @@ extension DiskWriter {
         self.core.entries.withLock { $0.hide(key, below: bound) }
         self.debts.keys[key] = bound
         if self.debts.keys.count > RemovalDebts.keyLimit { self.giveUp() }
+    }
+
+    /// Gives up a file where that is still the one in use; false where it is not.
+    mutating func giveUp(_ file: CacheFile) -> Bool {
+        guard self.core.file === file else { return false }
+        self.giveUp()
+        return true
     }
 
     /// What is to go is not known entry by entry: the file makes room for a new one.

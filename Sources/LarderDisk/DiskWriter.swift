@@ -78,7 +78,7 @@ struct DiskWriter {
         case damaged(SinkState, String)
         case removed(Int, @Sendable (Int) -> Void)
         case reached(@Sendable () -> Void)
-        case givenUp(@Sendable () -> Void)
+        case givenUp(CacheFile, @Sendable (Bool) -> Void)
     }
 
     let core: DiskCore

@@ -22,14 +22,16 @@ struct RemovalWalk: Sendable {
 
     private func run(after place: [UInt8], _ removed: Int) {
         let part: [(ObjectKey, CacheKey?)]
-        let environment = self.core.environment
+        let file = self.core.file
         do throws(LMDBError) {
-            part = try self.core.schema.objectKeys(
-                in: environment, after: place, limit: Self.stepSize)
+            part = try file.schema.objectKeys(
+                in: file.environment, after: place, limit: Self.stepSize)
         } catch {
-            self.core.readFailed(error, with: environment)
+            self.core.readFailed(error, with: file.environment)
             // What is left cannot be looked at, and is not to be served.
-            let command = WriteCommand.giveUp { self.completion(removed) }
+            let command = WriteCommand.giveUp(file) { isGone in
+                if isGone { self.completion(removed) } else { self.step(after: place, removed) }
+            }
             if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
             return
         }

@@ -40,8 +40,10 @@ enum WriteCommand: Sendable {
     case removeExactly([ObjectKey], isPromise: Bool, (@Sendable (Int) -> Void)?)
     /// Groups were invalidated: the table knows which.
     case groups
-    /// What was to be removed cannot be found any more: all that is stored goes.
-    case giveUp(@Sendable () -> Void)
+    /// What was to be removed cannot be found any more: all that is stored in a file goes.
+    ///
+    /// Tells whether it does: not where another one has taken its place, which may be sound.
+    case giveUp(CacheFile, @Sendable (Bool) -> Void)
     /// Takes out what a verification has found, where it is still so.
     case mend([DiskDamage], @Sendable ([DiskDamage]) -> Void)
     /// Calls back once all that was asked for before is committed or has failed.

@@ -199,6 +199,29 @@ struct DamageTests {
         #expect(self.world.reported.count == 1)
     }
 
+    @Test("that a removal met is no reason to throw away the file that has taken its place")
+    func replacedMeanwhile() async throws {
+        let store = try self.world.open(self.directory)
+        let old = store.core.file
+        #expect(old.note(.damaged(LMDBError(.corrupted, operation: "test"))))
+        store.core.mailbox.nudge()
+        await store.flushed()
+        let file = store.core.file
+        #expect(file !== old)
+        await store.put(cacheKey("page"), [1])
+        for (which, expected) in [(old, false), (file, true)] {
+            let isGone: Bool = await withCheckedContinuation { continuation in
+                let command = WriteCommand.giveUp(which) { continuation.resume(returning: $0) }
+                if store.core.mailbox.post(command) != .accepted {
+                    continuation.resume(returning: !expected)
+                }
+            }
+            #expect(isGone == expected)
+            #expect(await store.find(cacheKey("page")).count == (expected ? 0 : 1))
+        }
+        await store.closed()
+    }
+
     @Test("is not suspected where openings fail for another reason")
     func failedOpenings() async throws {
         let first = try self.world.open(self.directory)
