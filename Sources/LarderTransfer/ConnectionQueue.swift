@@ -44,9 +44,13 @@ struct ConnectionQueue {
         var waiting: [Waiter] = []
     }
 
+    /// Beyond so many destinations none is remembered where nothing is under way.
+    static let mostKept = 256
+
     /// At a time for each destination.
     private let limit: Int
     private var lines: [Destination: Line] = [:]
+    var destinationCount: Int { self.lines.count }
     private var count: UInt64 = 0
 
     /// nil where nobody ever has to wait: `limit` is 0.
@@ -70,8 +74,9 @@ struct ConnectionQueue {
         let next = self.lines.values[place].leave(id, limit: self.limit)
         let line = self.lines.values[place]
         // What is known of an origin is not worth keeping without a connection to it; but where it
-        // is the only one, it is likely to be asked again.
-        if line.running.isEmpty, !line.isMultiplexed, self.lines.count > 1 {
+        // is the only one, it is likely to be asked again, and that its requests share connections
+        // is learned anew by requests that wait.
+        if line.running.isEmpty, self.lines.count > (line.isMultiplexed ? Self.mostKept : 1) {
             self.lines.remove(at: place)
         }
         return next

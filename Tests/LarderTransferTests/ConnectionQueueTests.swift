@@ -45,6 +45,21 @@ struct ConnectionQueueTests {
         #expect(stranger.isEmpty)
     }
 
+    @Test("does not remember without bound which origins' requests share connections")
+    func memory() throws {
+        var queue = try #require(ConnectionQueue(limit: 1))
+        for number in 0..<1000 as Range<UInt64> {
+            let destination = ConnectionQueue.Destination(
+                TargetURI(
+                    scheme: .https, host: "\(number).example", port: 443, pathAndQuery: "/"),
+                .direct)
+            _ = queue.enter(number, for: destination, priority: 0)
+            _ = queue.shares(destination)
+            _ = queue.leave(number, for: destination)
+        }
+        #expect(queue.destinationCount == ConnectionQueue.mostKept)
+    }
+
     @Test("has no bound where an origin's requests share connections, or none is set")
     func unbounded() throws {
         var queue = try #require(ConnectionQueue(limit: 1))
