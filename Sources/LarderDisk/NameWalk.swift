@@ -22,13 +22,19 @@ struct NameWalk: Sendable {
     private func run(after place: [UInt8], _ names: [StoredName]) {
         var names = names
         let part: (last: ObjectKey?, names: [StoredName])
-        let environment = self.core.environment
+        let file = self.core.file
         do throws(LMDBError) {
-            part = try self.core.schema.names(
-                in: environment, storedSince: self.time, after: place, limit: Self.stepSize)
+            part = try file.schema.names(
+                in: file.environment, storedSince: self.time, after: place,
+                limit: Self.stepSize)
         } catch {
-            self.core.readFailed(error, with: environment)
-            return self.completion(names)
+            self.core.readFailed(error, with: file.environment)
+            // Who asks wants them removed: what cannot be looked at is not to be served.
+            let command = WriteCommand.giveUp(file) { [names] isGone in
+                if isGone { self.completion(names) } else { self.step(after: place, names) }
+            }
+            if self.core.mailbox.post(command) != .accepted { self.completion(names) }
+            return
         }
         names += part.names
         guard let last = part.last else { return self.completion(names) }
