@@ -187,9 +187,9 @@ final class DiskCore: Sendable {
     /// Runs `lookup` when nothing of `key` is landing any more: false, and not at all, where nothing
     /// is, or where that would take too long.
     func waitsForLanding(of key: CacheKey, _ lookup: @escaping @Sendable () -> Void) -> Bool {
-        if self.compactions.isRunning { return false }
         let waits = self.tables.withLock { tables in
-            guard tables.landings[key] != nil else { return false }
+            // Asked here: the writer says so before it takes out those that wait.
+            guard !self.compactions.isRunning, tables.landings[key] != nil else { return false }
             tables.landings[key]?.lookups.append(lookup)
             return true
         }
