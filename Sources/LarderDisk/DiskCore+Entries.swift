@@ -14,11 +14,8 @@ extension DiskCore {
         }
     }
 
-    func isHeld(_ id: ObjectID) -> Bool {
-        self.entries.withLock { $0.isHeld(id) }
-    }
-
-    /// The same, asked by the writer that wants its room: it is woken when that is let go of.
+    /// Whether a body is held, asked by the writer that wants its room: it is woken when that is let go
+    /// of.
     func isInTheWay(_ id: ObjectID) -> Bool {
         self.entries.withLock { $0.isInTheWay(id) }
     }

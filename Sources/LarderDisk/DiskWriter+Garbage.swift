@@ -1,6 +1,5 @@
 import LarderLMDB
 import LarderStore
-import Synchronization
 
 /// Bodies that belong to nobody any more: deleted bit by bit, in the steps of taking back room.
 extension DiskWriter {
@@ -13,7 +12,7 @@ extension DiskWriter {
             if budget.isSpent { break }
             // A look-up with a snapshot from before its removal may be about to hold it: it gets it
             // before this, or not at all.
-            if !self.core.entries.withLock({ $0.leaves(id) }) { continue }
+            if !self.core.leaves(id) { continue }
             let (count, isEnd) = try self.deleteSegments(of: id, &budget, transaction)
             deleted += count
             if isEnd {

@@ -1,6 +1,5 @@
 import LarderLMDB
 import LarderStore
-import Synchronization
 
 /// The removal of entries, with their place in a queue and what the totals say of them.
 extension DiskWriter {
@@ -37,7 +36,7 @@ extension DiskWriter {
         var budget = ReclaimBudget(
             free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
         if record.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
-            || !self.core.entries.withLock({ $0.leaves(key.id) })
+            || !self.core.leaves(key.id)
         {
             try transaction.put(schema.garbage, garbageKey.span, Span())
             attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages

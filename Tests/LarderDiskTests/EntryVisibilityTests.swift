@@ -41,12 +41,12 @@ struct EntryVisibilityTests {
         var object = await store.find(cacheKey("page")).first
         let core = try #require(object?.body as? DiskBody).core
         let id = try #require(object?.id)
-        #expect(core.isHeld(id))
+        #expect(core.entries.withLock { $0.isHeld(id) })
         let source = object?.body.reader(range: 0..<1_000_000)
         object = nil
-        #expect(core.isHeld(id))
+        #expect(core.entries.withLock { $0.isHeld(id) })
         source?.cancel()
-        #expect(!core.isHeld(id))
+        #expect(!core.entries.withLock { $0.isHeld(id) })
         await store.closed()
     }
 
@@ -59,9 +59,9 @@ struct EntryVisibilityTests {
         let source = object.body.reader(range: 0..<1_000_000)
         object.body.letGo()
         object.body.letGo()
-        #expect(core.isHeld(object.id))
+        #expect(core.entries.withLock { $0.isHeld(object.id) })
         source.cancel()
-        #expect(!core.isHeld(object.id))
+        #expect(!core.entries.withLock { $0.isHeld(object.id) })
         await store.closed()
     }
 

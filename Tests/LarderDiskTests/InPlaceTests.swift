@@ -247,9 +247,9 @@ struct InPlaceTests {
                 source.cancel()
             }
         }
-        #expect(core.isHeld(id))
+        #expect(core.entries.withLock { $0.isHeld(id) })
         found = nil
-        #expect(!core.isHeld(id))
+        #expect(!core.entries.withLock { $0.isHeld(id) })
         await store.closed()
     }
 
