@@ -84,9 +84,7 @@ final class DiskCore: Sendable {
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
         self.lastID = Atomic(opened.meta.nextID &- 1)
-        self.marks = DiskMarks(
-            capacityPages: opened.capacityPages,
-            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+        self.marks = DiskMarks(capacityPages: opened.capacityPages, configuration)
         self.rules = EvictionRules(capacity: configuration.capacity)
         self.ghosts = Mutex(opened.ghosts)
         self.mailbox = try WriteMailbox(

@@ -42,6 +42,15 @@ struct DiskMarks: Sendable, Equatable {
     private static let pathPages: UInt64 = 96
 }
 
+extension DiskMarks {
+    /// - Parameter capacityPages: of the file, which may differ from what is configured.
+    init(capacityPages: UInt64, _ configuration: DiskConfiguration) {
+        self.init(
+            capacityPages: capacityPages,
+            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+    }
+}
+
 extension DiskStore {
     /// The room of responses (``StoredName/bytes``) that the file would hold with another capacity before
     /// any of them is evicted.
@@ -49,8 +58,7 @@ extension DiskStore {
         var configuration = self.core.configuration
         configuration.capacity = max(capacity, DiskConfiguration.minimumCapacity)
         let marks = DiskMarks(
-            capacityPages: configuration.capacity.bytes / 4096,
-            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+            capacityPages: configuration.capacity.bytes / 4096, configuration)
         return ByteCount((marks.lowPages - min(marks.lowPages, Self.ownPages)) * 4096)
     }
 
