@@ -118,9 +118,7 @@ package enum OpenStores {
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
         guard let directory, disk > .zero else { return make(nil, nil) }
-        DiskStore.makeDirectory(directory)
-        self.flushAtExit()
-        guard let hold = DirectoryHold(directory) else { return make(nil, nil) }
+        guard let hold = self.hold(directory) else { return make(nil, nil) }
         let identity = hold.identity
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }
@@ -136,13 +134,18 @@ package enum OpenStores {
         return store
     }
 
+    /// A directory that is made where it does not exist; nil where it cannot be used.
+    private static func hold(_ directory: String) -> DirectoryHold? {
+        DiskStore.makeDirectory(directory)
+        self.flushAtExit()
+        return DirectoryHold(directory)
+    }
+
     /// Gives a cache that is about to get its first capacity on the disk its place among those in use.
     fileprivate static func settle(_ store: SharedStore) {
         let tier = store.diskTier
         guard !tier.isHeld else { return }
-        DiskStore.makeDirectory(tier.directory)
-        self.flushAtExit()
-        guard let hold = DirectoryHold(tier.directory) else { return }
+        guard let hold = self.hold(tier.directory) else { return }
         let (owner, before) = self.entries.withLock { entries -> (SharedStore, DiskTier?) in
             let entry = entries[hold.identity]
             if let other = entry?.store { return (other, nil) }
