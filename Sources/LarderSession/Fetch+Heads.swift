@@ -128,7 +128,7 @@ extension Fetch {
         if body == nil { self.noteResumption(head, bodyLength) }
         switch verdict {
         // Nor does it say anything of what is stored.
-        case _ where self.connection.isForThisClient: break
+        case _ where self.state.withLock({ $0.connection.isForThisClient }): break
         case .storable where self.isTurnedAway(head, bodyLength):
             reason = .gateRefuses
             self.supersede(by: head)

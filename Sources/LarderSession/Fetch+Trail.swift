@@ -5,16 +5,17 @@ import Synchronization
 
 /// Where redirections led that were followed on the way to the origin's answer.
 extension Fetch {
-    var connection: UpstreamConnectionFacts { self.state.withLock { $0.connection } }
+    /// nil: nobody follows any.
+    private var ledTo: [TargetURI]? { self.state.withLock { $0.connection.ledTo } }
 
     /// Whether a response says anything of a stored one.
     func isOfSameResource(_ stored: StoredHead, _ response: ResponseHead) -> Bool {
-        RedirectionTrail.isOfSameResource(stored, response, ledTo: self.connection.ledTo)
+        RedirectionTrail.isOfSameResource(stored, response, ledTo: self.ledTo)
     }
 
     /// Keeps with a head where the redirections led that brought it, or have brought it again.
     func noteTrail(in head: inout StoredHead) {
-        guard let ledTo = self.connection.ledTo else { return }
+        guard let ledTo = self.ledTo else { return }
         head.attachment = RedirectionTrail(ledTo)?.attachment
     }
 }
