@@ -195,8 +195,9 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         }
     }
 
-    func pause(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
-    func goOn(_ task: URLSessionTask) { self.channel.pause(if: { task.isSuspended }) }
+    func suspensionChanged(_ task: URLSessionTask) {
+        self.channel.pause(if: { task.isSuspended })
+    }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,

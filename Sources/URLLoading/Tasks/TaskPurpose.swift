@@ -40,10 +40,8 @@ protocol TaskPurpose: AnyObject, Sendable {
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void)
-    /// The task is suspended; nothing is to be transmitted.
-    func pause(_ task: URLSessionTask)
-    /// The task is resumed.
-    func goOn(_ task: URLSessionTask)
+    /// The task is suspended or resumed: nothing is to be transmitted while `isSuspended` says so.
+    func suspensionChanged(_ task: URLSessionTask)
     /// Tells what comes before the metrics and the end, of a task that succeeded. On the delegate
     /// queue unless `isDirect`.
     func conclude(_ task: URLSessionTask, of session: URLSession)
@@ -69,8 +67,7 @@ extension TaskPurpose {
         then(outcome)
     }
 
-    func pause(_ task: URLSessionTask) {}
-    func goOn(_ task: URLSessionTask) {}
+    func suspensionChanged(_ task: URLSessionTask) {}
     func conclude(_ task: URLSessionTask, of session: URLSession) {}
 }
 

@@ -95,7 +95,7 @@ extension URLSessionTask {
         }
         pump?.run()
         content?.run()
-        self.purpose.goOn(self)
+        self.purpose.suspensionChanged(self)
         switch held {
         case nil: break
         case .preparation: self.prepare()

@@ -192,7 +192,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
         guard stops else { return }
         self.keepTime()
-        self.purpose.pause(self)
+        self.purpose.suspensionChanged(self)
     }
 
     /// Ends it with `URLError.cancelled`, unless it has its result already.

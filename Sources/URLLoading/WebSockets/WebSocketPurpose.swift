@@ -204,11 +204,9 @@ final class WebSocketPurpose: TaskPurpose {
         return WebSocketConsumer()
     }
 
-    func pause(_ task: URLSessionTask) {
+    func suspensionChanged(_ task: URLSessionTask) {
         self.state.withLock { $0.load }?.pause(if: { task.isSuspended })
     }
-
-    func goOn(_ task: URLSessionTask) { self.pause(task) }
 
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
