@@ -36,7 +36,7 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         self.measurement = MeasuredOnce(order.request, observer)
         let hasFiles = order.task.session?.settings.isEphemeral == false
         self.body = QueuedBody(
-            keeping: ProtocolStoring.room(in: cache),
+            keeping: cache?.largestBody ?? 0,
             spillingAbove: hasFiles ? QueuedBody.spillLimit : nil)
         super.init()
     }

@@ -18,7 +18,7 @@ final class ProtocolStoring: PendingStoring {
         in cache: URLCache?, for order: LoadOrder
     ) {
         guard let cache, let task = order.task as? URLSessionDataTask, policy != .notAllowed,
-            response.expectedContentLength <= Self.room(in: cache)
+            response.expectedContentLength <= cache.largestBody
         else { return nil }
         self.response = response
         self.body = body
@@ -26,11 +26,6 @@ final class ProtocolStoring: PendingStoring {
         self.cache = cache
         self.task = task
         self.request = order.request
-    }
-
-    /// How large a body may be that is stored: a twentieth of what the cache holds (§8.3).
-    static func room(in cache: URLCache?) -> Int {
-        cache?.largestBody ?? 0
     }
 
     var isPossible: Bool { self.body.isKept }
