@@ -9,14 +9,6 @@ import Testing
 
 @Suite("Requests of the same gist as one that came before")
 struct AlikeRequestTests {
-    private static func ask(
-        _ client: Peer, _ request: String, until end: String = "</a>"
-    ) async throws -> String {
-        client.seen.change { $0.bytes = [] }
-        try await client.send(request)
-        return try await client.received(end)
-    }
-
     private static func run(
         _ origin: StoringSession, session: Session? = nil,
         access: any AccessPolicy = LocalClients(), _ body: (Fixture) async throws -> Void
@@ -31,12 +23,12 @@ struct AlikeRequestTests {
         let access = ReplaceableAccess()
         try await Self.run(origin, access: access) { proxy in
             let client = try await proxy.connect()
-            _ = try await Self.ask(client, get("/a"))
+            _ = try await client.answer(to: get("/a"))
             for number in 0..<8 {
                 origin.advance(.seconds(number))
-                let alike = try await Self.ask(
-                    client, get("/a", "User-Agent: \(number)\r\nX-Id: \(number)\r\n"))
-                let anew = try await Self.ask(client, get("/a", "Cookie: \(number)\r\n"))
+                let alike = try await client.answer(
+                    to: get("/a", "User-Agent: \(number)\r\nX-Id: \(number)\r\n"))
+                let anew = try await client.answer(to: get("/a", "Cookie: \(number)\r\n"))
                 #expect(alike == anew)
             }
             #expect(origin.fetches == ["/a"])
@@ -67,8 +59,8 @@ struct AlikeRequestTests {
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
             for number in 0..<5 {
-                let answer = try await Self.ask(
-                    client, get("/a", "User-Agent: \(number)\r\nX-Id: \(number)\r\n"))
+                let answer = try await client.answer(
+                    to: get("/a", "User-Agent: \(number)\r\nX-Id: \(number)\r\n"))
                 #expect(answer.contains("; fwd="))
             }
             #expect(origin.fetches.count == 5)
@@ -107,18 +99,17 @@ struct AlikeRequestTests {
         let origin = StoringSession()
         try await Self.run(origin) { proxy in
             let plain = try await proxy.connect()
-            _ = try await Self.ask(plain, get("/a"))
+            _ = try await plain.answer(to: get("/a"))
             for number in 0..<8 {
                 let id = "X-Id: \(number)\r\n"
                 // Each of the two comes when the other is known.
                 if number >= 4 {
-                    let answer = try await Self.ask(plain, get("/a", "X-Other: \(number)\r\n"))
+                    let answer = try await plain.answer(to: get("/a", "X-Other: \(number)\r\n"))
                     #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains("; hit"))
                     #expect(answer.hasSuffix("\r\n\r\n</a>"))
                 }
                 let client = try await proxy.connect()
-                let answer = try await Self.ask(
-                    client, get("/a", id + c.fields), until: c.end)
+                let answer = try await client.answer(to: get("/a", id + c.fields), until: c.end)
                 #expect(answer.contains(c.says))
                 try await client.close()
             }
@@ -130,13 +121,13 @@ struct AlikeRequestTests {
         let origin = StoringSession()
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<4 { _ = try await Self.ask(client, get("/a")) }
+            for _ in 0..<4 { _ = try await client.answer(to: get("/a")) }
             let content = get("/a")
             for number in 0..<5 {
                 // The head comes alone, and is answered before the content has come.
                 let head = get(
                     "/b", "X-Id: \(number)\r\nContent-Length: \(content.utf8.count)\r\n")
-                let answer = try await Self.ask(client, head, until: "</b>")
+                let answer = try await client.answer(to: head, until: "</b>")
                 #expect(answer.hasPrefix("HTTP/1.1 200 "))
                 client.seen.change { $0.bytes = [] }
                 try await client.send(content)
@@ -153,7 +144,7 @@ struct AlikeRequestTests {
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
             for number in 0..<4 {
-                _ = try await Self.ask(client, get("/a", isGist ? "X-Id: \(number)\r\n" : ""))
+                _ = try await client.answer(to: get("/a", isGist ? "X-Id: \(number)\r\n" : ""))
             }
             for number in 0..<4 {
                 client.seen.change { $0.bytes = [] }
@@ -196,8 +187,8 @@ struct AlikeRequestTests {
             let client = try await proxy.connect()
             for number in 0..<12 {
                 let kind = number % 2
-                let answer = try await Self.ask(
-                    client, get("/a", "Accept: a/\(kind)\r\nX-Id: \(number)\r\n"))
+                let answer = try await client.answer(
+                    to: get("/a", "Accept: a/\(kind)\r\nX-Id: \(number)\r\n"))
                 #expect(answer.contains("; hit") == (number > 1))
             }
             #expect(origin.fetches.count == 2)
@@ -213,9 +204,9 @@ struct AlikeRequestTests {
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
             for number in 0..<4 {
-                _ = try await Self.ask(client, get("/a", "X-Id: \(number)\r\n"))
+                _ = try await client.answer(to: get("/a", "X-Id: \(number)\r\n"))
             }
-            let answer = try await Self.ask(client, get("/a", line), until: "\r\n\r\n")
+            let answer = try await client.answer(to: get("/a", line), until: "\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 400 "))
         }
     }
@@ -228,17 +219,16 @@ struct AlikeRequestTests {
         try await Self.run(origin, session: session, access: access) { proxy in
             let client = try await proxy.connect()
             for number in 0..<4 {
-                _ = try await Self.ask(client, get("/a", "X-Id: \(number)\r\n"))
+                _ = try await client.answer(to: get("/a", "X-Id: \(number)\r\n"))
             }
             session.removeAll(where: { _ in true }, { _ in })
             for number in 4..<8 {
-                let answer = try await Self.ask(client, get("/a", "X-Id: \(number)\r\n"))
+                let answer = try await client.answer(to: get("/a", "X-Id: \(number)\r\n"))
                 #expect(answer.contains("fwd=uri-miss") == (number == 4))
             }
             #expect(origin.fetches == ["/a", "/a"])
             access.deny()
-            let refused = try await Self.ask(
-                client, get("/a", "X-Id: 9\r\n"), until: "\r\n\r\n")
+            let refused = try await client.answer(to: get("/a", "X-Id: 9\r\n"), until: "\r\n\r\n")
             #expect(refused.hasPrefix("HTTP/1.1 403 "))
         }
     }

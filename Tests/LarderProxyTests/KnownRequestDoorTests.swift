@@ -13,21 +13,13 @@ struct KnownRequestDoorTests {
     /// So many connections that each loop has one of them.
     private static let clients = System.coreCount * 2
 
-    private static func ask(
-        _ client: Peer, _ request: String, until end: String
-    ) async throws -> String {
-        client.seen.change { $0.bytes = [] }
-        try await client.send(request)
-        return try await client.received(end)
-    }
-
     /// Has every loop know a request.
     private static func make(
         known request: String, through clients: [Peer], until end: String = "</a>"
     ) async throws {
         for client in clients {
             for _ in 0..<4 {
-                let answer = try await self.ask(client, request, until: end)
+                let answer = try await client.answer(to: request, until: end)
                 #expect(answer.hasPrefix("HTTP/1.1 200 "))
             }
         }
@@ -41,7 +33,7 @@ struct KnownRequestDoorTests {
         var peers: [Peer] = []
         for _ in 0..<self.clients {
             let peer = try await Peer.connect(to: address)
-            let answer = try await self.ask(peer, first, until: "</first>")
+            let answer = try await peer.answer(to: first, until: "</first>")
             #expect(answer.hasPrefix("HTTP/1.1 200 "))
             peers.append(peer)
         }
@@ -60,7 +52,7 @@ struct KnownRequestDoorTests {
             let first = get("/first", "Proxy-Authorization: Basic alice\r\n")
             for client in try await Self.connect(closed, asking: first) {
                 for request in [get("/a"), get("/a", "X-Id: 1\r\n"), get("/a")] {
-                    let answer = try await Self.ask(client, request, until: "\r\n\r\n")
+                    let answer = try await client.answer(to: request, until: "\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 407 "))
                 }
             }
@@ -81,7 +73,7 @@ struct KnownRequestDoorTests {
             // Their connections are older than the listener.
             try await Self.make(known: request, through: early)
             for client in try await Self.connect(proxy.address) {
-                let answer = try await Self.ask(client, request, until: "\r\n\r\n")
+                let answer = try await client.answer(to: request, until: "\r\n\r\n")
                 #expect(answer.hasPrefix("HTTP/1.1 404 "))
             }
         }
@@ -108,7 +100,7 @@ struct KnownRequestDoorTests {
             let socket = try await proxy.server.listen(on: .unix(path: path), directory: directory)
             let first = "GET http://b.example/first HTTP/1.1\r\nHost: b.example\r\n\r\n"
             for client in try await Self.connect(socket, asking: first) {
-                let answer = try await Self.ask(client, get("/a"), until: "\r\n\r\n")
+                let answer = try await client.answer(to: get("/a"), until: "\r\n\r\n")
                 #expect(answer.hasPrefix("HTTP/1.1 403 "))
             }
         }
@@ -124,7 +116,7 @@ struct KnownRequestDoorTests {
                 on: .tcp(host: "127.0.0.1", port: 0), directory: directory,
                 options: ListenerOptions(cachePolicy: .reloadIgnoringLocal))
             for client in try await Self.connect(reloading) {
-                let answer = try await Self.ask(client, get("/a"), until: "</a>")
+                let answer = try await client.answer(to: get("/a"))
                 #expect(answer.contains("; fwd="))
             }
             // And what was asked there is no other's.
@@ -143,14 +135,12 @@ struct KnownRequestDoorTests {
             for client in clients {
                 for number in 0..<4 {
                     for field in ["Larder-Cache-Policy", "larder-cache-policy"] {
-                        let answer = try await Self.ask(
-                            client,
-                            get("/a", "X: \(number)\r\n\(field): reload-ignoring-local\r\n"),
+                        let answer = try await client.answer(
+                            to: get("/a", "X: \(number)\r\n\(field): reload-ignoring-local\r\n"),
                             until: "</a>")
                         #expect(answer.contains("; fwd="))
                     }
-                    let plain = try await Self.ask(
-                        client, get("/a", "X: \(number)\r\n"), until: "</a>")
+                    let plain = try await client.answer(to: get("/a", "X: \(number)\r\n"))
                     #expect(plain.contains("; hit"))
                 }
             }

@@ -10,15 +10,6 @@ import Testing
 
 @Suite("Requests that came before, byte for byte")
 struct KnownRequestTests {
-    /// Sends a request and gives back its answer, of which the last bytes are known.
-    private static func ask(
-        _ client: Peer, _ request: String, until end: String
-    ) async throws -> String {
-        client.seen.change { $0.bytes = [] }
-        try await client.send(request)
-        return try await client.received(end)
-    }
-
     private static func run(
         _ origin: StoringSession = StoringSession(), session: Session? = nil,
         access: any AccessPolicy = LocalClients(),
@@ -38,10 +29,9 @@ struct KnownRequestTests {
             var spellings = 0
             for seconds in [0, 0, 0, 1, 8, 1, 10, 9] {
                 origin.advance(.seconds(seconds))
-                let answer = try await Self.ask(client, get("/a"), until: "</a>")
+                let answer = try await client.answer(to: get("/a"))
                 spellings += 1
-                let anew = try await Self.ask(
-                    client, get("/a", "Cookie: \(spellings)\r\n"), until: "</a>")
+                let anew = try await client.answer(to: get("/a", "Cookie: \(spellings)\r\n"))
                 if spellings > 1 { #expect(answer == anew) }
             }
             #expect(origin.fetches == ["/a"])
@@ -76,10 +66,10 @@ struct KnownRequestTests {
         }
         try await Self.run(origin, clock: clock) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<3 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            for _ in 0..<3 { _ = try await client.answer(to: get("/a")) }
             for number in 3..<6 {
                 let before = time.withLock { $0 }
-                _ = try await Self.ask(client, get("/a"), until: "</a>")
+                _ = try await client.answer(to: get("/a"))
                 let entry = try await proxy.log.entry(number)
                 #expect(entry.duration > .zero)
                 #expect(entry.began + entry.duration == before + .seconds(86_400))
@@ -98,13 +88,13 @@ struct KnownRequestTests {
         let origin = StoringSession()
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
-            _ = try await Self.ask(client, get("/a"), until: "</a>")
+            _ = try await client.answer(to: get("/a"))
             let request =
                 "\(method) http://a.example/a HTTP/1.1\r\nHost: a.example\r\n\(fields)\r\n"
-            let first = try await Self.ask(client, request, until: end)
+            let first = try await client.answer(to: request, until: end)
             #expect(first.hasPrefix("HTTP/1.1 \(status)\r\n"))
             for _ in 0..<3 {
-                #expect(try await Self.ask(client, request, until: end) == first)
+                #expect(try await client.answer(to: request, until: end) == first)
             }
             #expect(origin.fetches == ["/a"])
         }
@@ -117,7 +107,7 @@ struct KnownRequestTests {
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
             for _ in 0..<4 {
-                let answer = try await Self.ask(client, get("/a"), until: "f.")
+                let answer = try await client.answer(to: get("/a"), until: "f.")
                 #expect(answer.hasSuffix("\r\n\r\n" + text))
             }
         }
@@ -133,8 +123,8 @@ struct KnownRequestTests {
             let reader = try await proxy.connect()
             var answers: [String] = []
             for path in paths {
-                for _ in 0..<2 { _ = try await Self.ask(reader, get(path), until: "\(path).") }
-                answers.append(try await Self.ask(reader, get(path), until: "\(path)."))
+                for _ in 0..<2 { _ = try await reader.answer(to: get(path), until: "\(path).") }
+                answers.append(try await reader.answer(to: get(path), until: "\(path)."))
             }
             let client = try await proxy.connect(reads: false)
             // More than the largest buffers of the kernel's hold.
@@ -155,16 +145,16 @@ struct KnownRequestTests {
         let origin = StoringSession()
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<3 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
-            let all = try await Self.ask(
-                client, get("/a") + get("/b") + get("/a") + "\r\n" + get("/c"), until: "</c>")
+            for _ in 0..<3 { _ = try await client.answer(to: get("/a")) }
+            let all = try await client.answer(
+                to: get("/a") + get("/b") + get("/a") + "\r\n" + get("/c"), until: "</c>")
             let bodies = all.matches(of: /<\/(.*?)>/).map { String($0.output.1) }
             #expect(bodies == ["a", "b", "a", "c"])
             client.seen.change { $0.bytes = [] }
             for byte in get("/a").utf8 { try client.push(ByteBuffer(bytes: [byte])) }
             try await client.received("</a>")
-            #expect(try await Self.ask(client, get("/a"), until: "</a>").hasSuffix("</a>"))
-            _ = try await Self.ask(client, get("/a", "Connection: close\r\n"), until: "</a>")
+            #expect(try await client.answer(to: get("/a")).hasSuffix("</a>"))
+            _ = try await client.answer(to: get("/a", "Connection: close\r\n"))
             #expect(try await client.receivedAll().contains("Connection: close"))
         }
     }
@@ -177,13 +167,13 @@ struct KnownRequestTests {
         try await Self.run(origin) { proxy in
             let client = try await proxy.connect()
             for _ in 0..<5 {
-                let all = try await Self.ask(client, get("/a") + get("/b"), until: "</b>")
+                let all = try await client.answer(to: get("/a") + get("/b"), until: "</b>")
                 let parts = all.components(separatedBy: "\r\n\r\n")
                 #expect(parts.count == 3)
                 #expect(parts[1].hasPrefix(String(repeating: "/a", count: repetitions) + "HTTP"))
                 #expect(parts[2] == "</b>")
             }
-            let one = try await Self.ask(client, get("/b"), until: "</b>")
+            let one = try await client.answer(to: get("/b"), until: "</b>")
             #expect(one.hasSuffix("\r\n\r\n</b>"))
             #expect(origin.fetches == ["/a", "/b"])
         }
@@ -194,11 +184,11 @@ struct KnownRequestTests {
         let access = ReplaceableAccess()
         try await Self.run(access: access) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<4 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            for _ in 0..<4 { _ = try await client.answer(to: get("/a")) }
             // Three requests to know it by, and once for the client.
             #expect(access.judged.load(ordering: .relaxed) <= 4)
             access.deny()
-            let refused = try await Self.ask(client, get("/a"), until: "\r\n\r\n")
+            let refused = try await client.answer(to: get("/a"), until: "\r\n\r\n")
             #expect(refused.hasPrefix("HTTP/1.1 403 "))
         }
     }
@@ -212,7 +202,7 @@ struct KnownRequestTests {
         }
         try await Self.run(access: access) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<5 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            for _ in 0..<5 { _ = try await client.answer(to: get("/a")) }
             #expect(judged.value == 5)
         }
     }
@@ -223,13 +213,13 @@ struct KnownRequestTests {
         let session = origin.session()
         try await Self.run(origin, session: session) { proxy in
             let client = try await proxy.connect()
-            for _ in 0..<4 { _ = try await Self.ask(client, get("/a"), until: "</a>") }
+            for _ in 0..<4 { _ = try await client.answer(to: get("/a")) }
             session.removeAll(where: { _ in true }, { _ in })
-            let answer = try await Self.ask(client, get("/a"), until: "</a>")
+            let answer = try await client.answer(to: get("/a"))
             #expect(answer.contains("fwd=uri-miss"))
             #expect(origin.fetches == ["/a", "/a"])
             #expect(
-                try await Self.ask(client, get("/a"), until: "</a>").contains("larder; hit"))
+                try await client.answer(to: get("/a")).contains("larder; hit"))
         }
     }
 
@@ -242,7 +232,7 @@ struct KnownRequestTests {
                 "GET http://127.0.0.1:\(proxy.port)/a HTTP/1.1\r\n"
                 + "Host: 127.0.0.1:\(proxy.port)\r\n\r\n"
             for _ in 0..<3 {
-                let answer = try await Self.ask(client, request, until: "\r\n\r\n")
+                let answer = try await client.answer(to: request, until: "\r\n\r\n")
                 #expect(answer.hasPrefix("HTTP/1.1 404 "))
             }
             #expect(origin.fetches.isEmpty)

@@ -7,6 +7,17 @@ import Testing
 
 /// Several things at the same time.
 enum Race {
+    /// Suspends a task and resumes it as often, from several threads at once.
+    static func suspendAndResume(_ task: URLSessionTask) async {
+        let toggle: @Sendable () -> Void = {
+            for _ in 0..<4 {
+                task.suspend()
+                task.resume()
+            }
+        }
+        await Self.atOnce(toggle, toggle, toggle)
+    }
+
     /// Has all of them done at once, each on a thread of its own, and waits for them.
     static func atOnce(_ acts: (@Sendable () -> Void)...) async {
         await withTaskGroup { group in

@@ -248,14 +248,8 @@ struct StreamsTaskTests {
         let session = Self.session()
         let task = session.streamTask(withHostName: "127.0.0.1", port: origin.port)
         task.resume()
-        let toggle: @Sendable () -> Void = {
-            for _ in 0..<4 {
-                task.suspend()
-                task.resume()
-            }
-        }
         for _ in 0..<500 {
-            await Race.atOnce(toggle, toggle, toggle)
+            await Race.suspendAndResume(task)
             #expect(task.state == .running)
             try await task.write(Data("a\n".utf8), timeout: 60)
             let echo = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)

@@ -203,14 +203,8 @@ struct WebSocketStateTests {
         let session = URLSession.plain()
         let task = session.webSocketTask(with: try Self.url(origin))
         task.resume()
-        let toggle: @Sendable () -> Void = {
-            for _ in 0..<4 {
-                task.suspend()
-                task.resume()
-            }
-        }
         for round in 0..<300 {
-            await Race.atOnce(toggle, toggle, toggle)
+            await Race.suspendAndResume(task)
             try await task.send(.string("\(round)"))
             #expect(Self.text(try await task.receive()) == "\(round)")
         }

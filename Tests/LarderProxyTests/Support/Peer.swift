@@ -99,6 +99,13 @@ final class Peer: ChannelInboundHandler, Sendable {
         return String(decoding: seen.bytes, as: UTF8.self)
     }
 
+    /// Sends a request and gives back its answer, of which the last bytes are known.
+    func answer(to request: String, until end: String = "</a>") async throws -> String {
+        self.seen.change { $0.bytes = [] }
+        try await self.send(request)
+        return try await self.received(end)
+    }
+
     /// Everything received, once the other end has ended its sending side or is gone.
     func receivedAll() async throws -> String {
         let seen = try await self.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
