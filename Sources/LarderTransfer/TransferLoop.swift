@@ -16,10 +16,9 @@ final class TransferLoop: Timed {
 
     let port: LoopPort
     let poller: SocketPoller
-    // Freed in the order in which `tearDown` empties them: easy handles, multi handle, share.
-    private var idleHandles: [EasyHandle] = []
+    // Freed in this order, once `tearDown` has emptied the second.
     private let multi: MultiHandle
-    private let share: SharedState
+    private let handles: HandlePool
 
     private(set) var transfers: [UInt64: Transfer] = [:]
     var touched: [Transfer] = []
@@ -55,7 +54,7 @@ final class TransferLoop: Timed {
         self.pieces = pieces
         self.poller = SocketPoller(epoll, owner: port.number, counters: port.counters)
         self.multi = try MultiHandle(port.configuration, poller: self.poller)
-        self.share = try SharedState()
+        self.handles = try HandlePool()
         self.deadlines = Deadlines(port.configuration)
         self.queue = ConnectionQueue(
             limit: port.configuration.sharesThreads ? port.configuration.connectionsPerHost : 0)
@@ -156,7 +155,7 @@ final class TransferLoop: Timed {
             transfer.tellMeasurement()
         }
         self.touched = []
-        self.idleHandles = []
+        self.handles.empty()
         // No callback may come from the freeing of the multi handle: this object is on its way out.
         try? unsafe self.multi.setCallbacks(socket: nil, timer: nil, context: nil)
         defer { self.completions = [] }
@@ -231,7 +230,12 @@ final class TransferLoop: Timed {
     /// Gives a transfer to libcurl.
     private func launch(_ transfer: Transfer) throws(UpstreamFailure) {
         if transfer.observer != nil { transfer.launched = .read() }
-        let easy = try self.handle()
+        let easy: EasyHandle
+        do throws(TransferError) {
+            easy = try self.handles.take()
+        } catch {
+            throw Self.internalFailure(error)
+        }
         try easy.prepare(for: transfer, self.configuration)
         let code = self.multi.add(easy)
         guard code == CURLM_OK else {
@@ -258,15 +262,6 @@ final class TransferLoop: Timed {
                 transfer.end(error)
             }
             self.touch(transfer)
-        }
-    }
-
-    private func handle() throws(UpstreamFailure) -> EasyHandle {
-        if let easy = self.idleHandles.popLast() { return easy }
-        do throws(TransferError) {
-            return try EasyHandle(share: self.share)
-        } catch {
-            throw Self.internalFailure(error)
         }
     }
 
@@ -382,10 +377,7 @@ final class TransferLoop: Timed {
             return
         }
         easy.retire(mayKeep: transfer.isWhole && transfer.attempts == 1)
-        guard self.idleHandles.count < 256,
-            CurlLibrary.forgetsFields || easy.renew(share: self.share)
-        else { return }
-        self.idleHandles.append(easy)
+        self.handles.put(easy)
     }
 
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
