@@ -32,7 +32,7 @@ enum CurlLibrary {
     ///
     /// Before 8.1.1 a line that is folded before any field is appended to the last field of the
     /// response before, which has been freed: an origin could write over this process's memory
-    /// (https://github.com/curl/curl/pull/11103).
+    /// (https://github.com/curl/curl/pull/11103). `FirstFieldGuard` sees to that where it can.
     static let forgetsFields: Bool = {
         guard let info = unsafe curl_version_info(ccurl_version_now) else { return false }
         return unsafe Self.forgetsFields(info.pointee.version_num)

@@ -21,23 +21,26 @@ extension EasyHandle {
     /// Throws where the request cannot be sent as it stands: an authority or a target that would
     /// not reach the origin byte for byte, a method that no fetch can have.
     func prepare(
-        for transfer: Transfer, _ configuration: TransferConfiguration
+        for transfer: Transfer, _ profile: OptionProfile?, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
-        let profile = OptionProfile(transfer)
         let isSet = profile != nil && profile == self.profile
         let uri = request.uri
         let keepsURL = isSet && self.origin?.isOf(uri) == true
         try RequestChecks.check(
             request, isDial: transfer.dial != nil, knowsHost: keepsURL)
         self.transfer = transfer
+        if profile != nil, !CurlLibrary.forgetsFields { transfer.assembler.guardFirstField() }
         if isSet {
             if !keepsURL { self.setOrigin(uri) }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
             try self.setFields(transfer)
         } else {
             try self.setAll(for: transfer, configuration)
-            if profile != nil { self.setOrigin(uri) }
+            if profile != nil {
+                self.setOrigin(uri)
+                self.set(CURLOPT_HEADER, !CurlLibrary.forgetsFields)
+            }
         }
         guard self.firstError == CURLE_OK else {
             let error = TransferError.library("curl_easy_setopt", self.firstError)

@@ -1,5 +1,9 @@
 /// The easy handles of a loop that no transfer uses, and what all of its handles share.
 ///
+/// A handle that kept its options remembers the last response, too (`CurlLibrary.forgetsFields`): it
+/// serves transfers of the same profile, whose heads are looked at first (`FirstFieldGuard`), and is
+/// renewed for others.
+///
 /// Confined to the thread of its loop.
 final class HandlePool {
     /// Beyond so many none is kept.
@@ -12,19 +16,25 @@ final class HandlePool {
         self.share = try SharedState()
     }
 
-    func take() throws(TransferError) -> EasyHandle {
-        if let easy = self.idle.popLast() { return easy }
+    func take(for profile: OptionProfile?) throws(TransferError) -> EasyHandle {
+        if let easy = self.idle.popLast(),
+            easy.profile == nil || easy.profile == profile || self.renew(easy)
+        {
+            return easy
+        }
         return try EasyHandle(share: self.share)
     }
 
     /// Keeps one that was retired for another transfer.
     func put(_ easy: EasyHandle) {
-        guard self.idle.count < Self.limit,
-            CurlLibrary.forgetsFields || easy.renew(share: self.share)
-        else { return }
+        guard self.idle.count < Self.limit, easy.profile != nil || self.renew(easy) else { return }
         self.idle.append(easy)
     }
 
     /// Frees those that are kept: before the multi handle is.
     func empty() { self.idle = [] }
+
+    private func renew(_ easy: EasyHandle) -> Bool {
+        CurlLibrary.forgetsFields || easy.renew(share: self.share)
+    }
 }

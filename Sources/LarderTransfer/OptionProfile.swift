@@ -7,6 +7,7 @@ import LarderHTTP
 /// alone. Logins, certificates, content, parents and whatever else belongs to one request have none:
 /// their handle is wiped (curl_easy_reset(3)) before it is used again, and so is one on which an
 /// option was changed in the midst of a transfer.
+/// Where libcurl remembers the last response, their heads are looked at first (`FirstFieldGuard`).
 ///
 /// What depends on the configuration is not here: a handle never leaves its loop, which has one.
 struct OptionProfile: Equatable {

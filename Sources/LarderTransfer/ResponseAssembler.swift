@@ -14,6 +14,15 @@ import LarderHTTP
 /// on another connection, the head of what came of that. So the head of a response that may be
 /// answered is held until one knows: a further request drops it, content or the end releases it.
 struct ResponseAssembler {
+    /// What libcurl's write callback got.
+    enum Shown {
+        case content
+        /// A part of a head, which comes to ``line(_:)`` afterwards.
+        case head
+        /// The same; libcurl must not take it up.
+        case refused
+    }
+
     /// What a line completed.
     enum Event {
         case nothing
@@ -39,6 +48,8 @@ struct ResponseAssembler {
     /// Whether the final head is complete, so that lines from now on are trailers.
     private(set) var isHeadComplete = false
     private var held: (ResponseHead, BodyLength)?
+    /// nil: heads are not shown to the write callback.
+    private var firstField: FirstFieldGuard?
 
     init(
         method: Method, mayBeHTTP2: Bool = true, acceptsBareLF: Bool = false,
@@ -56,6 +67,21 @@ struct ResponseAssembler {
 
     /// Whether any byte of a head came that is not complete.
     var isInsideHead: Bool { !self.isHeadComplete && !self.block.isEmpty }
+
+    /// From now on libcurl's write callback gets heads, too (CURLOPT_HEADER(3)).
+    mutating func guardFirstField() { self.firstField = FirstFieldGuard() }
+
+    /// Takes what libcurl's write callback got.
+    mutating func shown(_ bytes: UnsafeRawBufferPointer) -> Shown {
+        guard self.firstField != nil, !self.isHeadComplete else { return .content }
+        return unsafe self.firstField?.admits(bytes) == true ? .head : .refused
+    }
+
+    /// A request goes out, perhaps once more; true where that is the answer to a challenge.
+    mutating func requestBegins() -> Bool {
+        self.firstField?.requestBegins()
+        return self.dropHeld()
+    }
 
     /// Takes one line with its end.
     mutating func line(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) -> Event {
@@ -98,7 +124,7 @@ struct ResponseAssembler {
     }
 
     /// Forgets a challenge that is being answered; false when none was held.
-    mutating func dropHeld() -> Bool {
+    private mutating func dropHeld() -> Bool {
         self.trailerBlock = []
         return self.held.take() != nil
     }

@@ -13,6 +13,15 @@ extension Transfer {
             && self.observer?.readsMeasurement != true
     }
 
+    /// Nothing happened that libcurl 7.88 remembers in the handle and that may matter for a later
+    /// transfer with the same options.
+    ///
+    /// It counts attempts, notes what connecting and names came to, and keeps the buffer of a transfer
+    /// whose connection others went on using: a handle that has one refuses CURLOPT_BUFFERSIZE.
+    var leavesHandleAsItWas: Bool {
+        self.isWhole && self.attempts == 1 && !self.hasOpenedSocket && !self.isMultiplexed
+    }
+
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
         var end = end

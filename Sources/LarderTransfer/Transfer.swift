@@ -171,7 +171,7 @@ final class Transfer {
     /// What answers a challenge is no repetition: the origin, or parent, has refused what came first.
     func requestBegins(address: String, port: Int32) -> Bool {
         self.hasBegunRequest = true
-        if self.assembler.dropHeld() { self.attempts = 0 }
+        if self.assembler.requestBegins() { self.attempts = 0 }
         self.attempts += 1
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
             self.fail(
@@ -223,8 +223,15 @@ final class Transfer {
         return true
     }
 
-    /// Bytes of the body.
+    /// Bytes of the body, or a part of a head that libcurl has not taken up yet.
     func body(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+        switch unsafe self.assembler.shown(bytes) {
+        case .content: break
+        case .head: return .taken
+        case .refused:
+            self.fail(.malformed("a line that is folded before any field"))
+            return .abort
+        }
         if self.isFTP, self.phase != .receiving {
             // "Headers" that libcurl makes up for a file that was only asked about.
             if self.request.method == .head { return .taken }

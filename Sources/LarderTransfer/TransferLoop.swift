@@ -230,13 +230,14 @@ final class TransferLoop: Timed {
     /// Gives a transfer to libcurl.
     private func launch(_ transfer: Transfer) throws(UpstreamFailure) {
         if transfer.observer != nil { transfer.launched = .read() }
+        let profile = OptionProfile(transfer)
         let easy: EasyHandle
         do throws(TransferError) {
-            easy = try self.handles.take()
+            easy = try self.handles.take(for: profile)
         } catch {
             throw Self.internalFailure(error)
         }
-        try easy.prepare(for: transfer, self.configuration)
+        try easy.prepare(for: transfer, profile, self.configuration)
         let code = self.multi.add(easy)
         guard code == CURLM_OK else {
             throw Self.internalFailure(.library("curl_multi_add_handle", code))
@@ -376,7 +377,7 @@ final class TransferLoop: Timed {
             easy.transfer = nil
             return
         }
-        easy.retire(mayKeep: transfer.isWhole && transfer.attempts == 1)
+        easy.retire(mayKeep: transfer.leavesHandleAsItWas)
         self.handles.put(easy)
     }
 

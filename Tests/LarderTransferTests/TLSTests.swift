@@ -213,6 +213,23 @@ struct TLSTests {
         }
     }
 
+    @Test("leave handles behind that serve any request, when many shared a connection")
+    func handles() async throws {
+        let origin = try TLSOrigin()
+        let plain = try ScriptedOrigin.echoingTargets()
+        try await withUpstream({ $0.certificateFile = origin.certificate }) { upstream in
+            for request in [
+                origin.request(.get, "/a"), origin.request(.head, "/a"), plain.request(),
+                origin.request(.get, "/a"), plain.request(.head),
+            ] {
+                await withTaskGroup(of: Recorder.Record.self) { group in
+                    for _ in 0..<20 { group.addTask { await upstream.answer(to: request) } }
+                    for await record in group { #expect(record.failure == nil) }
+                }
+            }
+        }
+    }
+
     @Test("are verified: certificate and name")
     func verification() async throws {
         let origin = try TLSOrigin()
