@@ -92,6 +92,10 @@ struct ResponseAssembler {
             return .nothing
         }
         guard bytes.count <= self.maximumHead - self.block.count else { throw self.tooLarge }
+        // libcurl takes it for the end of the head (RFC 9112 §2.2: a bare CR is invalid).
+        guard unsafe bytes.first != ASCII.cr || Self.isEmptyLine(bytes) else {
+            throw .malformed("a line that begins with CR")
+        }
         if self.block.isEmpty { self.block.reserveCapacity(512) }
         unsafe Self.append(bytes, to: &self.block, mending: self.acceptsBareLF)
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }

@@ -173,6 +173,11 @@ final class Transfer {
         self.hasBegunRequest = true
         if self.assembler.requestBegins() { self.attempts = 0 }
         self.attempts += 1
+        // Over HTTP/2 libcurl asks again by HTTP/1.1 where the origin wants that, however late.
+        guard !self.assembler.isHeadComplete else {
+            self.fail(.malformed("a response that was broken off to be asked for anew"))
+            return false
+        }
         guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
             self.fail(
                 UpstreamFailure(
@@ -247,7 +252,12 @@ final class Transfer {
             return .hold
         }
         var expected: UInt64?
-        if case .known(let length) = self.announced {
+        switch self.announced {
+        case .unknown: break
+        case .none:
+            self.fail(.malformed("content where none may be"))
+            return .abort
+        case .known(let length):
             guard self.received <= length, UInt64(bytes.count) <= length - self.received else {
                 self.fail(.malformed("more content than announced"))
                 return .abort

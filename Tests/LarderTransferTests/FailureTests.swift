@@ -107,6 +107,10 @@ struct FailureTests {
                 answer: "HTTP/1.1 200 OK\r\n c\r\nContent-Length: 0\r\n\r\n",
                 kind: .httpProtocolError),
             Case(
+                name: "begins a line with CR",
+                answer: "HTTP/1.1 200 OK\r\nA: b\r\n\rContent-Length: 5\r\n\r\nhello",
+                kind: .httpProtocolError),
+            Case(
                 name: "leaves a space before a colon",
                 answer: "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", kind: .httpProtocolError),
             Case(
