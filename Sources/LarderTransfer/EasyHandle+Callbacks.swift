@@ -155,7 +155,11 @@ extension EasyHandle {
     ///
     /// Called when the head is complete, so that other responses do not pay for the remarks.
     func listenForExcess() {
+        let profile = self.profile
         self.set(CURLOPT_VERBOSE, true)
+        // Taken back when the handle is retired.
+        self.isSet(for: profile)
+        self.isListening = true
     }
 
     /// libcurl frees the list that it is given here.

@@ -18,6 +18,8 @@ import LarderHTTP
     private(set) var firstError = CURLE_OK
     /// Nothing was set since `reset`.
     private var isReset = false
+    /// libcurl's remarks are turned on.
+    var isListening = false
     /// What the options are set for; nil after any that this does not describe.
     private(set) var profile: OptionProfile?
     /// Whom the URL names, where that may be the same for the next transfer.
@@ -83,6 +85,10 @@ import LarderHTTP
         self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, nil))
         self.note(unsafe ccurl_set_string(self.pointer, CURLOPT_REQUEST_TARGET, nil))
         unsafe self.errorText[0] = 0
+        if self.isListening {
+            self.set(CURLOPT_VERBOSE, false)
+            self.isListening = false
+        }
         self.isSet(for: profile)
     }
 
@@ -96,6 +102,7 @@ import LarderHTTP
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
         self.profile = nil
         self.origin = nil
+        self.isListening = false
         self.isReset = true
     }
 
