@@ -61,7 +61,7 @@ struct Judge {
         switch expectation {
         case .source(let source): self.judge(source)
         case .status, .cut: nil
-        case .field, .line, .containing, .lacks, .age, .trailer, .content, .interim:
+        case .field, .dated, .line, .containing, .lacks, .age, .trailer, .content, .interim:
             self.judgeAnswer(expectation)
         case .cacheStatus, .cacheStatusContaining, .cacheStatusWithout:
             self.judgeCacheStatus(expectation)
@@ -125,6 +125,9 @@ struct Judge {
             guard response.has(name) else { return "no \(name)" }
             let list = response.list(name)
             return list == value ? nil : "\(name): \(list), not \(value)"
+        case .dated:
+            let date = response.list("Date")
+            return self.trial.words.moments.contains(date) ? nil : "Date: \(date)"
         case .line(let line):
             let said = self.trial.words.said(line)
             return response.fields.contains(said) ? nil : "no line \(said): \(response.fields)"

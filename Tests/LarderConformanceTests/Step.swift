@@ -8,6 +8,8 @@ struct Step: Sendable {
         case status(Int)
         /// All values of a field, as one list: `Vary: a, b`.
         case field(String)
+        /// A `Date` that was made since the case began.
+        case dated
         /// A field line, byte for byte.
         case line(String)
         /// The value, all lines as one list, holds this; without a colon, the content does.
@@ -146,6 +148,7 @@ extension Step {
 
     func status(_ code: Int) -> Step { self.expecting(.status(code)) }
     func gets(_ field: String) -> Step { self.expecting(.field(field)) }
+    var getsDate: Step { self.expecting(.dated) }
     func gets(containing text: String) -> Step { self.expecting(.containing(text)) }
     func gets(line: String) -> Step { self.expecting(.line(line)) }
     func gets(age: ClosedRange<Int>) -> Step { self.expecting(.age(age)) }

@@ -33,6 +33,12 @@ struct Words: Sendable {
         return said + rest
     }
 
+    /// The dates of all moments since the case began, and of the seconds before and after: clocks are read
+    /// to different precisions.
+    var moments: [String] {
+        (self.start - 1...time(nil) + 1).map { Self.text($0, Self.imf) }
+    }
+
     private func value(_ word: Substring) -> String? {
         switch word {
         case "base": return self.base
