@@ -73,8 +73,10 @@ open class URLCache: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// No directory ever is there. A designated initialiser that takes none would have to be public, or
-    /// subclasses would not inherit the convenience ones.
+    /// No directory ever is there.
+    ///
+    /// A designated initialiser that takes none would have to be public, or subclasses would not inherit
+    /// the convenience ones.
     private static let nowhere = "/dev/null"
 
     /// A cache that never has anything on a disk, whatever capacity it is given there.
