@@ -8,6 +8,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 // prctl(2): PR_SET_DUMPABLE, 0 or 1.
@@ -31,6 +33,15 @@ static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 
 // extensions: the bytes of the mask that were filled, or -1.
 static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
+}
+
+// As semaphore.h declares it to those alone who ask for GNU's extensions.
+extern int sem_clockwait(
+    sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict deadline);
+
+// sem_clockwait(3), by the clock that nobody sets.
+static inline int larder_wait_until(sem_t *semaphore, const struct timespec *deadline) {
+    return sem_clockwait(semaphore, CLOCK_MONOTONIC, deadline);
 }
 
 // sigprocmask(2): the signals that others send. Those that a thread brings upon itself are left out:

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import LarderLMDB
 
@@ -37,16 +38,14 @@ import LarderLMDB
             _ = unsafe sem_wait(self.semaphore)
             return
         }
-        // sem_timedwait(3) knows the real-time clock only; a jump of it makes one wait longer or
-        // shorter, no more.
         var deadline = timespec()
-        guard unsafe clock_gettime(CLOCK_REALTIME, &deadline) == 0 else { return }
+        guard unsafe clock_gettime(CLOCK_MONOTONIC, &deadline) == 0 else { return }
         let (seconds, attoseconds) = limit.components
         let nanoseconds = deadline.tv_nsec + Int(attoseconds / 1_000_000_000)
         let (sum, overflow) = deadline.tv_sec.addingReportingOverflow(
             Int(clamping: seconds) + nanoseconds / 1_000_000_000)
         deadline.tv_sec = overflow ? .max : sum
         deadline.tv_nsec = nanoseconds % 1_000_000_000
-        _ = unsafe sem_timedwait(self.semaphore, &deadline)
+        _ = unsafe larder_wait_until(self.semaphore, &deadline)
     }
 }
