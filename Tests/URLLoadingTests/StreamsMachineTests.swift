@@ -44,6 +44,43 @@ struct StreamsMachineTests {
                 == [.fail(5, .networkConnectionLost)])
     }
 
+    @Test("what waits for TLS takes its turn when the time for that is up")
+    func expiredBarrier() {
+        var machine = self.open()
+        let (a, b) = (Data("a".utf8), Data("b".utf8))
+        #expect(machine.enqueue(.write(a), number: 1) == [.send(a)])
+        #expect(machine.enqueue(.secure, number: 2).isEmpty)
+        #expect(machine.enqueue(.closeWrite, number: 4).isEmpty)
+        #expect(machine.enqueue(.closeRead, number: 5).isEmpty)
+        #expect(machine.enqueue(.secure, number: 6).isEmpty)
+        #expect(machine.enqueue(.write(b), number: 7).isEmpty)
+        #expect(machine.expired(2) == [.fail(2, .timedOut), .readClosed])
+        #expect(machine.expired(2).isEmpty)
+        #expect(
+            machine.sent() == [
+                .completeWrite(1), .shutDownWriting, .writeClosed, .end(.secureConnectionFailed),
+                .fail(7, .networkConnectionLost), .finish,
+            ])
+    }
+
+    @Test("bytes that are read in small pieces come in order, however many wait")
+    func pieces() {
+        var machine = self.open()
+        let sent = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        #expect(machine.received(Data(sent[..<100_000])).isEmpty)
+        var got = Data()
+        for number in 0..<200 {
+            if number == 60 { #expect(machine.received(Data(sent[100_000...])).isEmpty) }
+            let size = number * 10
+            for action in machine.enqueue(.read(minimum: size, maximum: size), number: number) {
+                guard case .completeRead(number, let data, atEnd: false) = action else { continue }
+                #expect(data.count == size)
+                got += data
+            }
+        }
+        #expect(got == Data(sent[..<199_000]))
+    }
+
     @Test(
         "what is asked before there is a connection is done when there is one, and none while paused"
     )

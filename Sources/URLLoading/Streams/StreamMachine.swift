@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 
 /// What a connection of a program's does next: operations in, actions out.
 ///
@@ -18,6 +19,9 @@ struct StreamMachine: Sendable {
         case closeWrite
         case secure
         case capture
+
+        /// It waits for all before it, and all behind it for it.
+        fileprivate var isBarrier: Bool { self == .secure || self == .capture }
     }
 
     enum Action: Sendable, Equatable {
@@ -51,9 +55,12 @@ struct StreamMachine: Sendable {
     private enum Phase { case connecting, open, securing, over }
 
     private var phase = Phase.connecting
-    private var queue: [Entry] = []
-    private var received = Data()
-    /// The write that is under way.
+    private var reads = CircularBuffer<Entry>()
+    private var writes = CircularBuffer<Entry>()
+    /// The first that changes the connection, and all that was asked after it.
+    private var later = CircularBuffer<Entry>()
+    private var received = ByteBuffer()
+    /// The write that is under way, the first.
     private var sending: Int?
     /// The peer sends no more.
     private var hasEnded = false
@@ -73,12 +80,12 @@ struct StreamMachine: Sendable {
         guard self.phase == .open, !self.hasEnded, !self.readIsClosed, !self.isPaused else {
             return false
         }
-        return self.received.count < self.room
+        return self.received.readableBytes < self.room
     }
 
     /// How many bytes may lie here.
     private var room: Int {
-        for entry in self.queue {
+        for entry in self.reads {
             if case .read(let minimum, _) = entry.operation { return max(minimum, Self.readAhead) }
         }
         return Self.readAhead
@@ -87,7 +94,12 @@ struct StreamMachine: Sendable {
     // MARK: Events
 
     mutating func enqueue(_ operation: Operation, number: Int) -> [Action] {
-        self.queue.append(Entry(number: number, operation: operation))
+        let entry = Entry(number: number, operation: operation)
+        if operation.isBarrier || !self.later.isEmpty {
+            self.later.append(entry)
+        } else {
+            self.line(up: entry)
+        }
         return self.advance()
     }
 
@@ -98,7 +110,7 @@ struct StreamMachine: Sendable {
     }
 
     mutating func received(_ bytes: Data) -> [Action] {
-        self.received.append(bytes)
+        self.received.writeBytes(bytes)
         return self.advance()
     }
 
@@ -112,7 +124,7 @@ struct StreamMachine: Sendable {
     mutating func sent() -> [Action] {
         guard let number = self.sending else { return [] }
         self.sending = nil
-        self.queue.removeAll { $0.number == number }
+        _ = self.writes.popFirst()
         return [.completeWrite(number)] + self.advance()
     }
 
@@ -126,12 +138,17 @@ struct StreamMachine: Sendable {
     ///
     /// A write of which a part may be out ends the task: what came after would be taken for its rest.
     mutating func expired(_ number: Int) -> [Action] {
-        guard self.phase != .over, self.queue.contains(where: { $0.number == number }) else {
-            return []
-        }
+        guard self.phase != .over else { return [] }
         if self.sending == number { return [.end(.timedOut)] }
-        self.queue.removeAll { $0.number == number }
-        return [.fail(number, .timedOut)] + self.advance()
+        for line in [\Self.reads, \Self.writes, \Self.later] as [WritableKeyPath<Self, _>] {
+            guard let index = self[keyPath: line].firstIndex(where: { $0.number == number }) else {
+                continue
+            }
+            self[keyPath: line].remove(at: index)
+            self.lineUpLater()
+            return [.fail(number, .timedOut)] + self.advance()
+        }
+        return []
     }
 
     mutating func resumed() -> [Action] {
@@ -141,11 +158,30 @@ struct StreamMachine: Sendable {
 
     mutating func over() {
         self.phase = .over
-        self.queue = []
-        self.received = Data()
+        self.reads = CircularBuffer()
+        self.writes = CircularBuffer()
+        self.later = CircularBuffer()
+        self.received = ByteBuffer()
     }
 
     // MARK: What follows
+
+    private var isIdle: Bool { self.reads.isEmpty && self.writes.isEmpty && self.later.isEmpty }
+
+    private mutating func line(up entry: Entry) {
+        switch entry.operation {
+        case .read, .closeRead: self.reads.append(entry)
+        case .write, .closeWrite: self.writes.append(entry)
+        case .secure, .capture: break
+        }
+    }
+
+    /// Lines up what waits for nothing that changes the connection any more.
+    private mutating func lineUpLater() {
+        while let entry = self.later.first, !entry.operation.isBarrier {
+            self.line(up: self.later.removeFirst())
+        }
+    }
 
     private mutating func advance() -> [Action] {
         var actions: [Action] = []
@@ -153,7 +189,7 @@ struct StreamMachine: Sendable {
             actions += action
         }
         let isRead = self.readIsClosed || self.toldEnd
-        if self.phase == .open, isRead, self.writeIsClosed, self.queue.isEmpty {
+        if self.phase == .open, isRead, self.writeIsClosed, self.isIdle {
             self.phase = .over
             actions.append(.finish)
         }
@@ -162,66 +198,55 @@ struct StreamMachine: Sendable {
 
     /// Begins, or ends, the first operation that can; nil: none can.
     private mutating func next() -> [Action]? {
-        var mayRead = true
-        var mayWrite = true
-        for (index, entry) in self.queue.enumerated() {
-            switch entry.operation {
-            case .read(let minimum, let maximum):
-                if mayRead, let action = self.read(entry.number, minimum, maximum, at: index) {
-                    return [action]
-                }
-                mayRead = false
-            case .write(let data):
-                if mayWrite, self.sending == nil { return [self.write(data, entry.number, index)] }
-                mayWrite = false
-            case .closeRead:
-                guard mayRead else { continue }
-                self.queue.remove(at: index)
-                return self.closeRead()
-            case .closeWrite:
-                guard mayWrite else { continue }
-                self.queue.remove(at: index)
-                return self.closeWrite()
-            case .secure, .capture:
-                guard index == 0 else { return nil }
-                self.queue.remove(at: index)
-                return entry.operation == .secure ? self.secure() : self.capture()
-            }
-        }
-        return nil
-    }
-
-    private mutating func read(
-        _ number: Int, _ minimum: Int, _ maximum: Int, at index: Int
-    ) -> Action? {
-        if self.readIsClosed {
-            self.queue.remove(at: index)
-            return .fail(number, .networkConnectionLost)
-        }
-        guard self.received.count >= max(minimum, maximum > 0 ? 1 : 0) || self.hasEnded else {
+        let (read, write) = (self.reads.first, self.sending == nil ? self.writes.first : nil)
+        // Of the two that which was asked first.
+        if let write, write.number < read?.number ?? .max { return self.write(write) }
+        if let read, let actions = self.read(read) { return actions }
+        if let write { return self.write(write) }
+        guard self.reads.isEmpty, self.writes.isEmpty, let entry = self.later.popFirst() else {
             return nil
         }
-        self.queue.remove(at: index)
-        let data = Data(self.received.prefix(maximum))
-        self.received = Data(self.received.dropFirst(data.count))
-        let atEnd = self.hasEnded && self.received.isEmpty
-        if atEnd { self.toldEnd = true }
-        return .completeRead(number, data, atEnd: atEnd)
+        self.lineUpLater()
+        return entry.operation == .secure ? self.secure() : self.capture()
     }
 
-    private mutating func write(_ data: Data, _ number: Int, _ index: Int) -> Action {
-        guard !self.writeIsClosed else {
-            self.queue.remove(at: index)
-            return .fail(number, .networkConnectionLost)
+    /// nil: it waits for bytes.
+    private mutating func read(_ entry: Entry) -> [Action]? {
+        guard case .read(let minimum, let maximum) = entry.operation else {
+            self.reads.removeFirst()
+            return self.closeRead()
         }
-        self.sending = number
-        return .send(data)
+        if self.readIsClosed {
+            self.reads.removeFirst()
+            return [.fail(entry.number, .networkConnectionLost)]
+        }
+        let count = self.received.readableBytes
+        guard count >= max(minimum, maximum > 0 ? 1 : 0) || self.hasEnded else { return nil }
+        self.reads.removeFirst()
+        let data = Data(self.received.readBytes(length: max(0, min(count, maximum))) ?? [])
+        if self.received.readerIndex > Self.readAhead { self.received.discardReadBytes() }
+        let atEnd = self.hasEnded && self.received.readableBytes == 0
+        if atEnd { self.toldEnd = true }
+        return [.completeRead(entry.number, data, atEnd: atEnd)]
+    }
+
+    private mutating func write(_ entry: Entry) -> [Action] {
+        guard case .write(let data) = entry.operation else {
+            self.writes.removeFirst()
+            return self.closeWrite()
+        }
+        guard !self.writeIsClosed else {
+            self.writes.removeFirst()
+            return [.fail(entry.number, .networkConnectionLost)]
+        }
+        self.sending = entry.number
+        return [.send(data)]
     }
 
     private mutating func closeRead() -> [Action] {
         guard !self.readIsClosed else { return [] }
         self.readIsClosed = true
-        self.received = Data()
+        self.received = ByteBuffer()
         // That the peer has closed it was told.
         return self.hasEnded ? [] : [.readClosed]
     }
@@ -234,7 +259,9 @@ struct StreamMachine: Sendable {
 
     /// Bytes that came before TLS were not protected, and would be taken for such that were.
     private mutating func secure() -> [Action] {
-        guard self.received.isEmpty, !self.hasEnded, !self.readIsClosed, !self.writeIsClosed else {
+        guard self.received.readableBytes == 0, !self.hasEnded, !self.readIsClosed,
+            !self.writeIsClosed
+        else {
             return [.end(.secureConnectionFailed)]
         }
         self.phase = .securing
@@ -243,7 +270,7 @@ struct StreamMachine: Sendable {
 
     private mutating func capture() -> [Action] {
         self.phase = .over
-        defer { self.received = Data() }
-        return [.capture(self.received)]
+        defer { self.received = ByteBuffer() }
+        return [.capture(Data(self.received.readableBytesView))]
     }
 }
