@@ -30,7 +30,7 @@ package struct Cookie: Hashable, Sendable {
         package init(name: [UInt8], domain: String, isHostOnly: Bool, path: String) {
             self.name = name
             self.domain = domain
-            self.isHostOnly = isHostOnly
+            self.isHostOnly = isHostOnly || CookieDomain.isAddress(domain)
             self.path = path
         }
     }
@@ -40,7 +40,7 @@ package struct Cookie: Hashable, Sendable {
     package let value: [UInt8]
     /// Lower case, without a leading dot; an IPv6 address stands in brackets.
     package let domain: String
-    /// The cookie is for `domain` itself and for no name below it.
+    /// The cookie is for `domain` itself and for no name below it, as always where that is an address.
     package let isHostOnly: Bool
     /// Begins with `/`.
     package let path: String
@@ -49,6 +49,8 @@ package struct Cookie: Hashable, Sendable {
     package let sameSite: SameSite
     /// Kept when a later `Set-Cookie` replaces the cookie, since cookies are sent in this order.
     package var creation: Timestamp
+    /// When it was stored; not kept on the disk, where it is the creation.
+    package var stored: Timestamp
     /// When it was last sent or stored: what was not used for longest is evicted first.
     package var lastAccess: Timestamp
     /// Nil for a cookie of the session, which ends with it.
@@ -68,6 +70,7 @@ package struct Cookie: Hashable, Sendable {
         self.isHTTPOnly = isHTTPOnly
         self.sameSite = sameSite
         self.creation = creation
+        self.stored = creation
         self.lastAccess = lastAccess ?? creation
         self.expiry = expiry
     }
@@ -80,10 +83,11 @@ package struct Cookie: Hashable, Sendable {
     /// Whether it outlives the session (§5.7: the persistent-flag).
     package var isPersistent: Bool { self.expiry != nil }
 
-    /// Whether both are equal in all but when they were last used.
+    /// Whether both are equal in all but when they were last stored and used.
     package func isSame(as other: Cookie) -> Bool {
         var other = other
         other.lastAccess = self.lastAccess
+        other.stored = self.stored
         return self == other
     }
 

@@ -148,10 +148,10 @@ package struct CookieJar: Sendable {
         return [.removed(identity)]
     }
 
-    /// Removes what was created at `moment` or later.
+    /// Removes what was stored at `moment` or later, also in the place of an older one.
     @discardableResult
     package mutating func removeCookies(since moment: Timestamp) -> [CookieChange] {
-        self.remove { $0.creation >= moment }
+        self.remove { $0.stored >= moment }
     }
 
     /// Removes what has expired, as §5.7 demands at some time.

@@ -165,6 +165,17 @@ struct EvictionTests {
         #expect(jar.count == 5)
     }
 
+    @Test("a cookie of an address is the host's alone, whether it names that or not (§5.7)")
+    func addresses() {
+        for host in ["127.0.0.1", "[::1]"] {
+            var jar = jar()
+            jar.take("sid=1; Domain=\(host)", context("http://\(host)/"))
+            jar.take("sid=2", context("http://\(host)/"))
+            #expect(jar.count == 1)
+            #expect(jar.takeCookies(for: context("http://\(host)/"), at: t0).first?.isHostOnly == true)
+        }
+    }
+
     @Test("removals say what they removed")
     func removals() {
         var jar = jar()
@@ -177,6 +188,10 @@ struct EvictionTests {
         #expect(copy.endSession().count == 1 && Self.names(copy) == ["long"])
         #expect(copy.removeCookies(since: t0 + .seconds(3)).isEmpty)
         #expect(copy.removeCookies(since: t0 + .seconds(2)).count == 1 && copy.count == 0)
+        // What took the place of an older one is as new as that taking.
+        copy = jar
+        copy.take("session=2", context("http://a.test/"), at: t0 + .seconds(5))
+        #expect(copy.removeCookies(since: t0 + .seconds(4)).count == 1 && copy.count == 2)
         #expect(jar.count == 3)
         #expect(jar.remove { $0.domain == "a.test" }.count == 2)
         #expect(

@@ -177,6 +177,25 @@ struct CookieStorageTests {
         #expect(self.storage.names == [])
     }
 
+    @Test("deletes and replaces cookies of an address, whose domain a response named (§9.1)")
+    func addresses() throws {
+        let origin = try url("http://127.0.0.1/")
+        let lines = ["Set-Cookie": "sid=1; Domain=127.0.0.1"]
+        self.storage.setCookies(
+            HTTPCookie.cookies(withResponseHeaderFields: lines, for: origin), for: origin,
+            mainDocumentURL: nil)
+        let cookie = try #require(self.storage.cookies?.first)
+        #expect(cookie.domain == "127.0.0.1")
+        self.storage.setCookie(
+            try #require(
+                HTTPCookie(properties: [
+                    .name: "sid", .value: "2", .domain: "127.0.0.1", .path: "/",
+                ])))
+        #expect(self.storage.cookies?.map(\.value) == ["2"])
+        self.storage.deleteCookie(cookie)
+        #expect(self.storage.cookies == [])
+    }
+
     @Test("sorts by what is asked for")
     func sorting() throws {
         let cookies = [
