@@ -145,9 +145,11 @@ enum Way {
     /// The parent makes a connection to the origin: CONNECT or SOCKS.
     case tunnel(Parent)
 
-    /// - Parameter isDial: a bare connection is wanted.
-    init(to uri: TargetURI, isDial: Bool, _ rules: ParentRules) {
-        let scheme = isDial ? nil : uri.scheme
+    /// - Parameters:
+    ///   - isDial: a bare connection is wanted.
+    ///   - spoken: what will be spoken over that; nil: nobody knows, or it is neither of these.
+    init(to uri: TargetURI, isDial: Bool, for spoken: Scheme? = nil, _ rules: ParentRules) {
+        let scheme = isDial ? spoken : uri.scheme
         guard let parent = rules.parent(host: uri.host, port: uri.port, scheme: scheme) else {
             self = .direct
             return

@@ -5,9 +5,12 @@ import NIOCore
 final class SocketDial: UpstreamReceiver {
     typealias Completion = @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
 
+    /// What will be spoken over it; nil: nobody knows.
+    let scheme: Scheme?
     private let completion: Completion
 
-    init(_ completion: @escaping Completion) {
+    init(for scheme: Scheme? = nil, _ completion: @escaping Completion) {
+        self.scheme = scheme
         self.completion = completion
     }
 
@@ -55,21 +58,23 @@ package protocol SocketDialer: Sendable {
     ///
     /// - Parameters:
     ///   - host: lower case, IPv6 in brackets, as in `TargetURI`.
+    ///   - scheme: of what will be spoken, whose parent it is; nil: any.
     ///   - completion: called once, on a thread of the dialer's, possibly before this returns, and
     ///     not at all where the dial was cancelled first; must not block.
     func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
     ) -> any TunnelDial
 }
 
 extension CurlUpstream: SocketDialer {
     package func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
     ) -> any TunnelDial {
         let uri = TargetURI(scheme: .http, host: host, port: port, pathAndQuery: "/")
         return self.begin(
-            Request(method: .connect, uri: uri, fields: Fields()), dial: SocketDial(completion))
+            Request(method: .connect, uri: uri, fields: Fields()),
+            dial: SocketDial(for: scheme, completion))
     }
 }

@@ -125,7 +125,8 @@ final class Transfer {
             options.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
         self.lifetime =
             isLimited ? WaitEntry(id: order.fetch.id, resource: options.resourceTimeout) : nil
-        self.way = Way(to: uri, isDial: order.dial != nil, loop.configuration.parents)
+        self.way = Way(
+            to: uri, isDial: order.dial != nil, for: order.dial?.scheme, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
         self.isFTP = uri.scheme == .ftp && !self.way.isRelay
         self.isTunnelled = self.way.isTunnel

@@ -56,6 +56,27 @@ struct SecurityProxyTests {
         await proxy.stop()
     }
 
+    @Test("a WebSocket goes by the proxy of its scheme (§3.7)", arguments: ["ws", "wss"])
+    func webSocket(_ scheme: String) async throws {
+        let proxies = [
+            try await self.proxy("Basic realm=\"p\""), try await self.proxy("Basic realm=\"p\""),
+        ]
+        let session = URLSession.alone {
+            $0.connectionProxyDictionary = [
+                "HTTPProxy": "127.0.0.1", "HTTPPort": proxies[0].port,
+                "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxies[1].port,
+            ]
+        }
+        let task = session.webSocketTask(
+            with: try #require(URL(string: "\(scheme)://origin.example/")))
+        task.resume()
+        await #expect(throws: URLError.self) { try await task.receive() }
+        let count = scheme == "ws" ? [1, 0] : [0, 1]
+        #expect(proxies.map { $0.requests.value.isEmpty ? 0 : 1 } == count)
+        session.invalidateAndCancel()
+        for proxy in proxies { await proxy.stop() }
+    }
+
     @Test("a proxy's page is no response of a secure origin's")
     func page() async throws {
         let proxy = try await self.proxy("Basic realm=\"p\"")

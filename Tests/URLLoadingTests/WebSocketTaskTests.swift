@@ -206,6 +206,41 @@ struct WebSocketTaskTests {
         await origin.stop()
     }
 
+    @Test("codes without a name go both ways as they are", arguments: [1012, 3000, 4001, 4999])
+    func closeCodes(_ number: Int) async throws {
+        let octets = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]
+        for isServers in [true, false] {
+            let origin = try await ScriptedOrigin.start { connection in
+                try await connection.accept(try await connection.requestHead())
+                if isServers { try await connection.send(0x88, octets) }
+                #expect(try await connection.frame().payload == octets)
+                if !isServers { try await connection.send(0x88, octets) }
+            }
+            let delegate = WebSocketRecorder()
+            let session = Self.session(delegate)
+            let task = session.webSocketTask(with: try Self.url(origin))
+            task.resume()
+            if !isServers {
+                try await delegate.messages.wait(for: "the handshake") { $0.contains("open -") }
+                let code = try #require(URLSessionWebSocketTask.CloseCode(rawValue: number))
+                task.cancel(with: code, reason: nil)
+            }
+            try await delegate.completion()
+            #expect(task.closeCode == .other(number) && task.closeCode.rawValue == number)
+            #expect(delegate.messages.value.contains("close \(number) "))
+            session.finishTasksAndInvalidate()
+            await origin.stop()
+        }
+    }
+
+    @Test("a close code has the number of its name, and none two")
+    func closeCodeNumbers() {
+        for number in 0...5000 {
+            #expect(URLSessionWebSocketTask.CloseCode(rawValue: number)?.rawValue == number)
+        }
+        #expect(URLSessionWebSocketTask.CloseCode(rawValue: 1008) == .policyViolation)
+    }
+
     @Test("redirections, challenges and cookies come before the handshake is through")
     func before() async throws {
         let origin = try await ScriptedOrigin.start { connection in

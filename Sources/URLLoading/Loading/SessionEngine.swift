@@ -57,13 +57,13 @@ final class SessionEngine: Loader {
 
     /// Connects to a server; see `SessionLoaders`.
     func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
     ) -> (any TunnelDial)? {
         do throws(URLError) {
             let engine = try self.running()
             guard let dialer = engine.dialer else { throw URLError(.unsupportedURL) }
-            return dialer.connect(host: host, port: port) { result in
+            return dialer.connect(host: host, port: port, for: scheme) { result in
                 // The engine, and with it the loop that dials, lives until then.
                 withExtendedLifetime(engine) {}
                 completion(result.mapError { URLError($0, shown: LoadTrust()) })

@@ -32,10 +32,10 @@ final class BuiltInLoaders: SessionLoaders {
     }
 
     func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
     ) -> (any TunnelDial)? {
-        self.engine.connect(host: host, port: port, completion: completion)
+        self.engine.connect(host: host, port: port, for: scheme, completion: completion)
     }
 
     func invalidate() {

@@ -8,9 +8,11 @@ protocol SessionLoaders: Sendable {
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)?
     /// Connects to a server, through the proxy where there is one.
     ///
-    /// - Parameter completion: called once, on any thread, unless the dial was cancelled first.
+    /// - Parameters:
+    ///   - scheme: of what will be spoken, whose proxy it is; nil: any.
+    ///   - completion: called once, on any thread, unless the dial was cancelled first.
     func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
     ) -> (any TunnelDial)?
     /// Nothing will be loaded any more. Any thread, also twice.
@@ -23,7 +25,7 @@ protocol SessionLoaders: Sendable {
 
 extension SessionLoaders {
     func connect(
-        host: String, port: UInt16,
+        host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void
     ) -> (any TunnelDial)? {
         completion(.failure(URLError(.unsupportedURL)))

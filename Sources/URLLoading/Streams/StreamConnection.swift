@@ -125,7 +125,9 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         guard let port = UInt16(exactly: self.place.port), port > 0, !self.place.host.isEmpty else {
             return self.fail(.badURL)
         }
-        self.dial = loaders.connect(host: self.place.host, port: port) { result in
+        self.dial = loaders.connect(
+            host: self.place.host, port: port, for: self.place.scheme
+        ) { result in
             self.queue.async {
                 // Otherwise the socket is closed with the last that knows it.
                 guard !self.isOver else { return }

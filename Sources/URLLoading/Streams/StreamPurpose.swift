@@ -7,8 +7,11 @@ struct StreamPlace: Sendable {
     /// As a URL has it: lower case, IPv6 in brackets.
     let host: String
     let port: Int
+    /// Of what is spoken there, where the proxy for that leads to it; nil: whichever there is.
+    let scheme: Scheme?
 
-    init(host: String, port: Int) {
+    init(host: String, port: Int, for scheme: Scheme? = nil) {
+        self.scheme = scheme
         let host = host.lowercased()
         self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         self.port = port

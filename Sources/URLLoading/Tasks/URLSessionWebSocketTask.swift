@@ -15,33 +15,77 @@ public import Foundation
 /// not used, and need not be there.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Why a connection was closed (RFC 6455 §7.4.1).
-    public enum CloseCode: Int, Sendable {
+    public enum CloseCode: RawRepresentable, Hashable, Sendable {
         /// It is open, or was never opened.
-        case invalid = 0
+        case invalid
         /// What it was for is done.
-        case normalClosure = 1000
+        case normalClosure
         /// An end goes away.
-        case goingAway = 1001
+        case goingAway
         /// The other end broke the protocol.
-        case protocolError = 1002
+        case protocolError
         /// The other end sent a kind of message that is not taken.
-        case unsupportedData = 1003
+        case unsupportedData
         /// The other end gave no code; never sent.
-        case noStatusReceived = 1005
+        case noStatusReceived
         /// The connection was lost without a word; never sent.
-        case abnormalClosure = 1006
+        case abnormalClosure
         /// A message was not what its kind says, as text that is no UTF-8.
-        case invalidFramePayloadData = 1007
+        case invalidFramePayloadData
         /// The other end did what is not allowed.
-        case policyViolation = 1008
+        case policyViolation
         /// A message was too long.
-        case messageTooBig = 1009
+        case messageTooBig
         /// The server did not agree to an extension that is needed.
-        case mandatoryExtensionMissing = 1010
+        case mandatoryExtensionMissing
         /// The server met something that it did not expect.
-        case internalServerError = 1011
+        case internalServerError
         /// The handshake of TLS failed; never sent.
-        case tlsHandshakeFailure = 1015
+        case tlsHandshakeFailure
+        /// Another: 1012 to 1014 have meanings of their own, 3000 to 3999 those of libraries, 4000 to 4999
+        /// those of programs.
+        case other(Int)
+
+        /// Never nil: what has no name is `other`.
+        public init?(rawValue: Int) {
+            self =
+                switch rawValue {
+                case 0: .invalid
+                case 1000: .normalClosure
+                case 1001: .goingAway
+                case 1002: .protocolError
+                case 1003: .unsupportedData
+                case 1005: .noStatusReceived
+                case 1006: .abnormalClosure
+                case 1007: .invalidFramePayloadData
+                case 1008: .policyViolation
+                case 1009: .messageTooBig
+                case 1010: .mandatoryExtensionMissing
+                case 1011: .internalServerError
+                case 1015: .tlsHandshakeFailure
+                default: .other(rawValue)
+                }
+        }
+
+        /// As it is sent.
+        public var rawValue: Int {
+            switch self {
+            case .invalid: 0
+            case .normalClosure: 1000
+            case .goingAway: 1001
+            case .protocolError: 1002
+            case .unsupportedData: 1003
+            case .noStatusReceived: 1005
+            case .abnormalClosure: 1006
+            case .invalidFramePayloadData: 1007
+            case .policyViolation: 1008
+            case .messageTooBig: 1009
+            case .mandatoryExtensionMissing: 1010
+            case .internalServerError: 1011
+            case .tlsHandshakeFailure: 1015
+            case .other(let code): code
+            }
+        }
     }
 
     /// What goes over a WebSocket.
@@ -142,8 +186,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// answered, or after 5 seconds, also while it is suspended; one that is not open yet is cancelled.
     ///
     /// - Parameters:
-    ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure` and `.tlsHandshakeFailure`
-    ///     are never sent: a close without a code is.
+    ///   - closeCode: `.invalid`, `.noStatusReceived`, `.abnormalClosure`, `.tlsHandshakeFailure` and
+    ///     what no peer would take are never sent: a close without a code is.
     ///   - reason: UTF-8, at most 123 bytes; more is cut off, at the end of a character.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         if self.connection?.close(closeCode, reason) != true { self.cancel() }

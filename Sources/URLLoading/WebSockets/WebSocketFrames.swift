@@ -41,6 +41,12 @@ struct WebSocketFrame: Sendable, Equatable {
         return out
     }
 
+    /// Whether a close frame may say so (RFC 6455 §7.4.1).
+    static func isSent(_ code: Int) -> Bool {
+        (1000...1003).contains(code) || (1007...1014).contains(code)
+            || (3000...4999).contains(code)
+    }
+
     /// What of a close reason a frame holds beside the code: at most 123 octets (RFC 6455 §5.5), and no
     /// part of a character, as a reason is UTF-8 (§5.5.1).
     static func fitting(_ reason: Data) -> Data {
@@ -172,10 +178,7 @@ struct WebSocketReader: Sendable {
         let octets = Array(payload)
         guard octets.count >= 2 else { throw .protocolError }
         let code = Int(octets[0]) << 8 | Int(octets[1])
-        guard
-            (1000...1003).contains(code) || (1007...1014).contains(code)
-                || (3000...4999).contains(code)
-        else { throw .protocolError }
+        guard WebSocketFrame.isSent(code) else { throw .protocolError }
         let reason = Data(octets[2...])
         guard String(validating: reason, as: UTF8.self) != nil else { throw .invalidText }
         return .closed(code, reason.isEmpty ? nil : reason)

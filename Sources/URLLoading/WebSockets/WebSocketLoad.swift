@@ -70,7 +70,9 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             let handshake = try WebSocketHandshake(
                 self.order, settings, cookies: cookies, nonce: nonce)
             let connection = StreamConnection(
-                StreamPlace(host: handshake.uri.host, port: Int(handshake.uri.port)),
+                StreamPlace(
+                    host: handshake.uri.host, port: Int(handshake.uri.port),
+                    for: handshake.uri.scheme),
                 queue: self.queue)
             self.handshake = handshake
             self.settings = settings
@@ -371,7 +373,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private func sendClose(_ code: Int?, _ reason: Data?) {
         var payload = Data()
         // Some codes are never sent (RFC 6455 §7.4.1).
-        if let code, ![0, 1005, 1006, 1015].contains(code) {
+        if let code, WebSocketFrame.isSent(code) {
             payload.append(UInt8(truncatingIfNeeded: code >> 8))
             payload.append(UInt8(truncatingIfNeeded: code))
             payload.append(WebSocketFrame.fitting(reason ?? Data()))
@@ -382,9 +384,9 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private func peerClosed(_ code: Int?, _ reason: Data?) {
         if let closing = self.closing { return self.closed(closing.code, closing.reason) }
         self.sendClose(code, reason)
-        // One that has no name here is one of a program's own.
-        let known = code.map { URLSessionWebSocketTask.CloseCode(rawValue: $0) ?? .normalClosure }
-        self.closed(known ?? .noStatusReceived, reason)
+        self.closed(
+            code.flatMap { URLSessionWebSocketTask.CloseCode(rawValue: $0) } ?? .noStatusReceived,
+            reason)
     }
 
     private func closed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
