@@ -9,10 +9,16 @@ extension URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        guard let passOn = challenge.passOn else {
-            return completionHandler(.performDefaultHandling, nil)
+        AsyncForm.sessionChallenge.ask(self, of: session) {
+            await self.urlSession(session, didReceive: challenge)
+        } then: {
+            completionHandler($0.0, $0.1)
+        } orElse: {
+            guard let passOn = challenge.passOn else {
+                return completionHandler(.performDefaultHandling, nil)
+            }
+            passOn(challenge, completionHandler)
         }
-        passOn(challenge, completionHandler)
     }
 }
 
@@ -26,12 +32,18 @@ extension URLSessionTaskDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        guard let next = self.next(session, task) else {
-            return completionHandler(.continueLoading, nil)
+        AsyncForm.delayedRequest.ask(self, of: session) {
+            await self.urlSession(session, task: task, willBeginDelayedRequest: request)
+        } then: {
+            completionHandler($0.0, $0.1)
+        } orElse: {
+            guard let next = self.next(session, task) else {
+                return completionHandler(.continueLoading, nil)
+            }
+            next.urlSession(
+                session, task: task, willBeginDelayedRequest: request,
+                completionHandler: completionHandler)
         }
-        next.urlSession(
-            session, task: task, willBeginDelayedRequest: request,
-            completionHandler: completionHandler)
     }
 
     public func urlSession(
@@ -45,10 +57,17 @@ extension URLSessionTaskDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        guard let next = self.next(session, task) else { return completionHandler(request) }
-        next.urlSession(
-            session, task: task, willPerformHTTPRedirection: response, newRequest: request,
-            completionHandler: completionHandler)
+        AsyncForm.redirection.ask(self, of: session) {
+            await self.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+        } then: {
+            completionHandler($0)
+        } orElse: {
+            guard let next = self.next(session, task) else { return completionHandler(request) }
+            next.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request,
+                completionHandler: completionHandler)
+        }
     }
 
     public func urlSession(
@@ -57,29 +76,47 @@ extension URLSessionTaskDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        guard let next = self.next(session, task) else {
-            return completionHandler(.performDefaultHandling, nil)
+        AsyncForm.taskChallenge.ask(self, of: session) {
+            await self.urlSession(session, task: task, didReceive: challenge)
+        } then: {
+            completionHandler($0.0, $0.1)
+        } orElse: {
+            guard let next = self.next(session, task) else {
+                return completionHandler(.performDefaultHandling, nil)
+            }
+            next.urlSession(
+                session, task: task, didReceive: challenge, completionHandler: completionHandler)
         }
-        next.urlSession(
-            session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        guard let next = self.next(session, task) else { return completionHandler(nil) }
-        next.urlSession(session, task: task, needNewBodyStream: completionHandler)
+        AsyncForm.bodyStream.ask(self, of: session) {
+            await self.urlSession(session, needNewBodyStreamForTask: task)
+        } then: {
+            completionHandler($0)
+        } orElse: {
+            guard let next = self.next(session, task) else { return completionHandler(nil) }
+            next.urlSession(session, task: task, needNewBodyStream: completionHandler)
+        }
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        guard let next = self.next(session, task) else { return completionHandler(nil) }
-        next.urlSession(
-            session, task: task, needNewBodyStreamFrom: offset,
-            completionHandler: completionHandler)
+        AsyncForm.bodyStreamFrom.ask(self, of: session) {
+            await self.urlSession(session, task: task, needNewBodyStreamFrom: offset)
+        } then: {
+            completionHandler($0)
+        } orElse: {
+            guard let next = self.next(session, task) else { return completionHandler(nil) }
+            next.urlSession(
+                session, task: task, needNewBodyStreamFrom: offset,
+                completionHandler: completionHandler)
+        }
     }
 
     public func urlSession(
@@ -124,10 +161,16 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        guard let next = self.next(session, dataTask) else { return completionHandler(.allow) }
-        next.urlSession(
-            session, dataTask: dataTask, didReceive: response,
-            completionHandler: completionHandler)
+        AsyncForm.response.ask(self, of: session) {
+            await self.urlSession(session, dataTask: dataTask, didReceive: response)
+        } then: {
+            completionHandler($0)
+        } orElse: {
+            guard let next = self.next(session, dataTask) else { return completionHandler(.allow) }
+            next.urlSession(
+                session, dataTask: dataTask, didReceive: response,
+                completionHandler: completionHandler)
+        }
     }
 
     public func urlSession(
@@ -157,14 +200,23 @@ extension URLSessionDataDelegate {
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        guard let next = self.next(session, dataTask) else {
-            // Nobody has seen it but who was asked, unless that has handed it on.
-            if session.delegates(of: dataTask).data === self { proposedResponse.body.show(false) }
-            return completionHandler(proposedResponse)
+        AsyncForm.caching.ask(self, of: session) {
+            await self.urlSession(
+                session, dataTask: dataTask, willCacheResponse: proposedResponse)
+        } then: {
+            completionHandler($0)
+        } orElse: {
+            guard let next = self.next(session, dataTask) else {
+                // Nobody has seen it but who was asked, unless that has handed it on.
+                if session.delegates(of: dataTask).data === self {
+                    proposedResponse.body.show(false)
+                }
+                return completionHandler(proposedResponse)
+            }
+            next.urlSession(
+                session, dataTask: dataTask, willCacheResponse: proposedResponse,
+                completionHandler: completionHandler)
         }
-        next.urlSession(
-            session, dataTask: dataTask, willCacheResponse: proposedResponse,
-            completionHandler: completionHandler)
     }
 
     private func next(_ session: URLSession, _ task: URLSessionTask) -> (

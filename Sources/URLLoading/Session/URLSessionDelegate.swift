@@ -20,6 +20,11 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
+
     /// All events that waited for a background session have been delivered.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
@@ -42,6 +47,11 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
+    ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
+
     /// There is no way to the network; the task begins when there is one. At most once a task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
@@ -54,6 +64,12 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
+    ) async -> URLRequest?
+
     /// A challenge that concerns a request; those of a connection come here where the session-wide
     /// method is not implemented.
     func urlSession(
@@ -62,15 +78,31 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
+
     /// The body of a streamed upload is wanted: at its begin, and again where it must be sent again.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask
+    ) async -> InputStream?
+
     /// The body of a streamed upload is wanted from an offset on, in bytes: a resumable upload.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void)
+
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64
+    ) async -> InputStream?
 
     /// Bytes of the request's body have been sent.
     ///
@@ -104,6 +136,11 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
+    ) async -> URLSession.ResponseDisposition
+
     /// The task goes on as a download: the last message about the data task.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask,
@@ -124,6 +161,12 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask,
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
+
+    /// The same in another form, asked where the one with a handler is not implemented.
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse
+    ) async -> CachedURLResponse?
 }
 
 /// Hears how a download gets on.

@@ -1,0 +1,124 @@
+public import Foundation
+import Synchronization
+
+/// A question to a delegate that it may answer by an async method in place of one with a handler.
+///
+/// Swift on Linux cannot ask an object which of its methods it implements. So the default of the method
+/// with a handler asks the async one, whose default says that it is one: then the question falls through.
+/// What is known of a class is remembered, so that this detour is made once.
+enum AsyncForm: Hashable {
+    case sessionChallenge, taskChallenge, delayedRequest, redirection, bodyStream, bodyStreamFrom
+    case response, caching
+
+    private struct Missing: Hashable {
+        let delegate: ObjectIdentifier
+        let form: AsyncForm
+    }
+
+    /// The delegate that is being asked, and what its default implementation says of itself.
+    fileprivate final class Question: Sendable {
+        let delegate: any URLSessionDelegate
+        let isMissing = Atomic(false)
+
+        init(_ delegate: any URLSessionDelegate) {
+            self.delegate = delegate
+        }
+    }
+
+    private static let missing = Mutex<Set<Missing>>([])
+    @TaskLocal fileprivate static var question: Question?
+
+    /// Asks the async method, where there is one.
+    ///
+    /// - Parameters:
+    ///   - handler: takes its answer, on any thread.
+    ///   - alternative: done where there is none, on the thread of the call or on the delegate queue.
+    func ask<Answer>(
+        _ delegate: any URLSessionDelegate, of session: URLSession,
+        _ method: @escaping @Sendable () async -> Answer,
+        then handler: @escaping @Sendable (Answer) -> Void,
+        orElse alternative: @escaping @Sendable () -> Void
+    ) {
+        let missing = Missing(delegate: ObjectIdentifier(type(of: delegate)), form: self)
+        if Self.missing.withLock({ $0.contains(missing) }) { return alternative() }
+        Task {
+            let question = Question(delegate)
+            let answer = await Self.$question.withValue(question) { await method() }
+            guard question.isMissing.load(ordering: .relaxed) else { return handler(answer) }
+            _ = Self.missing.withLock { $0.insert(missing) }
+            session.delegateQueue.addOperation(alternative)
+        }
+    }
+
+    /// Called by the default of an async method.
+    fileprivate static func isMissing(in delegate: any URLSessionDelegate) {
+        // A delegate may call another's, which is not asked itself.
+        guard let question = Self.question, question.delegate === delegate else { return }
+        question.isMissing.store(true, ordering: .relaxed)
+    }
+}
+
+extension URLSessionDelegate {
+    public func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        AsyncForm.isMissing(in: self)
+        return (.performDefaultHandling, nil)
+    }
+}
+
+extension URLSessionTaskDelegate {
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
+    ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
+        AsyncForm.isMissing(in: self)
+        return (.continueLoading, nil)
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
+    ) async -> URLRequest? {
+        AsyncForm.isMissing(in: self)
+        return request
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        AsyncForm.isMissing(in: self)
+        return (.performDefaultHandling, nil)
+    }
+
+    public func urlSession(
+        _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask
+    ) async -> InputStream? {
+        AsyncForm.isMissing(in: self)
+        return nil
+    }
+
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64
+    ) async -> InputStream? {
+        AsyncForm.isMissing(in: self)
+        return nil
+    }
+}
+
+extension URLSessionDataDelegate {
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
+    ) async -> URLSession.ResponseDisposition {
+        AsyncForm.isMissing(in: self)
+        return .allow
+    }
+
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse
+    ) async -> CachedURLResponse? {
+        AsyncForm.isMissing(in: self)
+        return proposedResponse
+    }
+}
