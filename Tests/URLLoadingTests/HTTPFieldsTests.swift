@@ -74,6 +74,20 @@ struct HTTPFieldsTests {
         #expect(rules.cachePolicy(for: request) == .reloadRevalidating)
     }
 
+    @Test(
+        "a time without limit is none, and not another one's (§2)",
+        arguments: [.infinity, .greatestFiniteMagnitude, 1e12] as [TimeInterval])
+    func unlimited(_ interval: TimeInterval) throws {
+        let settings = URLSessionConfiguration.ephemeral
+        settings.timeoutIntervalForRequest = interval
+        let transfer = TransferConfiguration(settings)
+        #expect(try #require(transfer.idleTimeout) > .seconds(1_000_000_000))
+        #expect(transfer.connectTimeout == .seconds(604_800))
+        #expect(Duration.idle(interval) == transfer.idleTimeout)
+        #expect(Duration.idle(0.5) == .milliseconds(500))
+        for nonsense in [0, -1, .nan, -.infinity] as [TimeInterval] { #expect(Duration.idle(nonsense) == nil) }
+    }
+
     @Test("a session's limits reach the transfer: connections and versions of TLS (§2)")
     func transfer() {
         let settings = URLSessionConfiguration.ephemeral

@@ -48,7 +48,7 @@ extension LoadOrder {
     private func options(_ rules: LoadingRules) -> TransferOptions {
         var options = TransferOptions()
         if self.request.isTimeoutSet {
-            options.idleTimeout = Duration(interval: self.request.timeoutInterval)
+            options.idleTimeout = .idle(self.request.timeoutInterval)
         }
         options.priority = min(1, max(0, self.task.priority))
         options.receivesProxyChallenges = true

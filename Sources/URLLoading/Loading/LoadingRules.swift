@@ -96,8 +96,8 @@ extension TransferConfiguration {
         self.init()
         self.sharesThreads = true
         self.connectionsPerHost = max(1, settings.httpMaximumConnectionsPerHost)
-        self.idleTimeout = Duration(interval: settings.timeoutIntervalForRequest)
-        let patience = self.idleTimeout ?? Self.week
+        self.idleTimeout = .idle(settings.timeoutIntervalForRequest)
+        let patience = min(self.idleTimeout ?? Self.week, Self.week)
         // Which time is up first is the task's affair: it knows of those of its request.
         self.queueTimeout = Self.week
         self.resolveTimeout = patience
@@ -123,6 +123,15 @@ extension TLSVersion {
 }
 
 extension Duration {
+    /// How long a transfer may stand still, by what a program gave in seconds; nil where that says
+    /// nothing: it is no number, or not more than 0.
+    ///
+    /// Without limit is a century.
+    static func idle(_ interval: TimeInterval) -> Duration? {
+        guard interval > 0 else { return nil }
+        return Duration(interval: interval) ?? .seconds(3_155_760_000)
+    }
+
     /// A time that a program gave in seconds; nil where it is no limit: none, or a nonsense one.
     init?(interval: TimeInterval) {
         // Beyond a century the arithmetic of clocks would be at its end.
