@@ -35,6 +35,21 @@ struct BodiesBytesTests {
         #expect(read == bytes)
     }
 
+    @Test("cancels nothing once all of it was read")
+    func finished() async throws {
+        let (consumer, cancels) = (BytesConsumer(), Event(0))
+        _ = await consumer.taking([1, 2])
+        _ = await consumer.finishing()
+        var read: [UInt8] = []
+        do {
+            for try await byte in self.sequence(consumer, cancels) { read.append(byte) }
+        }
+        #expect(read == [1, 2] && cancels.value == 0)
+        let open = BytesConsumer()
+        do { _ = self.sequence(open, cancels) }
+        #expect(cancels.value > 0)
+    }
+
     @Test("makes the origin wait for a reader that does not come")
     func backPressure() async throws {
         let consumer = BytesConsumer()

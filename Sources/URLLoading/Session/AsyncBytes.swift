@@ -87,7 +87,8 @@ final class AsyncBytesHold: Sendable {
 
     init(_ consumer: BytesConsumer, cancel: @escaping @Sendable () -> Void) {
         self.consumer = consumer
-        self.cancel = cancel
+        // Read to its end it is done, though its task may have something to store still.
+        self.cancel = { if !consumer.isWhole { cancel() } }
     }
 
     // Of no effect on a task that is over.

@@ -40,6 +40,9 @@ final class BytesConsumer: BodyConsumer {
         done(nil)
     }
 
+    /// All of it has come.
+    var isWhole: Bool { self.state.withLock { $0.isOver && $0.error == nil } }
+
     func stop() { self.state.withLock { $0.ready = nil } }
 
     /// The task is over: what was read ahead is still handed out, where it is over without an error.
