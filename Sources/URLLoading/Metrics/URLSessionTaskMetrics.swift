@@ -40,6 +40,14 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     /// How often the task was redirected.
     public let redirectCount: Int
 
+    /// Of no task: without transactions, for programs that call delegates themselves.
+    public override init() {
+        self.transactionMetrics = []
+        self.taskInterval = DateInterval()
+        self.redirectCount = 0
+        super.init()
+    }
+
     /// - Parameters:
     ///   - transactions: in the order in which they began.
     ///   - created: when the task was made.
