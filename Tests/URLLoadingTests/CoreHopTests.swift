@@ -211,6 +211,38 @@ struct CoreHopTests {
         load.order.body?.source.cancel()
     }
 
+    @Test(
+        "progress of the content is told, however soon the end comes, and after the head, too (§3.1)"
+    )
+    func sentLate() async throws {
+        for fails in [false, true] {
+            let s = ScriptedSession()
+            let results = Event(0)
+            var request = URLRequest(url: try ScriptedSession.url())
+            request.httpMethod = "PUT"
+            let task = s.session.uploadTask(
+                with: request, from: Data(repeating: 1, count: 100)
+            ) { _, _, _ in results.change { $0 += 1 } }
+            s.session.delegateQueue.isSuspended = true
+            task.resume()
+            let load = try await s.loaders.load()
+            load.hears?.load(sent: 40)
+            if fails {
+                load.fail(.networkConnectionLost)
+            } else {
+                let body = load.answer(200, [:], "one", isWhole: false)
+                load.hears?.load(sent: 100)
+                body.end()
+            }
+            s.session.delegateQueue.isSuspended = false
+            try await results.wait(for: "the end") { $0 == 1 }
+            await s.session.delegateQueue.settled()
+            let told = s.delegate?.messages.value.filter { $0.hasPrefix("sent") }
+            #expect(told == (fails ? [] : ["sent 100"]))
+            load.order.body?.source.cancel()
+        }
+    }
+
     @Test("a data task becomes a download, which has the rest of its life (§4.3)")
     func becomesDownload() async throws {
         let delegate = DownloadingDelegate()

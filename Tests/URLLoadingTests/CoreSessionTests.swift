@@ -81,6 +81,42 @@ struct CoreSessionTests {
         #expect(s.delegate?.messages.value.filter { $0 == "invalid" }.count == 1)
     }
 
+    /// What becomes of a task that was made before its session was to end.
+    enum Unbegun: CaseIterable { case resumed, cancelled, dropped }
+
+    @Test(
+        "that are to finish their tasks wait for those that were never resumed (§1.2)",
+        arguments: Unbegun.allCases)
+    func unbegun(_ fate: Unbegun) async throws {
+        let s = ScriptedSession()
+        let messages = try #require(s.delegate?.messages)
+        var task: URLSessionDataTask? = s.session.dataTask(with: try ScriptedSession.url())
+        s.session.finishTasksAndInvalidate()
+        await s.session.delegateQueue.settled()
+        #expect(messages.value == ["created"])
+        switch fate {
+        case .resumed:
+            task?.resume()
+            try await s.loaders.load().answer(200, [:], "one")
+        case .cancelled: task?.cancel()
+        case .dropped: task = nil
+        }
+        try await messages.wait(for: "the last message") { $0.last == "invalid" }
+        #expect(messages.value.contains("complete") == (fate != .dropped))
+        #expect(messages.value.contains("data") == (fate == .resumed))
+        withExtendedLifetime(task) {}
+    }
+
+    @Test("that were cancelled do not wait for tasks that were never resumed (§1.2)")
+    func unbegunWhenCancelled() async throws {
+        let s = ScriptedSession()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        s.session.invalidateAndCancel()
+        try await s.delegate?.messages.wait(for: "the last message") { $0.last == "invalid" }
+        task.resume()
+        #expect(s.loaders.loads.value.isEmpty)
+    }
+
     @Test("that are the shared one cannot be invalidated (§1.2)")
     func shared() {
         URLSession.shared.finishTasksAndInvalidate()

@@ -10,6 +10,8 @@ extension URLSession {
         var identifier = 0
         /// From their first `resume`, or their end if that comes first, until they have completed.
         var tasks: [Int: URLSessionTask] = [:]
+        /// Made before it was invalidated, never resumed or ended, and still there.
+        var unbegun = 0
         var isInvalidated = false
         /// Its tasks were cancelled: so is what one of them goes on as.
         var isCancelled = false
@@ -43,10 +45,12 @@ extension URLSession {
         }
     }
 
-    /// Ends a session that was invalidated and has no task left: tells the delegate, and lets it go.
+    /// Ends a session that was invalidated and has no task left, not even one that may still be resumed: tells the delegate, and lets it go.
     func endIfIdle() {
         let isMine = self.guarded.withLock { state in
-            guard state.isInvalidated, state.tasks.isEmpty, !state.isEnding else { return false }
+            guard state.isInvalidated, state.tasks.isEmpty, !state.isEnding,
+                state.unbegun == 0 || state.isCancelled
+            else { return false }
             state.isEnding = true
             return true
         }

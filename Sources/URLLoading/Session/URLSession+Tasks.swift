@@ -3,20 +3,29 @@ import LarderSession
 import Synchronization
 
 extension URLSession {
-    /// The number of the next task; the first is 1.
-    func nextIdentifier() -> Int {
+    /// The number of the next task, the first is 1; and whether it is counted as one that may be resumed.
+    func enrol() -> (identifier: Int, isCounted: Bool) {
         self.guarded.withLock { state in
             state.identifier += 1
-            return state.identifier
+            if !state.isInvalidated { state.unbegun += 1 }
+            return (state.identifier, !state.isInvalidated)
         }
+    }
+
+    /// A task that was counted begins, ends, or is gone.
+    func uncount() {
+        self.guarded.withLock { $0.unbegun -= 1 }
     }
 
     /// Keeps a task until it has completed.
     ///
-    /// - Returns: false where the session takes no tasks any more.
-    func begin(_ task: URLSessionTask) -> Bool {
+    /// - Parameter wasCounted: it was made before the session was invalidated.
+    /// - Returns: false where the session does not take it any more.
+    func begin(_ task: URLSessionTask, wasCounted: Bool) -> Bool {
         let isTaken = self.guarded.withLock { state in
-            guard !state.isInvalidated else { return false }
+            if wasCounted { state.unbegun -= 1 }
+            let isOpen = wasCounted ? !state.isCancelled : !state.isInvalidated
+            guard isOpen, !state.isEnding else { return false }
             state.tasks[task.taskIdentifier] = task
             return true
         }

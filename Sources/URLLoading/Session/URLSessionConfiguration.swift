@@ -228,6 +228,13 @@ extension URLSessionConfiguration {
         return fields
     }
 
+    /// Whether `httpAdditionalHeaders` has a field, whatever its case.
+    func hasAdditionalHeader(_ name: String) -> Bool {
+        self.httpAdditionalHeaders?.keys.contains {
+            ($0 as? String)?.lowercased() == name.lowercased()
+        } ?? false
+    }
+
     private static func isForbidden(_ name: String) -> Bool {
         switch name.lowercased() {
         case "authorization", "connection", "host", "proxy-authenticate", "proxy-authorization",

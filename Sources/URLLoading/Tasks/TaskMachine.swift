@@ -117,6 +117,14 @@ struct TaskMachine: Sendable, Equatable {
         self.stage == .loading && self.load == load
     }
 
+    /// Whether bytes that it sends count: also those that follow the head of its response.
+    func counts(load: Int) -> Bool {
+        switch self.stage {
+        case .loading, .judging, .receiving: self.load == load
+        case .created, .preparing, .settled, .delivering, .over: false
+        }
+    }
+
     enum ChallengeHearing: Sendable, Equatable {
         case asked
         /// Another question is open, or about to be: the delegate cannot be asked now.

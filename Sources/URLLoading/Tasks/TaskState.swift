@@ -71,6 +71,8 @@ struct TaskState {
     /// There is somebody who wants to hear what it took.
     var hasDelegate = false
     var begun: Date?
+    /// The session counts it among those that were never resumed.
+    var isCounted = false
     /// The session has it among its tasks.
     var isKept = false
     /// What is being loaded by.

@@ -60,6 +60,7 @@ extension URLSessionTask {
         // What goes on as another kind of task is not stored.
         answer.storing?.decide(nil)
         let isWanted = session.replace(self, by: heir)
+        heir.leaveUnbegun()?.uncount()
         before.progress?.cancellationHandler = nil
         if !isWanted { heir.cancel() }
         guard let lane = before.lane, let task = self as? URLSessionDataTask else {

@@ -33,7 +33,12 @@ extension URLSessionTask {
         lane.send(message)
     }
 
-    /// Tells the delegates something, unless the task has been settled meanwhile.
+    /// What happened before it ended well is still told.
+    private var mayTell: Bool {
+        self.guarded.withLock { !$0.machine.isSettled || $0.outcome?.isSuccess == true }
+    }
+
+    /// Tells the delegates something, unless the task has failed or was cancelled meanwhile.
     ///
     /// - Parameter alternative: done in its place where there is no delegate.
     func tell(
@@ -44,7 +49,7 @@ extension URLSessionTask {
             return alternative()
         }
         self.send { [self] in
-            guard !self.isSettled else { return }
+            guard self.mayTell else { return }
             message(self, session, session.delegates(of: self))
         }
     }
@@ -63,6 +68,7 @@ extension URLSessionTask {
     func settle(_ outcome: TaskOutcome) {
         let session = self.keeper
         session?.keepUntilTold(self)
+        self.leaveUnbegun()?.uncount()
         // Whoever has told the end has taken it from the session before.
         defer { if let session, self.session == nil { session.end(self) } }
         let left = self.guarded.withLock { state -> Leftovers? in
@@ -79,6 +85,15 @@ extension URLSessionTask {
         for load in left.superseded { load.cancel() }
         if !outcome.isSuccess { left.clear() }
         self.deliverIfComplete()
+    }
+
+    /// It is none any more that may be resumed for the first time: the session that has counted it.
+    func leaveUnbegun() -> URLSession? {
+        self.guarded.withLock { state in
+            guard state.isCounted else { return nil }
+            state.isCounted = false
+            return state.session
+        }
     }
 
     /// The session, where that does not keep the task yet.

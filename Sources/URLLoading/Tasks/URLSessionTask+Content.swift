@@ -115,6 +115,7 @@ extension TaskState {
     /// The request as it is sent, with what its content says of itself.
     func completed(_ request: URLRequest) -> URLRequest {
         guard case .file = self.content, request.value(forHTTPHeaderField: "Content-Type") == nil,
+            self.session?.settings.hasAdditionalHeader("Content-Type") != true,
             let type = self.content.contentType(method: request.httpMethod)
         else { return request }
         var completed = request

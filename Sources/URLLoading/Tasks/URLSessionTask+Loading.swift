@@ -11,7 +11,7 @@ extension URLSessionTask {
     func begin() {
         guard let session = self.session else { return self.settle(.cancelled) }
         let hasDelegate = !session.delegates(of: self).isEmpty
-        let isKept = session.begin(self)
+        let isKept = session.begin(self, wasCounted: self.leaveUnbegun() != nil)
         let lane = self.lane(in: session, isKept: isKept)
         let (fault, hasTurned) = self.guarded.withLock { state in
             // One that was cancelled meanwhile may have got its own.
@@ -196,7 +196,7 @@ extension URLSessionTask {
     /// The delegate is told of as many at a time as have gather
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
-        guard self.hears(load) else { return }
+        guard self.guarded.withLock({ $0.machine.counts(load: load) }) else { return }
         self.countOfBytesSent = total + self.purpose.sentBefore
         let isFirst = self.guarded.withLock { state in
             defer { state.isReporting = true }

@@ -33,10 +33,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     init(_ order: TaskOrder, of session: URLSession) {
-        self.guarded = Mutex(TaskState(order, of: session))
+        let (identifier, isCounted) = session.enrol()
+        var state = TaskState(order, of: session)
+        state.isCounted = isCounted
+        self.guarded = Mutex(state)
         self.purpose = order.purpose
-        self.identifier = session.nextIdentifier()
+        self.identifier = identifier
         super.init()
+    }
+
+    deinit {
+        guard let session = self.leaveUnbegun() else { return }
+        session.uncount()
+        session.endIfIdle()
     }
 
     // MARK: What it is
