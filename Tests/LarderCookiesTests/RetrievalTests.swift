@@ -172,7 +172,8 @@ struct EvictionTests {
             jar.take("sid=1; Domain=\(host)", context("http://\(host)/"))
             jar.take("sid=2", context("http://\(host)/"))
             #expect(jar.count == 1)
-            #expect(jar.takeCookies(for: context("http://\(host)/"), at: t0).first?.isHostOnly == true)
+            #expect(
+                jar.takeCookies(for: context("http://\(host)/"), at: t0).first?.isHostOnly == true)
         }
     }
 

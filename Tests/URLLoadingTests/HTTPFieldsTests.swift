@@ -85,7 +85,9 @@ struct HTTPFieldsTests {
         #expect(transfer.connectTimeout == .seconds(604_800))
         #expect(Duration.idle(interval) == transfer.idleTimeout)
         #expect(Duration.idle(0.5) == .milliseconds(500))
-        for nonsense in [0, -1, .nan, -.infinity] as [TimeInterval] { #expect(Duration.idle(nonsense) == nil) }
+        for nonsense in [0, -1, .nan, -.infinity] as [TimeInterval] {
+            #expect(Duration.idle(nonsense) == nil)
+        }
     }
 
     @Test("a session's limits reach the transfer: connections and versions of TLS (§2)")
