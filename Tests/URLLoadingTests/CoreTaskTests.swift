@@ -135,14 +135,14 @@ struct CoreTaskTests {
         #expect(error.localizedDescription == words)
     }
 
-    @Test("without a URL end with badURL (§13)")
+    @Test("without a URL end with unsupportedURL (§13)")
     func noURL() async throws {
         let s = ScriptedSession()
         var request = URLRequest(url: try ScriptedSession.url())
         request.url = nil
         s.session.dataTask(with: request).resume()
         try await s.delegate?.completion()
-        #expect((s.delegate?.errors.value[0] as? URLError)?.code == .badURL)
+        #expect((s.delegate?.errors.value[0] as? URLError)?.code == .unsupportedURL)
         #expect(s.loaders.loads.value.isEmpty)
     }
 

@@ -57,7 +57,7 @@ public struct URLRequest: ReferenceConvertible, Sendable {
 }
 
 extension URLRequest {
-    /// What is to be loaded; a task made of a request without one fails with `URLError.badURL`.
+    /// What is to be loaded; a task made of a request without one fails with `URLError.unsupportedURL`.
     public var url: URL? {
         get { self.contents.values.url }
         set { self.change { $0.url = newValue } }

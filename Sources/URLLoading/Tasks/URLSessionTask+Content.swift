@@ -7,10 +7,11 @@ import Synchronization
 extension URLSessionTask {
     /// Gets together what the next load needs.
     func prepare() {
-        guard let request = self.currentRequest, let url = request.url else {
-            return self.fail(.badURL)
+        guard let request = self.currentRequest, let url = request.url,
+            url.isPlainlyWeb || url.scheme != nil
+        else {
+            return self.fail(.unsupportedURL)
         }
-        guard url.isPlainlyWeb || url.scheme != nil else { return self.fail(.unsupportedURL) }
         let (content, isSpent) = self.guarded.withLock { ($0.content, $0.isContentSpent) }
         switch content {
         case .none: self.launch(body: nil)
