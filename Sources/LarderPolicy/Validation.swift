@@ -273,9 +273,16 @@ package enum Validation {
 
     /// Compares the answer to a HEAD with a stored response that the same request selects.
     ///
-    /// - Parameter bodyLength: the length of the stored content.
+    /// They agree where a validator of both is the same: an answer without one may be of other
+    /// content, and the same length says nothing of it.
+    ///
+    /// - Parameters:
+    ///   - bodyLength: the length of the stored content.
+    ///   - isConditional: the HEAD bore the validators of what is stored; an answer other than 304
+    ///     that does not name the stored one's says that it is no longer current.
     package static func effect(
-        ofHead response: ResponseHead, on head: StoredHead, bodyLength: UInt64
+        ofHead response: ResponseHead, on head: StoredHead, bodyLength: UInt64,
+        isConditional: Bool = false
     ) -> HeadEffect {
         guard response.status == .ok, head.status == .ok else {
             return response.status == head.status || response.status.isServerError
@@ -285,15 +292,19 @@ package enum Validation {
         if let newTag, EntityTag(of: head.fields)?.matchesWeakly(newTag) != true {
             return .invalidates
         }
-        if let new = self.lastModified(response.fields), self.lastModified(head.fields) != new {
-            return .invalidates
-        }
+        let newTime = self.lastModified(response.fields)
+        if let newTime, self.lastModified(head.fields) != newTime { return .invalidates }
         if let length = response.fields.first(FieldName(.contentLength)),
             UInt64(exactDigits: length) != bodyLength
         {
             return .invalidates
         }
-        return .freshens
+        if isConditional, self.hasValidator(head.fields), newTag == nil,
+            newTime == nil || EntityTag(of: head.fields) != nil
+        {
+            return .invalidates
+        }
+        return newTag == nil && newTime == nil ? .none : .freshens
     }
 }
 

@@ -279,7 +279,7 @@ extension Fetch {
 
     /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
     private func compare(_ head: ResponseHead, now: Timestamp) {
-        let requestTime = self.state.withLock { $0.requestTime }
+        let (requestTime, isFirst) = self.state.withLock { ($0.requestTime, $0.requests == 1) }
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy)
             && self.isOfSameResource(object.head, head)
@@ -295,7 +295,9 @@ extension Fetch {
             let length =
                 isDecoded ? told : object.head.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
-                ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength)
+                ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength,
+                // What is asked again goes without conditions.
+                isConditional: isFirst && self.conditional != nil)
             {
             // Of the answer to a request with no-store nothing is kept (§5.2.1.5).
             case .freshens where CacheControl(self.order.request.fields).noStore: continue

@@ -443,12 +443,16 @@ struct HeadEffectTests {
     @Test(
         "depends on validators and length",
         arguments: [
-            ("", "", 200, .freshens), ("ETag: \"a\"", "ETag: \"a\"", 200, .freshens),
+            ("", "", 200, .none), ("ETag: \"a\"", "ETag: \"a\"", 200, .freshens),
+            ("", "ETag: \"a\"", 200, .none), ("", "Last-Modified: @-9", 200, .none),
+            ("Cache-Control: max-age=9", "ETag: \"a\"", 200, .none),
+            ("ETag: \"a\"", "ETag: \"a\" | Last-Modified: @-9", 200, .freshens),
             ("ETag: \"b\"", "ETag: \"a\"", 200, .invalidates),
             ("ETag: \"b\"", "", 200, .invalidates),
             ("Last-Modified: @-9", "Last-Modified: @-9", 200, .freshens),
             ("Last-Modified: @-8", "Last-Modified: @-9", 200, .invalidates),
-            ("Content-Length: 3", "", 200, .freshens),
+            ("Content-Length: 3", "", 200, .none),
+            ("Content-Length: 3", "ETag: \"a\"", 200, .none),
             ("Content-Length: 4", "", 200, .invalidates),
             ("Content-Length: x", "", 200, .invalidates),
             ("", "", 404, .invalidates), ("", "", 301, .invalidates), ("", "", 500, .none),
@@ -458,5 +462,23 @@ struct HeadEffectTests {
         #expect(
             Validation.effect(
                 ofHead: response(news, status: status), on: stored(held), bodyLength: 3) == effect)
+    }
+
+    @Test(
+        "of which it bore the validators: what does not name them again is another",
+        arguments: [
+            ("", "", .none), ("", "ETag: \"a\"", .invalidates),
+            ("ETag: \"a\"", "ETag: \"a\"", .freshens),
+            ("ETag: \"b\"", "ETag: \"a\"", .invalidates),
+            ("Last-Modified: @-9", "Last-Modified: @-9", .freshens),
+            ("", "Last-Modified: @-9", .invalidates),
+            ("Last-Modified: @-9", "ETag: \"a\" | Last-Modified: @-9", .invalidates),
+            ("Content-Length: 3", "ETag: \"a\"", .invalidates),
+        ] as [(String, String, Validation.HeadEffect)])
+    func conditional(_ news: String, _ held: String, _ effect: Validation.HeadEffect) {
+        #expect(
+            Validation.effect(
+                ofHead: response(news), on: stored(held), bodyLength: 3, isConditional: true)
+                == effect)
     }
 }
