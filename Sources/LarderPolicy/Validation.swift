@@ -111,8 +111,8 @@ package enum Validation {
     /// them, and must not be used.
     ///
     /// A 304 without any validator, which §4.3.4 does not provide for where the stored response has
-    /// one, selects the only response that was asked about: our own condition is all that it can be
-    /// an answer to.
+    /// one, selects the only response that was asked about, unless a tag of the client's was sent too:
+    /// our own condition is all that it can be an answer to.
     ///
     /// - Parameters:
     ///   - candidates: the responses whose validators were sent.
@@ -152,6 +152,8 @@ package enum Validation {
         // cache MUST NOT use the new response to update any stored responses."
         if let tag, !tag.isWeak { return [] }
         guard tag != nil || modified != nil else {
+            // It may as well say that the client has what we have not.
+            if let request, self.addsTags(request, to: candidates, matching) { return [] }
             let asked = matching.filter { self.hasValidator(candidates[$0].fields) }
             return asked.count == 1 ? asked : []
         }
@@ -162,6 +164,16 @@ package enum Validation {
             return modified != nil && self.lastModified(candidates[$0].fields) == modified
         }
         return Variance.mostRecent(of: candidates, indices: same).map { [$0] } ?? []
+    }
+
+    /// Whether a tag that only the client has was sent with ours.
+    private static func addsTags(
+        _ request: Request, to candidates: [StoredHead], _ matching: [Int]
+    ) -> Bool {
+        guard matching.allSatisfy({ candidates[$0].extent == nil }) else { return false }
+        return self.clientTags(request).contains { tag in
+            !candidates.contains { EntityTag(of: $0.fields)?.matchesWeakly(tag) ?? false }
+        }
     }
 
     private static func contradicts(_ a: EntityTag?, _ b: EntityTag?) -> Bool {

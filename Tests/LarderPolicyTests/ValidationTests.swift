@@ -243,6 +243,26 @@ struct OtherVariantTests {
     }
 
     @Test(
+        "and one without validators may speak of what only the client has",
+        arguments: [
+            ("", "ETag: \"a\"", false, [0]), ("If-None-Match: \"b\"", "ETag: \"a\"", false, []),
+            ("If-None-Match: W/\"b\"", "Last-Modified: @-9", false, []),
+            ("If-None-Match: \"a\", \"b\"", "ETag: \"a\"", false, []),
+            ("If-None-Match: \"a\"", "ETag: \"a\"", false, [0]),
+            ("If-None-Match: W/\"a\"", "ETag: \"a\"", false, [0]),
+            ("If-None-Match: *", "ETag: \"a\"", false, [0]),
+            // With a part of ours the client's were not sent.
+            ("If-None-Match: \"b\"", "ETag: \"a\"", true, [0]),
+        ] as [(String, String, Bool, [Int])])
+    func bare(_ asked: String, _ held: String, _ isPart: Bool, _ selected: [Int]) {
+        var head = stored(held)
+        if isPart { head.extent = StoredExtent(completeLength: 9, ranges: [0..<3]) }
+        let found = Validation.selected(
+            by: response("Date: @0", status: 304), among: [head], answering: request(asked))
+        #expect(found == selected)
+    }
+
+    @Test(
         "knows a 304 that speaks of what the client has (§4.3.2)",
         arguments: [
             ("ETag: \"z\"", "If-None-Match: \"z\"", true),
