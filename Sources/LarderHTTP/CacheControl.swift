@@ -157,16 +157,25 @@ package struct CacheControl: Sendable, Equatable {
             return nil
         }
 
-        /// The argument as a list of field names; nil where it is not a list of tokens.
+        /// The argument as a list of field names; nil where it is none, or too long.
         var fieldNames: [FieldName]? {
             guard case .value(let list) = self.argument else { return nil }
-            var names: [FieldName] = []
-            for member in ListMembers(list) {
-                guard member.isToken else { return nil }
-                names.append(FieldName(String(decoding: member, as: UTF8.self)))
-            }
-            return names.isEmpty ? nil : names
+            return CacheControl.fieldNames(list)
         }
+    }
+
+    /// More names than this in a `private` or `no-cache` forbid the whole: each is looked for among
+    /// all fields, for every hit.
+    private static let nameLimit = 64
+
+    /// The field names in a list; nil where there is none, or too many, and where one is no token.
+    static func fieldNames(_ list: FieldValue) -> [FieldName]? {
+        var names: [FieldName] = []
+        for member in ListMembers(list) {
+            guard member.isToken, names.count < self.nameLimit else { return nil }
+            names.append(FieldName(String(decoding: member, as: UTF8.self)))
+        }
+        return names.isEmpty ? nil : names
     }
 
     private mutating func apply(_ directive: Directive) {
@@ -199,7 +208,9 @@ package struct CacheControl: Sendable, Equatable {
         _ directive: Directive, whole: WritableKeyPath<Self, Bool>,
         fields: WritableKeyPath<Self, [FieldName]>
     ) {
-        if let names = directive.fieldNames {
+        if let names = directive.fieldNames,
+            self[keyPath: fields].count + names.count <= Self.nameLimit
+        {
             self[keyPath: fields].append(contentsOf: names)
         } else {
             self[keyPath: whole] = true

@@ -156,7 +156,20 @@ struct CacheControlTests {
         Case("min-fresh=x") { $0.minFresh = CacheControl.unlimited },
     ]
 
+    /// So many different names, `x1` first.
+    static func names(_ count: Int) -> [String] { (1...count).map { "x\($0)" } }
+
     static let qualified: [Case] = [
+        // More names than anybody looks for in each response forbid the whole.
+        Case("private=\"\(names(64).joined(separator: ","))\"") {
+            $0.privateFields = names(64).map { FieldName($0) }
+        },
+        Case("private=\"\(names(65).joined(separator: ","))\"") { $0.isPrivate = true },
+        Case("no-cache=\"\(names(65).joined(separator: ","))\"") { $0.noCache = true },
+        Case(names(65).map { "no-cache=\($0)" }.joined(separator: ",")) {
+            $0.noCacheFields = names(64).map { FieldName($0) }
+            $0.noCache = true
+        },
         Case("no-cache=\"Set-Cookie\"") { $0.noCacheFields = ["set-cookie"] },
         Case("no-cache=\"a, B ,c\"") { $0.noCacheFields = ["a", "b", "c"] },
         Case("no-cache=Set-Cookie") { $0.noCacheFields = ["set-cookie"] },
@@ -275,6 +288,9 @@ struct TargetedCacheControlTests {
             Case("private=?0, no-cache=?0") { _ in },
             Case("no-cache=x-a") { $0.noCacheFields = ["x-a"] },
             Case("private=\"a, b\"") { $0.privateFields = ["a", "b"] },
+            Case("private=\"\(CacheControlTests.names(65).joined(separator: ","))\"") {
+                $0.isPrivate = true
+            },
             Case("private") { $0.isPrivate = true },
             Case("unknown=(1 2);x, must-revalidate") { $0.mustRevalidate = true },
             // Errors of syntax make the whole as if it were not there.
