@@ -43,10 +43,45 @@ package struct CacheControl: Sendable, Equatable {
     package init(_ fields: Fields, name: FieldName = FieldName(.cacheControl)) {
         for line in fields.lines where fields.matches(line, name) {
             self.isPresent = true
-            for member in ListMembers(fields.value(of: line)) {
+            let value = fields.value(of: line)
+            var members = ListMembers(value)
+            while let member = members.next() {
                 guard let directive = Directive(member) else { continue }
                 self.apply(directive)
             }
+            if members.endedInQuotes { self.restrict(byUnquoted: value) }
+        }
+    }
+
+    /// Applies what a line may mean whose last quote is one too many, wherever that is: what its
+    /// commas separate, if it restricts.
+    private mutating func restrict(byUnquoted line: FieldValue) {
+        for part in line.split(separator: ASCII.comma) {
+            guard let directive = Directive(part.trimmingOWS()),
+                let name = Name(matching: directive.name)
+            else { continue }
+            switch name {
+            case .noStore, .noCache, .isPrivate, .proxyRevalidate, .noTransform, .minFresh:
+                self.apply(directive)
+            // It also permits (§3.5).
+            case .mustRevalidate: self.noCache = true
+            case .maxAge: self.restrictLifetime(\.maxAge, directive.seconds)
+            case .sMaxage: self.restrictLifetime(\.sMaxage, directive.seconds)
+            case .isPublic, .mustUnderstand, .immutable, .onlyIfCached, .maxStale,
+                .staleWhileRevalidate, .staleIfError:
+                break
+            }
+        }
+    }
+
+    /// A lifetime where none is given permits, too: storing, for one.
+    private mutating func restrictLifetime(
+        _ limit: WritableKeyPath<Self, Duration?>, _ seconds: Duration?
+    ) {
+        if self[keyPath: limit] != nil {
+            self.limitLifetime(limit, seconds)
+        } else if seconds == .zero {
+            self.noCache = true
         }
     }
 

@@ -67,8 +67,29 @@ struct CacheControlTests {
         Case("foo=\"no-store, no-cache\"") { _ in },
         Case("foo=\"a\\\", no-store\", public") { $0.isPublic = true },
         Case("foo=\"a\\\\\", no-store") { $0.noStore = true },
-        // A quoted string that never ends hides the rest of its line, not the next.
-        Case("foo=\"bar, no-store", "no-cache") { $0.noCache = true },
+        // A quoted string that never ends hides nothing that restricts, and all that permits.
+        Case("foo=\"bar, no-store", "no-cache") {
+            $0.noStore = true; $0.noCache = true
+        },
+        Case("foo=\"bar, private, proxy-revalidate") {
+            $0.isPrivate = true; $0.proxyRevalidate = true
+        },
+        Case("foo=\"bar, private=x") { $0.privateFields = ["x"] },
+        Case("foo=a\"b, no-store") { $0.noStore = true },
+        Case("foo=\"a\\\", no-store") { $0.noStore = true },
+        Case("foo=\"a\"b\", no-store") { $0.noStore = true },
+        Case("foo=\"a, no-store\", bar=\"b") { $0.noStore = true },
+        Case("foo=\"bar, must-revalidate") { $0.noCache = true },
+        Case("foo=\"bar, max-age=0") { $0.noCache = true },
+        Case("max-age=9, foo=\"bar, max-age=3") { $0.maxAge = .seconds(3) },
+        Case("s-maxage=9, foo=\"bar, s-maxage=x") {
+            $0.sMaxage = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("foo=\"bar, public, immutable, max-age=9, s-maxage=9, max-stale, stale-if-error=9") {
+            _ in
+        },
+        Case("foo=\"bar, no-storee, \"no-store\", , =") { _ in },
+        Case("foo=\"bar", "public") { $0.isPublic = true },
     ]
 
     static let ages: [Case] = [
