@@ -155,6 +155,10 @@ extension Fetch {
             reason = because
             self.supersede(by: head)
         }
+        if body == nil {
+            self.noteKeptBack(
+                head, directives.control, isShared: sink != nil || shared != nil)
+        }
         if let reason { self.session.live.reasons.add(reason) }
         // Counted where it was heard.
         if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
@@ -197,6 +201,18 @@ extension Fetch {
         }
         self.upstreamEnded()
         self.filling.tell(waiters, of: .response(response))
+    }
+
+    /// Notes the fields that trailers may not have: those that `Connection` names, and of a response
+    /// that is stored, and may have other readers, those that its directives name.
+    private func noteKeptBack(_ head: ResponseHead, _ control: CacheControl, isShared: Bool) {
+        var names = HopByHop.namedFields(head.fields)
+        if isShared {
+            names = names.with(control.noCacheFields)
+            if self.policy.kind == .shared { names = names.with(control.privateFields) }
+        }
+        guard !names.isEmpty else { return }
+        self.state.withLock { $0.keptBack = names }
     }
 
     private func shown(_ head: ResponseHead, _ now: Timestamp) -> ResponseHead {
