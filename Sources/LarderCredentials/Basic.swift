@@ -52,20 +52,6 @@ package enum Basic {
         let directory = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
         // A dot segment that the origin resolves could lead out of the directory.
         return uri.path.utf8.starts(with: directory.utf8)
-            && !uri.path.split(separator: "/").contains { Self.isDotDot($0) }
-    }
-
-    private static func isDotDot(_ segment: Substring) -> Bool {
-        var bytes: [UInt8] = []
-        var rest = Array(segment.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.prefix(2).spells("2e") {
-                rest = rest.dropFirst(2)
-                bytes.append(UInt8(ascii: "."))
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return bytes == Array("..".utf8)
+            && !DotSegments.isIn(uri.path.utf8)
     }
 }

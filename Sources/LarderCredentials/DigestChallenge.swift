@@ -60,6 +60,9 @@ package struct DigestChallenge: Sendable, Equatable {
     /// The URIs that the challenge is for, as written; empty for the whole origin.
     package let domain: [[UInt8]]
 
+    /// More references than this in `domain` cover nothing: every request is challenged.
+    private static let domainLimit = 64
+
     /// Checks a challenge.
     ///
     /// - Throws: `.otherScheme`, `.missingParameter` for realm or nonce, `.unsupportedAlgorithm`,
@@ -104,6 +107,8 @@ package struct DigestChallenge: Sendable, Equatable {
     package func covers(_ uri: TargetURI, from origin: TargetURI) -> Bool {
         guard origin.hasSameOrigin(as: uri) else { return false }
         if self.domain.isEmpty { return true }
+        // Each is resolved for each request.
+        guard self.domain.count <= Self.domainLimit else { return false }
         return self.domain.contains { reference in
             guard let named = origin.resolving(reference[...]), named.hasSameOrigin(as: uri)
             else { return false }

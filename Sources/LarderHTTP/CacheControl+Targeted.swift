@@ -62,11 +62,6 @@ extension CacheControl {
         case .item(.token(let name)): text = name
         default: return nil
         }
-        var names: [FieldName] = []
-        for member in ListMembers(Array(text.utf8)[...]) {
-            guard member.isToken else { return nil }
-            names.append(FieldName(String(decoding: member, as: UTF8.self)))
-        }
-        return names.isEmpty ? nil : names
+        return self.fieldNames(Array(text.utf8)[...])
     }
 }

@@ -43,10 +43,45 @@ package struct CacheControl: Sendable, Equatable {
     package init(_ fields: Fields, name: FieldName = FieldName(.cacheControl)) {
         for line in fields.lines where fields.matches(line, name) {
             self.isPresent = true
-            for member in ListMembers(fields.value(of: line)) {
+            let value = fields.value(of: line)
+            var members = ListMembers(value)
+            while let member = members.next() {
                 guard let directive = Directive(member) else { continue }
                 self.apply(directive)
             }
+            if members.endedInQuotes { self.restrict(byUnquoted: value) }
+        }
+    }
+
+    /// Applies what a line may mean whose last quote is one too many, wherever that is: what its
+    /// commas separate, if it restricts.
+    private mutating func restrict(byUnquoted line: FieldValue) {
+        for part in line.split(separator: ASCII.comma) {
+            guard let directive = Directive(part.trimmingOWS()),
+                let name = Name(matching: directive.name)
+            else { continue }
+            switch name {
+            case .noStore, .noCache, .isPrivate, .proxyRevalidate, .noTransform, .minFresh:
+                self.apply(directive)
+            // It also permits (§3.5).
+            case .mustRevalidate: self.noCache = true
+            case .maxAge: self.restrictLifetime(\.maxAge, directive.seconds)
+            case .sMaxage: self.restrictLifetime(\.sMaxage, directive.seconds)
+            case .isPublic, .mustUnderstand, .immutable, .onlyIfCached, .maxStale,
+                .staleWhileRevalidate, .staleIfError:
+                break
+            }
+        }
+    }
+
+    /// A lifetime where none is given permits, too: storing, for one.
+    private mutating func restrictLifetime(
+        _ limit: WritableKeyPath<Self, Duration?>, _ seconds: Duration?
+    ) {
+        if self[keyPath: limit] != nil {
+            self.limitLifetime(limit, seconds)
+        } else if seconds == .zero {
+            self.noCache = true
         }
     }
 
@@ -157,16 +192,25 @@ package struct CacheControl: Sendable, Equatable {
             return nil
         }
 
-        /// The argument as a list of field names; nil where it is not a list of tokens.
+        /// The argument as a list of field names; nil where it is none, or too long.
         var fieldNames: [FieldName]? {
             guard case .value(let list) = self.argument else { return nil }
-            var names: [FieldName] = []
-            for member in ListMembers(list) {
-                guard member.isToken else { return nil }
-                names.append(FieldName(String(decoding: member, as: UTF8.self)))
-            }
-            return names.isEmpty ? nil : names
+            return CacheControl.fieldNames(list)
         }
+    }
+
+    /// More names than this in a `private` or `no-cache` forbid the whole: each is looked for among
+    /// all fields, for every hit.
+    private static let nameLimit = 64
+
+    /// The field names in a list; nil where there is none, or too many, and where one is no token.
+    static func fieldNames(_ list: FieldValue) -> [FieldName]? {
+        var names: [FieldName] = []
+        for member in ListMembers(list) {
+            guard member.isToken, names.count < self.nameLimit else { return nil }
+            names.append(FieldName(String(decoding: member, as: UTF8.self)))
+        }
+        return names.isEmpty ? nil : names
     }
 
     private mutating func apply(_ directive: Directive) {
@@ -199,7 +243,9 @@ package struct CacheControl: Sendable, Equatable {
         _ directive: Directive, whole: WritableKeyPath<Self, Bool>,
         fields: WritableKeyPath<Self, [FieldName]>
     ) {
-        if let names = directive.fieldNames {
+        if let names = directive.fieldNames,
+            self[keyPath: fields].count + names.count <= Self.nameLimit
+        {
             self[keyPath: fields].append(contentsOf: names)
         } else {
             self[keyPath: whole] = true

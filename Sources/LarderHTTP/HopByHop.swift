@@ -25,22 +25,22 @@ package enum HopByHop {
     }
 
     private static func travels(
-        _ line: Fields.Line, of fields: Fields, _ named: [FieldName]
+        _ line: Fields.Line, of fields: Fields, _ named: NamedFields
     ) -> Bool {
         if self.isConnectionField(line.known) { return false }
-        return line.known == .via || !named.contains { fields.matches(line, $0) }
+        return line.known == .via || !named.contain(line, of: fields)
     }
 
     /// What `Connection` names beside the connection fields, which need no naming.
-    private static func namedFields(_ fields: Fields) -> [FieldName] {
-        guard fields.contains(FieldName(.connection)) else { return [] }
+    package static func namedFields(_ fields: Fields) -> NamedFields {
+        guard fields.contains(FieldName(.connection)) else { return NamedFields([]) }
         var named: [FieldName] = []
         for element in fields.elements(FieldName(.connection))
         // What nearly every origin says.
         where !element.span.equalsIgnoringCase("keep-alive") && element.allSatisfy(ASCII.isToken) {
             named.append(FieldName(String(decoding: element, as: UTF8.self)))
         }
-        return named
+        return NamedFields(named)
     }
 
     /// Whether a field is always for one connection only.

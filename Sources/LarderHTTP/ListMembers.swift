@@ -5,6 +5,8 @@
 /// ends reaches to the end of its line: the next line begins anew.
 package struct ListMembers: Sequence, IteratorProtocol, Sendable {
     private var rest: FieldValue
+    /// The last member taken had a quoted string that never ended, which may have swallowed others.
+    package private(set) var endedInQuotes = false
 
     package init(_ line: FieldValue) {
         self.rest = line
@@ -12,7 +14,7 @@ package struct ListMembers: Sequence, IteratorProtocol, Sendable {
 
     package mutating func next() -> FieldValue? {
         while !self.rest.isEmpty {
-            let end = Self.endOfMember(self.rest)
+            let end = Self.endOfMember(self.rest, &self.endedInQuotes)
             let member = self.rest[self.rest.startIndex..<end].trimmingOWS()
             self.rest = end < self.rest.endIndex ? self.rest[(end + 1)...] : []
             if !member.isEmpty { return member }
@@ -21,7 +23,7 @@ package struct ListMembers: Sequence, IteratorProtocol, Sendable {
     }
 
     /// The index of the comma that ends the first member, or the end of the line.
-    private static func endOfMember(_ line: FieldValue) -> Int {
+    private static func endOfMember(_ line: FieldValue, _ endsInQuotes: inout Bool) -> Int {
         var quoted = false
         var index = line.startIndex
         while index < line.endIndex {
@@ -37,6 +39,7 @@ package struct ListMembers: Sequence, IteratorProtocol, Sendable {
             }
             index += 1
         }
+        endsInQuotes = quoted
         return line.endIndex
     }
 }

@@ -44,7 +44,7 @@ package struct InjectionRule: Sendable, Equatable {
         else { return false }
         if self.paths.isEmpty { return true }
         // An origin that resolves a dot segment would see another path than the pattern did.
-        guard !subject.hasDotSegment else { return false }
+        guard !DotSegments.isIn(subject.path) else { return false }
         return self.paths.contains { $0.matches(subject.path) }
     }
 }
@@ -66,16 +66,5 @@ package struct InjectionRules: Sendable, Equatable {
         guard !self.rules.isEmpty, uri.scheme != .ftp else { return nil }
         let subject = RuleSubject(uri)
         return self.rules.first { $0.matches(subject, method) }
-    }
-}
-
-extension RuleSubject {
-    /// Whether a segment of the path is `.` or `..`, also behind a backslash or an encoded slash,
-    /// which some origins take for one.
-    fileprivate var hasDotSegment: Bool {
-        let path = String(decoding: self.path, as: UTF8.self).lowercased()
-            .split(separator: "%2f", omittingEmptySubsequences: false).joined(separator: "/")
-            .split(separator: "%5c", omittingEmptySubsequences: false).joined(separator: "/")
-        return path.split { $0 == "/" || $0 == "\\" }.contains { $0 == "." || $0 == ".." }
     }
 }

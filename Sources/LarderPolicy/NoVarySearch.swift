@@ -60,8 +60,11 @@ package struct NoVarySearch: Sendable, Equatable {
         self.init(parameters: parameters ?? .allBut([]), ordersKeys: ordersKeys)
     }
 
+    /// More names than this are not understood.
+    private static let nameLimit = 64
+
     private static func names(_ value: StructuredField.Member) -> Set<Key>? {
-        guard case .innerList(let items) = value else { return nil }
+        guard case .innerList(let items) = value, items.count <= self.nameLimit else { return nil }
         var names = Set<Key>()
         for item in items {
             guard case .string(let text) = item else { return nil }
@@ -78,6 +81,9 @@ package struct NoVarySearch: Sendable, Equatable {
         guard self != .standard else { return false }
         let (pathA, queryA) = Self.split(a)
         let (pathB, queryB) = Self.split(b)
+        guard !SearchParameters.isLong(queryA), !SearchParameters.isLong(queryB) else {
+            return false
+        }
         return pathA.elementsEqual(pathB) && self.significant(queryA) == self.significant(queryB)
     }
 
@@ -111,6 +117,15 @@ enum SearchParameters {
     struct Pair: Equatable {
         let key: [UInt8]
         let value: [UInt8]
+    }
+
+    /// Longer queries are the same only byte for byte: one is read for each stored response that it
+    /// may be answered with.
+    private static let limit = 256
+
+    /// Whether there are more pairs than that, empty ones counted.
+    static func isLong(_ query: FieldValue) -> Bool {
+        query.count { $0 == UInt8(ascii: "&") } >= self.limit
     }
 
     /// The pairs between `&`, empty ones left out; one without `=` has an empty value.

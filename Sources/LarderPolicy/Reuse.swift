@@ -116,6 +116,10 @@ package enum Reuse {
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
         let directives = ResponseDirectives.of(head, configuration: configuration)
+        // Stored while a rule set it aside.
+        if directives.control.forbidsStoring {
+            return .fetch(forward: .miss, because: .responseNoStore)
+        }
         // Stored while the cache was a private one.
         if configuration.kind == .shared, directives.control.isPrivate {
             return .fetch(forward: .miss, because: .responsePrivate)

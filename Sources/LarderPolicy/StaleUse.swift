@@ -41,7 +41,8 @@ package enum StaleOnError {
         guard policy != .reloadRevalidating else { return nil }
         let directives = ResponseDirectives.of(head, configuration: configuration)
         let asked = CacheControl(request: request.fields).ignoringReload(configuration)
-        guard !head.isInvalidated, head.method == .get || request.method == head.method,
+        guard !head.isInvalidated, !directives.control.forbidsStoring,
+            head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
             !StaleUse.refused(by: asked)
         else { return nil }

@@ -113,9 +113,8 @@ package enum Storability {
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
         let control = directives.control
-        // §5.2.2.3: a cache that understands the status SHOULD ignore the no-store beside it. That
-        // the status is understood has been seen to.
-        if control.noStore, !control.mustUnderstand { return .responseNoStore }
+        // That the status is understood has been seen to.
+        if control.forbidsStoring { return .responseNoStore }
         if configuration.kind == .shared {
             if control.isPrivate { return .responsePrivate }
             if request.bearsCredentials, !control.allowsSharingWithCredentials,
@@ -248,6 +247,10 @@ package enum Storability {
 }
 
 extension CacheControl {
+    /// RFC 9111 §5.2.2.3: a cache that understands the status SHOULD ignore the no-store beside
+    /// `must-understand`.
+    var forbidsStoring: Bool { self.noStore && !self.mustUnderstand }
+
     /// RFC 9111 §3.5: what lets a shared cache store the answer to a request with credentials.
     var allowsSharingWithCredentials: Bool {
         self.mustRevalidate || self.isPublic || self.sMaxage != nil

@@ -43,14 +43,12 @@ enum StoredFields {
     static func endToEnd(
         _ fields: Fields, _ control: CacheControl, configuration: PolicyConfiguration
     ) -> Fields {
-        let named = fields.members(FieldName(.connection))
-            .filter { $0.isToken }
-            .map { FieldName(String(decoding: $0, as: UTF8.self)) }
+        let named = HopByHop.namedFields(fields)
         let withholdsCookies = configuration.ignored.contains(.setCookie)
         let withheld = configuration.kind == .shared ? control.privateFields : []
         return Fields(keeping: fields, spareBytes: Self.dateLength) { line in
             if self.isExcluded(line, of: fields) { return false }
-            if named.contains(where: { fields.matches(line, $0) }) { return false }
+            if named.contain(line, of: fields) { return false }
             if withheld.contains(where: { fields.matches(line, $0) }) { return false }
             return !withholdsCookies || line.known != .setCookie
         }

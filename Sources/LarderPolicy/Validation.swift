@@ -111,8 +111,8 @@ package enum Validation {
     /// them, and must not be used.
     ///
     /// A 304 without any validator, which §4.3.4 does not provide for where the stored response has
-    /// one, selects the only response that was asked about: our own condition is all that it can be
-    /// an answer to.
+    /// one, selects the only response that was asked about, unless a tag of the client's was sent too:
+    /// our own condition is all that it can be an answer to.
     ///
     /// - Parameters:
     ///   - candidates: the responses whose validators were sent.
@@ -152,6 +152,8 @@ package enum Validation {
         // cache MUST NOT use the new response to update any stored responses."
         if let tag, !tag.isWeak { return [] }
         guard tag != nil || modified != nil else {
+            // It may as well say that the client has what we have not.
+            if let request, self.addsTags(request, to: candidates, matching) { return [] }
             let asked = matching.filter { self.hasValidator(candidates[$0].fields) }
             return asked.count == 1 ? asked : []
         }
@@ -162,6 +164,16 @@ package enum Validation {
             return modified != nil && self.lastModified(candidates[$0].fields) == modified
         }
         return Variance.mostRecent(of: candidates, indices: same).map { [$0] } ?? []
+    }
+
+    /// Whether a tag that only the client has was sent with ours.
+    private static func addsTags(
+        _ request: Request, to candidates: [StoredHead], _ matching: [Int]
+    ) -> Bool {
+        guard matching.allSatisfy({ candidates[$0].extent == nil }) else { return false }
+        return self.clientTags(request).contains { tag in
+            !candidates.contains { EntityTag(of: $0.fields)?.matchesWeakly(tag) ?? false }
+        }
     }
 
     private static func contradicts(_ a: EntityTag?, _ b: EntityTag?) -> Bool {
@@ -273,9 +285,16 @@ package enum Validation {
 
     /// Compares the answer to a HEAD with a stored response that the same request selects.
     ///
-    /// - Parameter bodyLength: the length of the stored content.
+    /// They agree where a validator of both is the same: an answer without one may be of other
+    /// content, and the same length says nothing of it.
+    ///
+    /// - Parameters:
+    ///   - bodyLength: the length of the stored content.
+    ///   - isConditional: the HEAD bore the validators of what is stored; an answer other than 304
+    ///     that does not name the stored one's says that it is no longer current.
     package static func effect(
-        ofHead response: ResponseHead, on head: StoredHead, bodyLength: UInt64
+        ofHead response: ResponseHead, on head: StoredHead, bodyLength: UInt64,
+        isConditional: Bool = false
     ) -> HeadEffect {
         guard response.status == .ok, head.status == .ok else {
             return response.status == head.status || response.status.isServerError
@@ -285,15 +304,19 @@ package enum Validation {
         if let newTag, EntityTag(of: head.fields)?.matchesWeakly(newTag) != true {
             return .invalidates
         }
-        if let new = self.lastModified(response.fields), self.lastModified(head.fields) != new {
-            return .invalidates
-        }
+        let newTime = self.lastModified(response.fields)
+        if let newTime, self.lastModified(head.fields) != newTime { return .invalidates }
         if let length = response.fields.first(FieldName(.contentLength)),
             UInt64(exactDigits: length) != bodyLength
         {
             return .invalidates
         }
-        return .freshens
+        if isConditional, self.hasValidator(head.fields), newTag == nil,
+            newTime == nil || EntityTag(of: head.fields) != nil
+        {
+            return .invalidates
+        }
+        return newTag == nil && newTime == nil ? .none : .freshens
     }
 }
 

@@ -83,8 +83,14 @@ private struct Preference: Hashable, Comparable {
         (a.name, a.weight) < (b.name, b.weight)
     }
 
-    /// The members in one order, each once; nil where one of them is malformed.
+    /// More members than any program sends.
+    ///
+    /// What is longer is compared byte for byte: it would be read again for each stored variant.
+    private static let limit = 32
+
+    /// The members in one order, each once; nil where one of them is malformed, or there are too many.
     static func list(_ members: [FieldValue], of field: FieldName) -> [Preference]? {
+        guard members.count <= self.limit else { return nil }
         var all = Set<Preference>()
         for member in members {
             guard let preference = Preference(member, of: field) else { return nil }

@@ -155,6 +155,10 @@ extension Fetch {
             reason = because
             self.supersede(by: head)
         }
+        if body == nil {
+            self.noteKeptBack(
+                head, directives.control, isShared: sink != nil || shared != nil)
+        }
         if let reason { self.session.live.reasons.add(reason) }
         // Counted where it was heard.
         if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
@@ -197,6 +201,18 @@ extension Fetch {
         }
         self.upstreamEnded()
         self.filling.tell(waiters, of: .response(response))
+    }
+
+    /// Notes the fields that trailers may not have: those that `Connection` names, and of a response
+    /// that is stored, and may have other readers, those that its directives name.
+    private func noteKeptBack(_ head: ResponseHead, _ control: CacheControl, isShared: Bool) {
+        var names = HopByHop.namedFields(head.fields)
+        if isShared {
+            names = names.with(control.noCacheFields)
+            if self.policy.kind == .shared { names = names.with(control.privateFields) }
+        }
+        guard !names.isEmpty else { return }
+        self.state.withLock { $0.keptBack = names }
     }
 
     private func shown(_ head: ResponseHead, _ now: Timestamp) -> ResponseHead {
@@ -279,7 +295,7 @@ extension Fetch {
 
     /// The answer to a HEAD speaks of what a GET stored (RFC 9111 §4.3.5).
     private func compare(_ head: ResponseHead, now: Timestamp) {
-        let requestTime = self.state.withLock { $0.requestTime }
+        let (requestTime, isFirst) = self.state.withLock { ($0.requestTime, $0.requests == 1) }
         for object in self.order.stored
         where Variance.matches(object.head, self.order.request, configuration: self.policy)
             && self.isOfSameResource(object.head, head)
@@ -295,7 +311,9 @@ extension Fetch {
             let length =
                 isDecoded ? told : object.head.completeLength(bodyLength: object.bodyLength) ?? told
             switch Validation.effect(
-                ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength)
+                ofHead: head, on: object.head, bodyLength: length ?? object.bodyLength,
+                // What is asked again goes without conditions.
+                isConditional: isFirst && self.conditional != nil)
             {
             // Of the answer to a request with no-store nothing is kept (§5.2.1.5).
             case .freshens where CacheControl(self.order.request.fields).noStore: continue

@@ -87,6 +87,8 @@ final class Fetch: Sendable {
         /// The request for the rest.
         var asked: Request?
         var brokenOff: UpstreamFailure?
+        /// What the head keeps back, which must not come behind the content either.
+        var keptBack = NamedFields([])
         /// What the head said about the request that it answers.
         var connection = UpstreamConnectionFacts()
     }
@@ -313,6 +315,11 @@ extension Fetch: UpstreamReceiver {
                     .httpResponseIncomplete, detail: "less content than Content-Range says"))
         }
         guard self.state.withLock({ $0.machine.finished() }) else { return }
+        var trailers = trailers
+        if !trailers.isEmpty {
+            let names = self.state.withLock { $0.keptBack }
+            trailers.keep { section, line in !names.contain(line, of: section) }
+        }
         self.state.withLock { $0.storing }?.handedOver()
         // Into the store first: a client that hears of the end may ask again at once.
         if isCounted {

@@ -72,7 +72,7 @@ extension EasyHandle {
         _ transfer: Transfer, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
-        self.setHTTP(request, transfer.way, configuration)
+        self.setHTTP(transfer, configuration)
         self.setDecoding(request)
         if transfer.options.priority != 0.5 {
             self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: transfer.options.priority))
@@ -82,6 +82,10 @@ extension EasyHandle {
         if let content = transfer.content { self.setContent(content, transfer) }
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
+        if transfer.logsConnectionIn {
+            self.set(CURLOPT_FRESH_CONNECT, true)
+            self.set(CURLOPT_FORBID_REUSE, true)
+        }
         if let authentication = request.connectionAuthentication {
             self.setAuthentication(authentication, transfer.way)
         }
@@ -108,9 +112,8 @@ extension EasyHandle {
         self.set(CURLOPT_DNS_CACHE_TIMEOUT, Int(clamping: configuration.nameLifetime.inSeconds))
     }
 
-    private func setHTTP(
-        _ request: Request, _ way: Way, _ configuration: TransferConfiguration
-    ) {
+    private func setHTTP(_ transfer: Transfer, _ configuration: TransferConfiguration) {
+        let (request, way) = (transfer.request, transfer.way)
         let uri = request.uri
         self.set(CURLOPT_PROTOCOLS_STR, way.isRelay ? "http" : uri.scheme.rawValue)
         self.setTarget(request, way)
@@ -119,6 +122,7 @@ extension EasyHandle {
         self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
         let mayBeHTTP2 =
             uri.scheme == .https && configuration.http2 && request.connectionAuthentication == nil
+            && !transfer.logsConnectionIn
         let version = mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         self.set(CURLOPT_HTTP_VERSION, Int(version))
         self.set(CURLOPT_PIPEWAIT, mayBeHTTP2 && configuration.waitsToMultiplex)

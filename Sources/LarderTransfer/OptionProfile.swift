@@ -23,7 +23,8 @@ struct OptionProfile: Equatable {
         let (method, scheme) = (request.method, request.uri.scheme)
         guard case .direct = transfer.way, transfer.dial == nil, scheme != .ftp,
             method == .get || method == .head, transfer.content == nil,
-            request.connectionAuthentication == nil, options.identity == nil,
+            request.connectionAuthentication == nil, !transfer.logsConnectionIn,
+            options.identity == nil,
             options.proxyAuthorization == nil, options.priority == 0.5, !transfer.isJudged
         else { return nil }
         self.isSecure = scheme == .https

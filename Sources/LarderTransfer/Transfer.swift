@@ -64,6 +64,8 @@ final class Transfer {
     /// Who waits for a bare connection; nil for a fetch.
     let dial: SocketDial?
     let way: Way
+    /// The request bears a login of its connection, by which libcurl does not know one from another.
+    let logsConnectionIn: Bool
     /// Whether libcurl speaks FTP for it.
     let isFTP: Bool
     private let isTunnelled: Bool
@@ -128,6 +130,7 @@ final class Transfer {
         self.way = Way(
             to: uri, isDial: order.dial != nil, for: order.dial?.scheme, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
+        self.logsConnectionIn = !isHandshake && request.logsConnectionIn
         self.isFTP = uri.scheme == .ftp && !self.way.isRelay
         self.isTunnelled = self.way.isTunnel
         var challenges: Set<UInt16> = isHandshake ? [401] : []
@@ -137,7 +140,8 @@ final class Transfer {
         }
         self.assembler = ResponseAssembler(
             method: request.method,
-            mayBeHTTP2: uri.scheme == .https && loop.configuration.http2 && !isHandshake,
+            mayBeHTTP2: uri.scheme == .https && loop.configuration.http2 && !isHandshake
+                && !self.logsConnectionIn,
             acceptsBareLF: options.acceptsBareLF, challenges: challenges,
             configuration: loop.configuration)
     }

@@ -93,6 +93,9 @@ struct BasicTests {
             ("/docs/index.html", "/other", false), ("/", "/anything", true),
             ("/docs?x=/a/", "/docs/../x", false), ("/docs/x", "/docs/%2e%2E/y", false),
             ("/docs/x", "/docs/a/../../y", false), ("/docs/x", "/docs/..a", true),
+            ("/docs/x", "/docs/..;/y", false), ("/docs/x", "/docs/%2e.;a=1/y", false),
+            ("/docs/x", "/docs/..%2fy", false), ("/docs/x", "/docs/..%5Cy", false),
+            ("/docs/x", "/docs/a;../y?/../", true),
             ("/docs/x?y=/z/", "/docs/q", true), ("/docs/x?/y/z", "/docs/x?/y/", true),
         ])
     func covers(_ accepted: String, _ path: String, _ expected: Bool) {

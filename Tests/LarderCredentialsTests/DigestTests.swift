@@ -177,6 +177,8 @@ struct DigestChallengeTests {
             ("domain=\"https://b.test/\", ", "https://a.test/", false),
             ("domain=\"http://a.test/\", ", "https://a.test/", false),
             ("domain=\"::: ftp:\", ", "https://a.test/", false),
+            ("domain=\"\(String(repeating: "/x ", count: 64))\", ", "https://a.test/x", true),
+            ("domain=\"\(String(repeating: "/x ", count: 65))\", ", "https://a.test/x", false),
         ])
     func domain(_ parameter: String, _ uri: String, _ expected: Bool) throws {
         let challenge = try digest("\(parameter)realm=r, nonce=n")

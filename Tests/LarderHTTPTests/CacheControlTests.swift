@@ -67,8 +67,29 @@ struct CacheControlTests {
         Case("foo=\"no-store, no-cache\"") { _ in },
         Case("foo=\"a\\\", no-store\", public") { $0.isPublic = true },
         Case("foo=\"a\\\\\", no-store") { $0.noStore = true },
-        // A quoted string that never ends hides the rest of its line, not the next.
-        Case("foo=\"bar, no-store", "no-cache") { $0.noCache = true },
+        // A quoted string that never ends hides nothing that restricts, and all that permits.
+        Case("foo=\"bar, no-store", "no-cache") {
+            $0.noStore = true; $0.noCache = true
+        },
+        Case("foo=\"bar, private, proxy-revalidate") {
+            $0.isPrivate = true; $0.proxyRevalidate = true
+        },
+        Case("foo=\"bar, private=x") { $0.privateFields = ["x"] },
+        Case("foo=a\"b, no-store") { $0.noStore = true },
+        Case("foo=\"a\\\", no-store") { $0.noStore = true },
+        Case("foo=\"a\"b\", no-store") { $0.noStore = true },
+        Case("foo=\"a, no-store\", bar=\"b") { $0.noStore = true },
+        Case("foo=\"bar, must-revalidate") { $0.noCache = true },
+        Case("foo=\"bar, max-age=0") { $0.noCache = true },
+        Case("max-age=9, foo=\"bar, max-age=3") { $0.maxAge = .seconds(3) },
+        Case("s-maxage=9, foo=\"bar, s-maxage=x") {
+            $0.sMaxage = .zero; $0.hasInvalidLifetime = true
+        },
+        Case("foo=\"bar, public, immutable, max-age=9, s-maxage=9, max-stale, stale-if-error=9") {
+            _ in
+        },
+        Case("foo=\"bar, no-storee, \"no-store\", , =") { _ in },
+        Case("foo=\"bar", "public") { $0.isPublic = true },
     ]
 
     static let ages: [Case] = [
@@ -156,7 +177,20 @@ struct CacheControlTests {
         Case("min-fresh=x") { $0.minFresh = CacheControl.unlimited },
     ]
 
+    /// So many different names, `x1` first.
+    static func names(_ count: Int) -> [String] { (1...count).map { "x\($0)" } }
+
     static let qualified: [Case] = [
+        // More names than anybody looks for in each response forbid the whole.
+        Case("private=\"\(names(64).joined(separator: ","))\"") {
+            $0.privateFields = names(64).map { FieldName($0) }
+        },
+        Case("private=\"\(names(65).joined(separator: ","))\"") { $0.isPrivate = true },
+        Case("no-cache=\"\(names(65).joined(separator: ","))\"") { $0.noCache = true },
+        Case(names(65).map { "no-cache=\($0)" }.joined(separator: ",")) {
+            $0.noCacheFields = names(64).map { FieldName($0) }
+            $0.noCache = true
+        },
         Case("no-cache=\"Set-Cookie\"") { $0.noCacheFields = ["set-cookie"] },
         Case("no-cache=\"a, B ,c\"") { $0.noCacheFields = ["a", "b", "c"] },
         Case("no-cache=Set-Cookie") { $0.noCacheFields = ["set-cookie"] },
@@ -275,6 +309,9 @@ struct TargetedCacheControlTests {
             Case("private=?0, no-cache=?0") { _ in },
             Case("no-cache=x-a") { $0.noCacheFields = ["x-a"] },
             Case("private=\"a, b\"") { $0.privateFields = ["a", "b"] },
+            Case("private=\"\(CacheControlTests.names(65).joined(separator: ","))\"") {
+                $0.isPrivate = true
+            },
             Case("private") { $0.isPrivate = true },
             Case("unknown=(1 2);x, must-revalidate") { $0.mustRevalidate = true },
             // Errors of syntax make the whole as if it were not there.

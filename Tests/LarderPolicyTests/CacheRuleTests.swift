@@ -343,6 +343,12 @@ struct CacheRuleTests {
         ),
         ("Cache-Control: max-age=90", "Cache-Control: no-cache", 0, rule(ignored: .reload), .serve),
         ("Cache-Control: max-age=90", "Pragma: no-cache", 0, rule(ignored: .reload), .serve),
+        // As long as there is the rule for which it was stored.
+        ("Cache-Control: no-store, max-age=9", "", 0, rule(ignored: .noStore), .serve),
+        (
+            "Cache-Control: no-store, max-age=9", "", 0, rule(minimum: 9),
+            .fetch(.miss, .responseNoStore)
+        ),
         (
             "Cache-Control: max-age=90", "Cache-Control: max-age=0", 9, rule(ignored: .reload),
             .serve

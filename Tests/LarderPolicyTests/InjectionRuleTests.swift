@@ -50,10 +50,23 @@ struct InjectionRuleTests {
             "/v1/../admin", "/v1/%2e%2e/admin", "/v1/%2E./admin", "/v1/..%2fadmin",
             "/v1/..%5Cadmin",
             "/v1/x/..", "/v1/./x", "/v1/\\..\\admin",
+            "/v1/..;/admin", "/v1/..;a=1/admin", "/v1/%2e%2e;a=1/admin", "/v1/.;/x",
+            "/v1/..%3b/admin", "/v1/..;a%2fx", "/v1/..;",
         ])
     func dotSegments(_ path: String) {
         let uri = TargetURI(scheme: .https, host: "api.example", pathAndQuery: path)
         #expect(Self.rules.first(for: uri, .get) == nil)
+    }
+
+    @Test(
+        "but dots in a name, or behind a semicolon, are nothing of the kind",
+        arguments: [
+            "/v1/...", "/v1/..a", "/v1/a..", "/v1/a;..", "/v1/;.", "/v1/a;x=../b?/../", "/v1//",
+            "/v1/%2", "/v1/%2e%2e%2e",
+        ])
+    func otherDots(_ path: String) {
+        let uri = TargetURI(scheme: .https, host: "api.example", pathAndQuery: path)
+        #expect(Self.rules.first(for: uri, .get) != nil)
     }
 
     @Test("a request that bears a session's credential is one with credentials (RFC 9111 §3.5)")

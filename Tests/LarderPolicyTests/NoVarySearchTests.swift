@@ -89,6 +89,28 @@ struct NoVarySearchTests {
         #expect(search.equates(a, a) && search.equates(b, b))
     }
 
+    @Test("with more than 64 names is the default", arguments: ["params", "except"])
+    func crowded(_ key: String) {
+        func search(_ count: Int) -> NoVarySearch {
+            let names = (1...count).map { "\"x\($0)\"" }.joined(separator: " ")
+            return NoVarySearch(fields("No-Vary-Search: \(key)=(\(names))"))
+        }
+        #expect(search(64) != .standard)
+        #expect(search(65) == .standard)
+    }
+
+    @Test("compares a query of more than 256 pairs byte for byte")
+    func long() {
+        func target(_ numbers: some Sequence<Int>) -> String {
+            "/?" + numbers.map { "k\($0)=1" }.joined(separator: "&")
+        }
+        let search = NoVarySearch(fields("No-Vary-Search: key-order, params=(\"u\")"))
+        #expect(search.equates(target(1...256), target((1...256).reversed())))
+        #expect(!search.equates(target(1...257), target((1...257).reversed())))
+        #expect(search.equates(target(1...257), target(1...257)))
+        #expect(!search.equates("/?a=1" + String(repeating: "&", count: 256), "/?a=1"))
+    }
+
     @Test("is a place for all queries of a path, which no request has by itself")
     func place() {
         let asked = request(uri: uri("/p?a=1"))

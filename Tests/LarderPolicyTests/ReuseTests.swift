@@ -52,6 +52,11 @@ struct ReuseTests {
     ]
 
     static let responseDirectives: [Case] = [
+        Case(held: "Cache-Control: no-store, max-age=10", .fetch(.miss, .responseNoStore)),
+        Case(
+            held: "Cache-Control: no-store, max-age=10", by: .private,
+            .fetch(.miss, .responseNoStore)),
+        Case(held: "Cache-Control: no-store, must-understand, max-age=10", .serve),
         Case(held: "Cache-Control: no-cache, max-age=10", .validate(.stale, .responseNoCache)),
         Case(held: "Cache-Control: No-Cache | Expires: @10", .validate(.stale, .responseNoCache)),
         Case(held: "Cache-Control: no-cache=\"X-A\", max-age=10", .serve),
@@ -290,6 +295,7 @@ struct StaleOnErrorTests {
             Case(", proxy-revalidate, stale-if-error=5", by: grace, nil),
             Case(", s-maxage=10, stale-if-error=5", by: grace, nil),
             Case(", no-cache, stale-if-error=5", by: grace, nil),
+            Case(", no-store, stale-if-error=5", by: grace, nil),
             Case(", no-cache=\"x\", stale-if-error=5", by: grace, .staleIfError),
             Case(", proxy-revalidate, stale-if-error=5", by: .private, .staleIfError),
             Case(", s-maxage=10, stale-if-error=5", by: .private, .staleIfError),

@@ -243,6 +243,26 @@ struct OtherVariantTests {
     }
 
     @Test(
+        "and one without validators may speak of what only the client has",
+        arguments: [
+            ("", "ETag: \"a\"", false, [0]), ("If-None-Match: \"b\"", "ETag: \"a\"", false, []),
+            ("If-None-Match: W/\"b\"", "Last-Modified: @-9", false, []),
+            ("If-None-Match: \"a\", \"b\"", "ETag: \"a\"", false, []),
+            ("If-None-Match: \"a\"", "ETag: \"a\"", false, [0]),
+            ("If-None-Match: W/\"a\"", "ETag: \"a\"", false, [0]),
+            ("If-None-Match: *", "ETag: \"a\"", false, [0]),
+            // With a part of ours the client's were not sent.
+            ("If-None-Match: \"b\"", "ETag: \"a\"", true, [0]),
+        ] as [(String, String, Bool, [Int])])
+    func bare(_ asked: String, _ held: String, _ isPart: Bool, _ selected: [Int]) {
+        var head = stored(held)
+        if isPart { head.extent = StoredExtent(completeLength: 9, ranges: [0..<3]) }
+        let found = Validation.selected(
+            by: response("Date: @0", status: 304), among: [head], answering: request(asked))
+        #expect(found == selected)
+    }
+
+    @Test(
         "knows a 304 that speaks of what the client has (§4.3.2)",
         arguments: [
             ("ETag: \"z\"", "If-None-Match: \"z\"", true),
@@ -443,12 +463,16 @@ struct HeadEffectTests {
     @Test(
         "depends on validators and length",
         arguments: [
-            ("", "", 200, .freshens), ("ETag: \"a\"", "ETag: \"a\"", 200, .freshens),
+            ("", "", 200, .none), ("ETag: \"a\"", "ETag: \"a\"", 200, .freshens),
+            ("", "ETag: \"a\"", 200, .none), ("", "Last-Modified: @-9", 200, .none),
+            ("Cache-Control: max-age=9", "ETag: \"a\"", 200, .none),
+            ("ETag: \"a\"", "ETag: \"a\" | Last-Modified: @-9", 200, .freshens),
             ("ETag: \"b\"", "ETag: \"a\"", 200, .invalidates),
             ("ETag: \"b\"", "", 200, .invalidates),
             ("Last-Modified: @-9", "Last-Modified: @-9", 200, .freshens),
             ("Last-Modified: @-8", "Last-Modified: @-9", 200, .invalidates),
-            ("Content-Length: 3", "", 200, .freshens),
+            ("Content-Length: 3", "", 200, .none),
+            ("Content-Length: 3", "ETag: \"a\"", 200, .none),
             ("Content-Length: 4", "", 200, .invalidates),
             ("Content-Length: x", "", 200, .invalidates),
             ("", "", 404, .invalidates), ("", "", 301, .invalidates), ("", "", 500, .none),
@@ -458,5 +482,23 @@ struct HeadEffectTests {
         #expect(
             Validation.effect(
                 ofHead: response(news, status: status), on: stored(held), bodyLength: 3) == effect)
+    }
+
+    @Test(
+        "of which it bore the validators: what does not name them again is another",
+        arguments: [
+            ("", "", .none), ("", "ETag: \"a\"", .invalidates),
+            ("ETag: \"a\"", "ETag: \"a\"", .freshens),
+            ("ETag: \"b\"", "ETag: \"a\"", .invalidates),
+            ("Last-Modified: @-9", "Last-Modified: @-9", .freshens),
+            ("", "Last-Modified: @-9", .invalidates),
+            ("Last-Modified: @-9", "ETag: \"a\" | Last-Modified: @-9", .invalidates),
+            ("Content-Length: 3", "ETag: \"a\"", .invalidates),
+        ] as [(String, String, Validation.HeadEffect)])
+    func conditional(_ news: String, _ held: String, _ effect: Validation.HeadEffect) {
+        #expect(
+            Validation.effect(
+                ofHead: response(news), on: stored(held), bodyLength: 3, isConditional: true)
+                == effect)
     }
 }

@@ -58,7 +58,15 @@ struct VarianceTests {
         Case("Vary: Origin", "Origin: http://a", "Origin: http://b", false),
     ]
 
+    private static func languages(_ numbers: some Sequence<Int>) -> String {
+        "Accept-Language: \(numbers.map { "l\($0)" }.joined(separator: ", "))"
+    }
+
     static let semantic: [Case] = [
+        // Lists that nobody would write are compared as they stand.
+        Case("Vary: Accept-Language", languages(1...32), languages((1...32).reversed()), true),
+        Case("Vary: Accept-Language", languages(1...33), languages((1...33).reversed()), false),
+        Case("Vary: Accept-Language", languages(1...33), languages(1...33), true),
         Case("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: de, en", true),
         Case("Vary: Accept-Language", "Accept-Language: en, de", "Accept-Language: eN, De", true),
         Case("Vary: Accept-Language", "Accept-Language: en,de", "Accept-Language:  en ,  de", true),

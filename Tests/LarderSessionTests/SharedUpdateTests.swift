@@ -129,6 +129,24 @@ struct SharedUpdateTests {
         #expect(bench.upstream.fetches.count == 2)
     }
 
+    @Test(
+        "a HEAD's 200 that names no validator makes nothing fresh that it was to validate (§4.3.5)")
+    func unnamed() throws {
+        let bench = Self.bench(["Cache-Control": "max-age=60", "ETag": "\"a\""])
+        bench.clock.advance(.seconds(61))
+        bench.perform("/", method: .head)
+        #expect(
+            bench.upstream.fetches[1].request.fields.string("If-None-Match") == "\"a\"")
+        bench.upstream.fetches[1].head(200, ["Cache-Control": "max-age=60"], length: .none)
+        bench.upstream.fetches[1].finish()
+        // Nor may it be used stale any more.
+        let client = bench.perform("/", ["Cache-Control": "max-stale"]).client
+        let asked = try #require(bench.upstream.fetches.dropFirst(2).first)
+        asked.answer(304, ["ETag": "\"a\""])
+        #expect(client.cacheStatus?.hasSuffix("detail=invalidated") == true)
+        #expect(client.wholeBody == "old")
+    }
+
     @Test("a validation in the background that fails is not repeated at once (RFC 5861 §3)")
     func pause() {
         let bench = Self.bench([

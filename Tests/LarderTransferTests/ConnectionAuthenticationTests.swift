@@ -18,8 +18,9 @@ struct ConnectionAuthenticationTests {
 
     /// What a request says: nothing, the first or the third message of the handshake.
     private static func stage(_ head: String, _ name: String = "Authorization") -> Int {
-        guard let value = field(name, in: head), value.hasPrefix("NTLM "),
-            let message = Data(base64Encoded: String(value.dropFirst(5))), message.count > 8
+        let parts = (field(name, in: head) ?? "").split(separator: " ")
+        guard parts.count == 2, ["ntlm", "negotiate"].contains(parts[0].lowercased()),
+            let message = Data(base64Encoded: String(parts[1])), message.count > 8
         else { return 0 }
         return Int(message[8])
     }
@@ -124,6 +125,27 @@ struct ConnectionAuthenticationTests {
         let alices = notes.all.filter { $0.hasPrefix("0 ") }
         #expect(alices == ["0 1 ", "0 3 ", "0 in "])
         #expect(!notes.all.contains { $0.hasSuffix("in ") && !$0.hasPrefix("0 ") })
+    }
+
+    @Test(
+        "that a client goes through by itself leaves nobody else logged in (RFC 4559 §6)",
+        arguments: ["NTLM", "ntlm", "Negotiate", "nEgotiate"])
+    func passedOn(_ scheme: String) async throws {
+        let notes = Notes()
+        let origin = try ScriptedOrigin { Self.serve($0, notes) }
+        try await withUpstream { upstream in
+            #expect(await upstream.answer(to: self.request(origin, nil)).text == "out")
+            for type in [1, 3] as [UInt8] {
+                let message = Data(Array("NTLMSSP\0".utf8) + [type, 0, 0, 0])
+                var request = self.request(origin, nil)
+                request.fields.append(
+                    "Authorization", "\(scheme) \(message.base64EncodedString())")
+                #expect(await upstream.answer(to: request).text == (type == 1 ? "asked" : "in"))
+            }
+            #expect(await upstream.answer(to: self.request(origin, nil)).text == "out")
+        }
+        // A connection for each message, and the one of those who do not log in.
+        #expect(notes.all == ["0 0 ", "1 1 ", "2 3 ", "0 0 "])
     }
 
     @Test("by Negotiate without a ticket passes the origin's 401 on; the connection is used once")

@@ -10,7 +10,7 @@ struct OptionProfileTests {
     enum Kind: String, Sendable, CaseIterable, CustomTestStringConvertible {
         case plain, otherTarget, otherHost, withFields, withCredentials, accepting, head, decoding
         case decodingAsAsked, hurried, important, marked, post, chunkedPut, options, ntlm
-        case emptyPost, chunkedAnswer, laxAnswer
+        case emptyPost, chunkedAnswer, laxAnswer, ownLogin
 
         var testDescription: String { self.rawValue }
 
@@ -28,6 +28,7 @@ struct OptionProfileTests {
             case .withCredentials: ["Authorization": "Basic c2VjcmV0", "Cookie": "secret=1"]
             case .accepting: ["Accept": "text/plain", "Accept-Encoding": "br", "TE": "trailers"]
             case .decodingAsAsked: ["Accept-Encoding": "gzip"]
+            case .ownLogin: ["Authorization": "NTLM TlRMTVNTUAABAAAA"]
             default: [:]
             }
         }
