@@ -171,8 +171,9 @@ actor RunningProxy {
     func stop(within deadline: Duration) async {
         await self.proxy.drain(within: deadline)
         self.controlTask?.cancel()
-        await self.controlTask?.value
         for member in self.members { await member.open.close() }
+        // Not before: a command may wait for a cache, which answers it at the latest when it closes.
+        await self.controlTask?.value
         for door in self.authenticators { await door.authenticator.close() }
         await self.accessLog?.close()
         try? await self.group.shutdownGracefully()
