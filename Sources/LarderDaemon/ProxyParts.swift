@@ -107,7 +107,11 @@ struct ProxyParts {
             return accessLog
         } catch {
             throw DaemonError(
-                .cannotCreate, "\(error); make its directory, or name another file")
+                .cannotCreate,
+                "\(error); "
+                    + (error.code == ENXIO
+                        ? "start its reader first" : "make its directory")
+                    + ", or name another file")
         }
     }
 

@@ -169,13 +169,14 @@ actor RunningProxy {
     ///
     /// May be called again meanwhile with a nearer deadline, which then counts.
     func stop(within deadline: Duration) async {
+        let begin = ContinuousClock.now
         await self.proxy.drain(within: deadline)
         self.controlTask?.cancel()
         for member in self.members { await member.open.close() }
         // Not before: a command may wait for a cache, which answers it at the latest when it closes.
         await self.controlTask?.value
         for door in self.authenticators { await door.authenticator.close() }
-        await self.accessLog?.close()
+        await self.accessLog?.close(within: deadline - (ContinuousClock.now - begin))
         try? await self.group.shutdownGracefully()
     }
 

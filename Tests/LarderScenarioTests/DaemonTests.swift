@@ -178,7 +178,9 @@ struct DaemonTests {
         return (path, reader)
     }
 
-    @Test("A second SIGTERM ends it at once, too, while nobody reads its log", arguments: [true])
+    @Test(
+        "A log that nobody reads keeps it for the time of the drain, or until the second SIGTERM",
+        arguments: [true, false])
     func unreadLog(_ isHurried: Bool) async throws {
         try await Scene.inTurn {
             let home = try Home()
@@ -196,6 +198,21 @@ struct DaemonTests {
             let end = try await proxy.program.ended()
             #expect(end.status == 0)
             await origin.stop()
+        }
+    }
+
+    @Test("SIGHUP is followed by SIGTERM, too, where the log becomes a pipe that nobody reads")
+    func pipeAfterReload() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let (path, reader) = try self.pipe(in: home)
+            close(reader)
+            try home.configure("")
+            let proxy = try await home.serve()
+            try home.configure("log: {access: {to: \(path)}}")
+            proxy.program.signal(SIGHUP)
+            try await proxy.program.said("it is a pipe that no program reads")
+            #expect(try await proxy.stop().status == 0)
         }
     }
 }
