@@ -24,6 +24,8 @@ package struct ControlServer: Sendable {
     /// Where commands find it.
     package let path: String
     private let descriptor: CInt
+    /// What was made there.
+    private let file: ControlSocket.File?
     private let group: MultiThreadedEventLoopGroup
     private let responder: any ControlResponder
 
@@ -41,6 +43,7 @@ package struct ControlServer: Sendable {
             do throws(ControlError) {
                 self.descriptor = try ControlSocket.listen(at: path)
                 self.path = path
+                self.file = ControlSocket.file(path)
                 self.group = group
                 self.responder = responder
                 return
@@ -56,7 +59,7 @@ package struct ControlServer: Sendable {
     ///
     /// - Throws: when the socket fails, or `CancellationError`.
     package func run() async throws {
-        defer { ControlSocket.remove(self.path) }
+        defer { if let file = self.file { ControlSocket.remove(self.path, ifStill: file) } }
         // Connections come bare: an NIOAsyncChannel that is dropped unused, as happens to one that is
         // accepted in the moment of our end, traps. Nothing is read from them before they have one.
         let server = try await ServerBootstrap(group: self.group)

@@ -161,7 +161,9 @@ actor RunningProxy {
         } catch {
             throw DaemonError(
                 error.code == .inUse ? .unavailable : .cannotCreate,
-                "\(error); stop the other proxy, or give control-socket another path")
+                "\(error); "
+                    + (error.code == .inUse ? "stop the other proxy, or " : "")
+                    + "give control.socket another path")
         }
     }
 
