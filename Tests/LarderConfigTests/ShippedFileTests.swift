@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -120,6 +121,33 @@ struct PlacesTests {
         let places = Places.of(Environment(c.variables, home: c.home), configuration: c.file)
         #expect(places.cacheDirectory == c.cache)
         #expect(places.controlSockets(forConfiguration: c.file) == c.sockets)
+    }
+
+    @Test("A proxy is known by its file, however that is spelled")
+    func spelling() throws {
+        let files = FileManager.default
+        let directory = NSTemporaryDirectory() + "/larder-places-\(UUID().uuidString)"
+        try files.createDirectory(
+            atPath: directory + "/user/.config/larder", withIntermediateDirectories: true)
+        defer { try? files.removeItem(atPath: directory) }
+        let usual = directory + "/user/.config/larder/larder.yaml"
+        for file in [directory + "/l.yaml", usual] { try Data().write(to: URL(filePath: file)) }
+        try files.createSymbolicLink(
+            atPath: directory + "/link.yaml", withDestinationPath: "l.yaml")
+        try files.createSymbolicLink(
+            atPath: directory + "/usual.yaml", withDestinationPath: usual)
+        let environment = Environment(["HOME": directory + "/user"])
+        func sockets(_ name: String) throws -> [String] {
+            try Configuration.load(
+                named: name, environment: environment, currentDirectory: directory
+            ).controlSockets
+        }
+        let plain = try sockets("l.yaml")
+        for name in ["./l.yaml", "user/../l.yaml", "link.yaml", directory + "//l.yaml"] {
+            #expect(try sockets(name) == plain, "\(name)")
+        }
+        #expect(try sockets("usual.yaml").allSatisfy { $0.hasSuffix("/control-default.sock") })
+        #expect(try sockets("usual.yaml") != plain)
     }
 
     @Test("The configuration is looked for in the user's place, then in the system's")
