@@ -60,6 +60,19 @@ package struct Places: Sendable, Equatable {
         return self.runtimeDirectories.map { "\($0)/control-\(name).sock" }
     }
 
+    /// Where a session's cache lies if it is kept on disk.
+    func cacheDirectory(of session: SessionSettings) -> String {
+        session.cache.directory?.text ?? "\(self.cacheDirectory)/\(session.name.text)"
+    }
+
+    func stateDirectory(of session: SessionSettings) -> String {
+        session.stateDirectory?.text ?? "\(self.stateDirectory)/\(session.name.text)"
+    }
+
+    func keyFile(of session: SessionSettings) -> String {
+        session.keyFile?.text ?? "\(self.stateDirectory)/\(session.name.text).key"
+    }
+
     /// FNV-1a: short, stable from one release to the next, and collisions do no harm but a refusal.
     private static func digest(_ text: String) -> String {
         var hash: UInt32 = 0x811C_9DC5
