@@ -84,6 +84,7 @@ extension SettingsReader {
                 at: self.mark(label),
                 "\(disk): an ephemeral session keeps nothing on disk; remove this or its kind")
         }
+        self.checkDisk(of: session, disk)
         if session.kind == .ephemeral {
             let given = [
                 ("state-directory", session.stateDirectory), ("key-file", session.keyFile),
@@ -114,6 +115,18 @@ extension SettingsReader {
                 "\(label).key-file: lies in the state-directory\(line) that it is the key to; put it "
                     + "elsewhere")
         }
+    }
+
+    private static let smallestDisk = ByteSize.mebibytes(1)
+
+    /// A file of the disk tier has a smallest size.
+    private mutating func checkDisk(of session: SessionSettings, _ path: String) {
+        let size = session.cache.disk
+        guard size.bytes > 0, size.bytes < Self.smallestDisk.bytes else { return }
+        self.report(
+            at: self.mark(path),
+            "\(path): \(size.settingText) is too little for a file; expected 0 B for none, or at "
+                + "least \(Self.smallestDisk.settingText)")
     }
 
     /// Whether a place that a session is given is no other's, be it that one's by itself, and however

@@ -28,6 +28,11 @@ struct SessionSettingsTests {
         #expect(error?.description.contains("the key file of session \"a\" already") == true)
     }
 
+    @Test("A disk that can hold a file, or none, is taken", arguments: ["0", "1 MiB"])
+    func smallestDisk(_ size: String) throws {
+        _ = try parse(session("cache: { disk: \(size) }"))
+    }
+
     @Test("A word in the place of cookies is their mode", arguments: ["pass", "jar"])
     func shortCookies(_ word: String) throws {
         let short = try parse(session("cookies: \(word)")).settings
@@ -195,6 +200,10 @@ struct SessionSettingsTests {
             session("key-file: /h/.local/state/../state/larder/s/key"),
             "3:15: sessions.s.key-file: lies in the state-directory that it is the key to; put it "
                 + "elsewhere"),
+        ProblemCase(
+            session("cache: { disk: 1023 KiB }"),
+            "3:20: sessions.s.cache.disk: 1023 KiB is too little for a file; expected 0 B for none, "
+                + "or at least 1 MiB"),
         ProblemCase(
             "listeners: [ { address: 127.0.0.1:1, session: s } ]\n" + session("principals: user"),
             "4:17: sessions.s.principals: user, but no listener that leads to the session asks its "
