@@ -32,7 +32,7 @@ package enum Daemon {
     /// Before there is a secret in it.
     private static func guardMemory(_ settings: Settings, _ log: Logger) {
         guard !CoreDumps.settle(settings) else { return }
-        log.warning("core dumps may hold secrets: the system did not forbid them")
+        log.warning(CoreDumps.notForbidden)
     }
 
     /// Serves until a signal ends it, and then drains; another signal cuts that short.

@@ -197,6 +197,8 @@ actor RunningProxy {
         let fresh = loaded.settings
         let old = self.loaded.settings
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }
+        // Before there is another secret in memory.
+        if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
         var waiting = SettingsTable.needingRestart(from: old, to: fresh)
         do throws(LogError) {
             try await self.accessLog?.change(from: old.log, to: fresh.log)
