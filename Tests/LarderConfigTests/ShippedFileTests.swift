@@ -123,6 +123,31 @@ struct PlacesTests {
         #expect(places.controlSockets(forConfiguration: c.file) == c.sockets)
     }
 
+    @Test("The sockets of the examples can be reached by those for whom they are")
+    func reach() throws {
+        let conf = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../conf").standardizedFileURL.path
+        let unit = try String(contentsOfFile: conf + "/larder.service", encoding: .utf8)
+            .split(separator: "\n")
+        let mode = unit.first { $0.hasPrefix("RuntimeDirectoryMode=") }?.split(separator: "=").last
+        let bits = try #require(mode.flatMap { UInt16($0, radix: 8) })
+        var sockets = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: conf + "/examples") {
+            let text = try String(contentsOfFile: conf + "/examples/" + name, encoding: .utf8)
+            let loaded = try Configuration.parse(
+                text, file: name, environment: Environment(["LARDER_SYSTEM": "1"]))
+            for listener in loaded.settings.listeners where listener.mode.bits & 0o006 != 0 {
+                guard case .unix(let path) = listener.address else { continue }
+                sockets += 1
+                #expect("\(path)".hasPrefix("/run/larder/"), "\(name): \(path)")
+                // To connect, others need not list the directory.
+                #expect(bits & 0o001 != 0, "\(name): \(path)")
+            }
+        }
+        #expect(sockets > 0)
+        #expect(bits & 0o066 == 0)
+    }
+
     @Test("A proxy is known by its file, however that is spelled")
     func spelling() throws {
         let files = FileManager.default
