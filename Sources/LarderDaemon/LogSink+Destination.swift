@@ -42,6 +42,8 @@ package struct LogError: Error, Sendable, Equatable, CustomStringConvertible {
         "cannot open the log \(self.path): \(Self.text(self.code))"
     }
 
+    /// What keeps a log from being opened, in words.
+    ///
     /// open(2): "ENXIO: O_NONBLOCK | O_WRONLY is set, the named file is a FIFO, and no process has the
     /// FIFO open for reading."
     static func text(_ code: CInt) -> String {
