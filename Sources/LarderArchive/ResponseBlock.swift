@@ -49,6 +49,14 @@ package struct ResponseBlock: Sendable {
         self.blockLength = blockLength
     }
 
+    /// Whether the parser takes a head: it has bounds for the size and the number of fields.
+    package static func canRead(_ head: [UInt8], to method: Method) -> Bool {
+        var block = ResponseBlock(to: method, blockLength: nil)
+        var buffer = ByteBuffer(bytes: head)
+        if case .head? = try? block.next(&buffer) { return true }
+        return false
+    }
+
     /// Takes the next event from the front of `buffer`, which is consumed as far as it is read.
     package mutating func next(_ buffer: inout ByteBuffer) throws(Failure) -> Event {
         do throws(HeadError) {

@@ -1,4 +1,5 @@
 package import LarderHTTP
+import NIOCore
 
 /// The head of a WARC record (ISO 28500:2017 §4): its version and its named fields.
 package struct WARCHead: Sendable, Equatable {
@@ -53,6 +54,15 @@ package struct WARCHead: Sendable, Equatable {
         self.fields.serialize(into: &out)
         out += Array("Content-Length: \(self.contentLength)\r\n\r\n".utf8)
         return out
+    }
+
+    /// Whether `WARCParser` reads what `serialized` writes: a head may be too large, or have too many
+    /// fields.
+    package var isReadable: Bool {
+        var parser = WARCParser()
+        var buffer = ByteBuffer(bytes: self.serialized())
+        if case .head? = try? parser.next(&buffer) { return true }
+        return false
     }
 
     /// What follows each block.

@@ -17,14 +17,15 @@ package enum Configuration {
                 ConfigurationProblem(file: file, message: "larger than 1 MiB; not a configuration")
             ])
         }
-        let read = try SettingsReader.read(text, file: file) { directory in
+        let places = Places.of(environment, configuration: file)
+        let read = try SettingsReader.read(text, file: file, places: places) { directory in
             PresetLibrary(
                 directories: directory.map { [$0.text] }
                     ?? environment.presetDirectories(configuration: file))
         }
         return LoadedSettings(
             settings: read.settings, file: file, origins: read.origins,
-            places: .of(environment, configuration: file), cacheRules: read.cacheRules,
+            places: places, cacheRules: read.cacheRules,
             warnings: read.warnings)
     }
 

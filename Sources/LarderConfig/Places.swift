@@ -33,9 +33,10 @@ package struct Places: Sendable, Equatable {
     /// superuser alone does not make a service: root in a container is a person, too.
     /// Without a home directory there is no place but the system's.
     package static func of(_ environment: Environment, configuration: String?) -> Places {
-        if environment["LARDER_SYSTEM"] == "1" || configuration?.hasPrefix("/etc/larder/") == true {
-            return .system
+        let isSystem = configuration.map { file in
+            [file, ResolvedPath.of(file)].contains { $0.hasPrefix("/etc/larder/") }
         }
+        if environment["LARDER_SYSTEM"] == "1" || isSystem == true { return .system }
         guard let cache = environment.cacheHome, let state = environment.stateHome else {
             return .system
         }
@@ -49,12 +50,27 @@ package struct Places: Sendable, Equatable {
 
     /// Where the control socket of a proxy with this configuration may lie.
     ///
-    /// Proxies with different files get different sockets, and whoever names the same file finds
-    /// the same one. `default` is the name without a file or with one that is found unasked.
+    /// Proxies with different files get different sockets, and whoever names the same file,
+    /// however it is spelled, finds the same one. `default` is the name without a file or with one that is found unasked.
     package func controlSockets(forConfiguration file: String?) -> [String] {
-        let unusual = file.flatMap { self.usualFiles.contains($0) ? nil : $0 }
+        let found = file.map(ResolvedPath.of)
+        let usual = self.usualFiles.map(ResolvedPath.of)
+        let unusual = found.flatMap { usual.contains($0) ? nil : $0 }
         let name = unusual.map(Self.digest) ?? "default"
         return self.runtimeDirectories.map { "\($0)/control-\(name).sock" }
+    }
+
+    /// Where a session's cache lies if it is kept on disk.
+    func cacheDirectory(of session: SessionSettings) -> String {
+        session.cache.directory?.text ?? "\(self.cacheDirectory)/\(session.name.text)"
+    }
+
+    func stateDirectory(of session: SessionSettings) -> String {
+        session.stateDirectory?.text ?? "\(self.stateDirectory)/\(session.name.text)"
+    }
+
+    func keyFile(of session: SessionSettings) -> String {
+        session.keyFile?.text ?? "\(self.stateDirectory)/\(session.name.text).key"
     }
 
     /// FNV-1a: short, stable from one release to the next, and collisions do no harm but a refusal.

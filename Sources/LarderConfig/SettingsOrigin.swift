@@ -33,15 +33,13 @@ package struct LoadedSettings: Sendable, Equatable {
     /// Where the session's cache lies; nil where it keeps nothing on disk.
     package func cacheDirectory(of session: SessionSettings) -> String? {
         guard session.kind == .default, session.cache.disk.bytes > 0 else { return nil }
-        return session.cache.directory?.text
-            ?? "\(self.places.cacheDirectory)/\(session.name.text)"
+        return self.places.cacheDirectory(of: session)
     }
 
     /// Where the session's cookies and credentials lie; nil where it keeps nothing on disk.
     package func stateDirectory(of session: SessionSettings) -> String? {
         guard session.kind == .default else { return nil }
-        return session.stateDirectory?.text
-            ?? "\(self.places.stateDirectory)/\(session.name.text)"
+        return self.places.stateDirectory(of: session)
     }
 
     /// The file with the key that encrypts them; nil where there is nothing to encrypt.
@@ -50,8 +48,7 @@ package struct LoadedSettings: Sendable, Equatable {
     /// start to the next.
     package func keyFile(of session: SessionSettings) -> String? {
         guard session.kind == .default else { return nil }
-        return session.keyFile?.text
-            ?? "\(self.places.stateDirectory)/\(session.name.text).key"
+        return self.places.keyFile(of: session)
     }
 
     /// Where the control socket may lie, the preferred place first.

@@ -84,6 +84,7 @@ extension SettingsReader {
                 at: self.mark(label),
                 "\(disk): an ephemeral session keeps nothing on disk; remove this or its kind")
         }
+        self.checkDisk(of: session, disk)
         if session.kind == .ephemeral {
             let given = [
                 ("state-directory", session.stateDirectory), ("key-file", session.keyFile),
@@ -95,32 +96,54 @@ extension SettingsReader {
                         + "its kind\(self.line("\(label).kind"))")
             }
         }
-        self.checkUnshared(session, "cache.directory", \.cache.directory, "the cache", at: label)
+        guard session.kind == .default, let places = self.places else { return }
+        self.checkUnshared(
+            session, "cache.directory", \.cache.directory, "the cache", at: label,
+            places.cacheDirectory(of:))
         self.checkUnshared(
             session, "state-directory", \.stateDirectory, "the state directory",
-            at: "\(label).state-directory")
+            at: "\(label).state-directory", places.stateDirectory(of:))
         self.checkUnshared(
-            session, "key-file", \.keyFile, "the key file", at: "\(label).key-file")
-        if let key = session.keyFile, let directory = session.stateDirectory,
-            key.text.hasPrefix("\(directory.text)/")
-        {
+            session, "key-file", \.keyFile, "the key file", at: "\(label).key-file",
+            places.keyFile(of:))
+        let directory = ResolvedPath.of(places.stateDirectory(of: session))
+        if let key = session.keyFile, ResolvedPath.of(key.text).hasPrefix("\(directory)/") {
+            let line =
+                session.stateDirectory == nil ? "" : self.line("\(label).state-directory")
             self.report(
                 at: self.mark("\(label).key-file"),
-                "\(label).key-file: lies in the state-directory"
-                    + "\(self.line("\(label).state-directory")) that it is the key to; put it "
+                "\(label).key-file: lies in the state-directory\(line) that it is the key to; put it "
                     + "elsewhere")
         }
     }
 
+    private static let smallestDisk = ByteSize.mebibytes(1)
+
+    /// A file of the disk tier has a smallest size.
+    private mutating func checkDisk(of session: SessionSettings, _ path: String) {
+        let size = session.cache.disk
+        guard size.bytes > 0, size.bytes < Self.smallestDisk.bytes else { return }
+        self.report(
+            at: self.mark(path),
+            "\(path): \(size.settingText) is too little for a file; expected 0 B for none, or at "
+                + "least \(Self.smallestDisk.settingText)")
+    }
+
+    /// Whether a place that a session is given is no other's, be it that one's by itself, and however
+    /// the two are spelled.
     private mutating func checkUnshared(
-        _ session: SessionSettings, _ name: String, _ place: KeyPath<SessionSettings, FilePath?>,
-        _ what: String, at path: String
+        _ session: SessionSettings, _ name: String, _ given: KeyPath<SessionSettings, FilePath?>,
+        _ what: String, at path: String, _ place: (SessionSettings) -> String
     ) {
-        let twin = self.settings.sessions.first {
-            $0.name != session.name && $0[keyPath: place] == session[keyPath: place]
+        guard let file = session[keyPath: given] else { return }
+        let resolved = ResolvedPath.of(file.text)
+        let twin = self.settings.sessions.first { other in
+            // Of two that are given one place, the second is told.
+            other.kind == .default && other.name != session.name
+                && (other[keyPath: given] == nil || other.name.text < session.name.text)
+                && ResolvedPath.of(place(other)) == resolved
         }
-        guard let twin, let file = session[keyPath: place], twin.name.text < session.name.text
-        else { return }
+        guard let twin else { return }
         self.report(
             at: self.mark(path),
             "sessions.\(session.name.text).\(name): \(file.text) is \(what) of session "

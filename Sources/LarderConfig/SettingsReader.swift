@@ -6,6 +6,8 @@ import Yams
 /// itself, or a key given twice, ends the reading.
 struct SettingsReader {
     let file: String
+    /// Where sessions keep what they are given no place for; nil where no session is read.
+    private(set) var places: Places?
     var problems: [ConfigurationProblem] = []
     /// What is right but can have no effect; no reason to refuse the file.
     var warnings: [ConfigurationProblem] = []
@@ -35,11 +37,13 @@ struct SettingsReader {
 
     /// - Parameters:
     ///   - file: the file's name, for messages.
+    ///   - places: where sessions keep what the file gives no place.
     ///   - library: where the presets are that the file names; gets the directory that it names.
     static func read(
-        _ text: String, file: String, library: (FilePath?) -> PresetLibrary
+        _ text: String, file: String, places: Places, library: (FilePath?) -> PresetLibrary
     ) throws(ConfigurationError) -> Result {
         var reader = SettingsReader(file: file)
+        reader.places = places
         if let root = try reader.compose(text) { reader.readRoot(root) }
         reader.checkTogether()
         var rules = reader.locatedRules(calling: "cache-rules")

@@ -86,7 +86,7 @@ package enum SettingsTable {
         .one(
             "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(64)),
             """
-            How large the cache's file may grow. 0 keeps nothing on disk. An ephemeral session \
+            How large the cache's file may grow: 1 MiB at least, or 0, which keeps nothing on disk. An ephemeral session \
             has no disk tier, whatever this says.
             """),
         .one(

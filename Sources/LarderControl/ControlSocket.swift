@@ -33,15 +33,38 @@ package enum ControlSocket {
             guard code == EADDRINUSE, attempt == 0 else {
                 throw .from(code, "bind \(path)")
             }
+            let found = Self.file(path)
+            guard found?.isSocket != false else {
+                throw ControlError(.system(EEXIST), "something that is no socket lies at \(path)")
+            }
             guard try !Self.isAnswered(path) else {
                 throw ControlError(.inUse, "another proxy listens at \(path)")
             }
-            _ = unsafe unlink(path)
+            if let found { Self.remove(path, ifStill: found) }
         }
     }
 
-    /// Removes the file of a socket that is no longer listened to.
-    package static func remove(_ path: String) { _ = unsafe unlink(path) }
+    /// A file as lstat(2) finds it: which one it is, and whether it is a socket.
+    package struct File: Sendable, Equatable {
+        fileprivate var device: dev_t
+        fileprivate var inode: ino_t
+        package var isSocket: Bool
+    }
+
+    /// What lies at `path`; nil where nothing does.
+    package static func file(_ path: String) -> File? {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        return File(
+            device: status.st_dev, inode: status.st_ino,
+            isSocket: status.st_mode & S_IFMT == S_IFSOCK)
+    }
+
+    /// Removes the file of a socket that is no longer listened to, unless another one lies there now.
+    package static func remove(_ path: String, ifStill file: File) {
+        guard file.isSocket, Self.file(path) == file else { return }
+        _ = unsafe unlink(path)
+    }
 
     /// Whether someone accepts connections there.
     package static func isAnswered(_ path: String) throws(ControlError) -> Bool {

@@ -16,16 +16,14 @@ package final class ArchiveSource {
 
     /// Opens a file.
     ///
+    /// - Parameter isAsked: whether another process named the file, which may see other files.
     /// - Throws: `.invalid` with what to do about it.
-    package init(path: String) throws(ControlRefusal) {
+    package init(path: String, isAsked: Bool = false) throws(ControlRefusal) {
         // Without O_NONBLOCK, opening a pipe would wait for its writer.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
             let code = errno
-            let remedy =
-                code == EACCES || code == EPERM
-                ? "; user \(getuid()) must be allowed to read it, and to pass its directories"
-                : ""
+            let remedy = Self.remedy(code, path, isAsked: isAsked)
             throw Self.refusal("cannot open \(path): \(SystemError.text(code))\(remedy)")
         }
         var status = stat()
@@ -35,6 +33,21 @@ package final class ArchiveSource {
         }
         self.descriptor = descriptor
         self.size = UInt64(clamping: status.st_size)
+    }
+
+    /// systemd.exec(5): PrivateTmp= and ProtectHome= give a service other ones.
+    private static let hiddenPlaces = ["/tmp/", "/var/tmp/", "/home/", "/root/", "/run/user/"]
+
+    private static func remedy(_ code: CInt, _ path: String, isAsked: Bool) -> String {
+        guard [EACCES, EPERM, ENOENT].contains(code) else { return "" }
+        guard !isAsked else {
+            let isHidden = self.hiddenPlaces.contains { path.hasPrefix($0) }
+            return "; the proxy opens it itself, as user \(getuid())"
+                + (isHidden ? ", and a service has a /tmp of its own and sees no /home" : "")
+                + ": put it where that user may read it"
+        }
+        guard code != ENOENT else { return "" }
+        return "; user \(getuid()) must be allowed to read it, and to pass its directories"
     }
 
     deinit { close(self.descriptor) }

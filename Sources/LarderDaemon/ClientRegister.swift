@@ -34,7 +34,7 @@ struct ClientRegister: Sendable {
     }
 
     private mutating func readPasswords(_ path: String) throws(CredentialFileError) {
-        var contents = try CredentialFile.read(path)
+        var contents = try CredentialFile.read(path, isSecret: false)
         defer { contents.clear() }
         do throws(CredentialFileFault) {
             let file = try PasswordFile(parsing: contents.bytes)
@@ -54,7 +54,7 @@ struct ClientRegister: Sendable {
     private mutating func readTokens(
         _ path: String, _ key: DigestKey
     ) throws(CredentialFileError) {
-        var contents = try CredentialFile.read(path)
+        var contents = try CredentialFile.read(path, isSecret: true)
         defer { contents.clear() }
         do throws(CredentialFileFault) {
             let file = try TokenFile(parsing: contents.bytes)
@@ -75,7 +75,6 @@ struct ClientRegister: Sendable {
         } catch {
             throw CredentialFileError(path, "\(error)")
         }
-        if contents.isReadableByOthers { self.readableByOthers.append(path) }
     }
 
     /// - Parameter digest: of the user's name: it chooses whose hash takes the place of one that is

@@ -1,6 +1,7 @@
 package import LarderControl
 import NIOCore
 package import NIOPosix
+import Synchronization
 
 /// Answers what commands ask of the running proxy.
 package protocol ControlResponder: Sendable {
@@ -24,8 +25,12 @@ package struct ControlServer: Sendable {
     /// Where commands find it.
     package let path: String
     private let descriptor: CInt
+    /// What was made there.
+    private let file: ControlSocket.File?
     private let group: MultiThreadedEventLoopGroup
     private let responder: any ControlResponder
+    /// How often a command hears that its answer is being worked on.
+    private let pulse: Duration
 
     /// Binds the first of these paths that can be bound.
     ///
@@ -34,15 +39,18 @@ package struct ControlServer: Sendable {
     /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
     ///   bound.
     package init(
-        paths: [String], group: MultiThreadedEventLoopGroup, responder: any ControlResponder
+        paths: [String], group: MultiThreadedEventLoopGroup, responder: any ControlResponder,
+        pulse: Duration = .seconds(5)
     ) throws(ControlError) {
         var failure = ControlError(.notRunning, "there is no place for a control socket")
         for path in paths {
             do throws(ControlError) {
                 self.descriptor = try ControlSocket.listen(at: path)
                 self.path = path
+                self.file = ControlSocket.file(path)
                 self.group = group
                 self.responder = responder
+                self.pulse = pulse
                 return
             } catch {
                 if error.code == .inUse { throw error }
@@ -56,7 +64,7 @@ package struct ControlServer: Sendable {
     ///
     /// - Throws: when the socket fails, or `CancellationError`.
     package func run() async throws {
-        defer { ControlSocket.remove(self.path) }
+        defer { if let file = self.file { ControlSocket.remove(self.path, ifStill: file) } }
         // Connections come bare: an NIOAsyncChannel that is dropped unused, as happens to one that is
         // accepted in the moment of our end, traps. Nothing is read from them before they have one.
         let server = try await ServerBootstrap(group: self.group)
@@ -102,7 +110,7 @@ package struct ControlServer: Sendable {
     }
 
     private func answer(
-        _ line: [UInt8], _ send: @Sendable (ControlReply) async throws -> Void
+        _ line: [UInt8], _ send: @escaping @Sendable (ControlReply) async throws -> Void
     ) async throws {
         let request: ControlRequest
         do throws(ControlError) {
@@ -113,12 +121,45 @@ package struct ControlServer: Sendable {
             return try await send(.failed(ControlFailure(code, error.description)))
         }
         do {
-            try await self.responder.answer(request, send)
+            try await self.answer(request, send)
         } catch let refusal as ControlRefusal {
             return try await send(.failed(refusal.failure))
         } catch {
             return try await send(.failed(ControlFailure(.failed, String(describing: error))))
         }
         try await send(.end)
+    }
+
+    /// Has a request answered, and says now and then that it is being worked on: a command waits for so
+    /// long only.
+    private func answer(
+        _ request: ControlRequest, _ send: @escaping @Sendable (ControlReply) async throws -> Void
+    ) async throws {
+        let count = ProgressCount()
+        let pulse = self.pulse
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while true {
+                    try await Task.sleep(for: pulse)
+                    try await send(.progress(count.value))
+                }
+            }
+            defer { group.cancelAll() }
+            try await self.responder.answer(request) { reply in
+                count.note(reply)
+                try await send(reply)
+            }
+        }
+    }
+}
+
+/// What was told last of how far an answer is, for saying it again.
+private final class ProgressCount: Sendable {
+    private let last = Atomic<UInt64>(0)
+
+    var value: UInt64 { self.last.load(ordering: .relaxed) }
+
+    func note(_ reply: ControlReply) {
+        if case .progress(let count) = reply { self.last.store(count, ordering: .relaxed) }
     }
 }

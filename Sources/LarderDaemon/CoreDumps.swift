@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import LarderConfig
+import Logging
 
 /// Whether the memory of this process may be written to disk when it ends by a fault.
 enum CoreDumps {
@@ -16,6 +17,20 @@ enum CoreDumps {
         guard self.mustForbid(settings) else { return true }
         return larder_set_dumpable(0) == 0 && self.silenceBacktraces()
     }
+
+    /// Forbids it while the process runs, once new settings bring in secrets; never allows it again.
+    ///
+    /// The actions of signals stay: some are the stores' by now.
+    ///
+    /// - Returns: false where the kernel did not do it.
+    static func tighten(_ settings: Settings) -> Bool {
+        guard self.mustForbid(settings), self.areAllowed else { return true }
+        return larder_set_dumpable(0) == 0
+    }
+
+    /// Said where the system did not forbid it.
+    static let notForbidden: Logger.Message =
+        "core dumps may hold secrets: the system did not forbid them"
 
     /// The signals of faults that Swift's runtime answers by a backtrace.
     static let faults = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]

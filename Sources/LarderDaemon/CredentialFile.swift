@@ -32,7 +32,14 @@ enum CredentialFile {
         }
     }
 
-    static func read(_ path: String) throws(CredentialFileError) -> Contents {
+    /// - Parameters:
+    ///   - isSecret: whether who reads it is let in, as with tokens.
+    ///   - credentials: where the service manager puts credentials: who may read those is its affair,
+    ///     which it may say by an access list that shows in the mode.
+    static func read(
+        _ path: String, isSecret: Bool,
+        credentials: String? = Self.credentialsDirectory
+    ) throws(CredentialFileError) -> Contents {
         // Without waiting: a pipe in its place would have nobody at its other end.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
@@ -47,13 +54,32 @@ enum CredentialFile {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw CredentialFileError(path, "is no file; name one")
         }
-        guard status.st_mode & S_IWOTH == 0 else {
-            throw CredentialFileError(
-                path, "may be written by everybody, who could let themselves in; chmod 600 it")
-        }
+        let isGuarded = credentials.map { path.hasPrefix("\($0)/") } ?? false
+        if !isGuarded { try Self.check(status.st_mode, path, isSecret: isSecret) }
         return Contents(
             bytes: try Self.bytes(of: file, path),
             isReadableByOthers: status.st_mode & S_IROTH != 0)
+    }
+
+    private static var credentialsDirectory: String? {
+        unsafe getenv("CREDENTIALS_DIRECTORY").map { unsafe String(cString: $0) }
+    }
+
+    private static func check(
+        _ mode: mode_t, _ path: String, isSecret: Bool
+    ) throws(CredentialFileError) {
+        guard mode & S_IWOTH == 0 else {
+            throw CredentialFileError(
+                path, "may be written by everybody, who could let themselves in; chmod 600 it")
+        }
+        guard mode & S_IWGRP == 0 else {
+            throw CredentialFileError(
+                path, "may be written by its group, who could let themselves in; chmod 600 it")
+        }
+        guard !isSecret || mode & 0o077 == 0 else {
+            throw CredentialFileError(
+                path, "may be used by others, whom its tokens let in; chmod 600 it")
+        }
     }
 
     private static func bytes(

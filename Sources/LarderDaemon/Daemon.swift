@@ -32,7 +32,7 @@ package enum Daemon {
     /// Before there is a secret in it.
     private static func guardMemory(_ settings: Settings, _ log: Logger) {
         guard !CoreDumps.settle(settings) else { return }
-        log.warning("core dumps may hold secrets: the system did not forbid them")
+        log.warning(CoreDumps.notForbidden)
     }
 
     /// Serves until a signal ends it, and then drains; another signal cuts that short.
@@ -44,16 +44,25 @@ package enum Daemon {
             await Self.reload(proxy, log)
         }
         log.notice("stopping", metadata: ["connections": "\(proxy.openConnections)"])
-        await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await proxy.stop(within: await proxy.drainTime) }
-            tasks.addTask {
-                for await signal in signals where signal != SIGHUP { await proxy.hurry() }
-            }
-            // Only the first can end by itself.
-            await tasks.next()
-            tasks.cancelAll()
+        let stopping = Task { await proxy.stop(within: await proxy.drainTime) }
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        Task {
+            await stopping.value
+            end.yield(true)
         }
+        let hearing = Task {
+            for await signal in signals where signal != SIGHUP {
+                Task { await proxy.hurry() }
+                end.yield(await BoundedWait.ended(stopping, within: Self.closingTime))
+            }
+        }
+        let isClosed = await ends.first { _ in true } ?? true
+        hearing.cancel()
+        if !isClosed { log.warning("ended before everything was closed") }
     }
+
+    /// What is left for closing files after the second signal; what is committed needs none.
+    private static let closingTime = Duration.seconds(1)
 
     private static func reload(_ proxy: RunningProxy, _ log: Logger) async {
         do throws(ConfigurationError) {

@@ -1,3 +1,4 @@
+import Glibc
 package import LarderConfig
 
 extension LogWriter {
@@ -38,6 +39,14 @@ package struct LogError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     package var description: String {
-        "cannot open the log \(self.path): \(SystemError.text(self.code))"
+        "cannot open the log \(self.path): \(Self.text(self.code))"
+    }
+
+    /// What keeps a log from being opened, in words.
+    ///
+    /// open(2): "ENXIO: O_NONBLOCK | O_WRONLY is set, the named file is a FIFO, and no process has the
+    /// FIFO open for reading."
+    static func text(_ code: CInt) -> String {
+        code == ENXIO ? "it is a pipe that no program reads" : SystemError.text(code)
     }
 }

@@ -62,8 +62,13 @@ package final class DescriptorSink: LogSink {
     }
 
     private static func open(_ path: String) -> CInt {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY
-        return unsafe Glibc.open(path, flags, 0o640)
+        // Without O_NONBLOCK a named pipe is opened when somebody reads it, which may be never.
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
+        let descriptor = unsafe Glibc.open(path, flags, 0o640)
+        guard descriptor >= 0 else { return descriptor }
+        // A reader that is slow is waited for, on the writer's thread.
+        _ = fcntl(descriptor, F_SETFL, O_APPEND)
+        return descriptor
     }
 
     package func write(_ lines: Span<UInt8>) -> LogFailure? {

@@ -136,12 +136,20 @@ package final class LogWriter: Sendable {
     /// Writes what is there and ends the thread.
     ///
     /// What is recorded after it counts as lost.
-    package func close() async {
-        await withCheckedContinuation { done in
-            self.add(.flushed { done.resume() }, isLast: true)
+    ///
+    /// - Parameter limit: how long a sink may take that takes nothing, such as a pipe that nobody
+    ///   reads; the thread then ends whenever that does.
+    /// - Returns: whether everything is written.
+    @discardableResult
+    package func close(within limit: Duration = .seconds(3_600)) async -> Bool {
+        let closing = Task {
+            await withCheckedContinuation { done in
+                self.add(.flushed { done.resume() }, isLast: true)
+            }
+            // Fails only when it was closed before.
+            try? await self.group.shutdownGracefully()
         }
-        // Fails only when it was closed before.
-        try? await self.group.shutdownGracefully()
+        return await BoundedWait.ended(closing, within: limit)
     }
 
     private func add(_ control: Control, isLast: Bool = false) {

@@ -87,14 +87,24 @@ final class ProxyLog: ExchangeLog {
         let formatter = AccessLogFormatter(new.accessFormat)
         self.state.withLock { $0 = State(formatter: formatter, writer: writer) }
         self.writes.store(writer != nil, ordering: .relaxed)
-        if writer !== current { await current?.close() }
+        if writer !== current { await self.close(current, within: Self.shortestClosing) }
     }
 
     /// Writes what is there and ends the log: what is recorded after it is dropped, as where none is
     /// wanted.
-    func close() async {
+    ///
+    /// - Parameter limit: how long a reader that does not read is waited for, a second at least.
+    func close(within limit: Duration = .zero) async {
         self.writes.store(false, ordering: .relaxed)
-        await self.state.withLock { $0.writer.take() }?.close()
+        let writer = self.state.withLock { $0.writer.take() }
+        await self.close(writer, within: max(limit, Self.shortestClosing))
+    }
+
+    private static let shortestClosing = Duration.seconds(1)
+
+    private func close(_ writer: LogWriter?, within limit: Duration) async {
+        guard let writer, await !writer.close(within: limit) else { return }
+        self.log.warning("access log closed with lines unwritten: its reader does not read")
     }
 
     private static func teller(_ log: Logger) -> @Sendable (LogWriter.Notice) -> Void {
@@ -105,7 +115,7 @@ final class ProxyLog: ExchangeLog {
             case .reopenFailed(let code):
                 log.error(
                     "access log cannot be opened anew",
-                    metadata: ["cause": "\(SystemError.text(code))"])
+                    metadata: ["cause": "\(LogError.text(code))"])
             case .failed(let code):
                 log.error(
                     "access log cannot be written",

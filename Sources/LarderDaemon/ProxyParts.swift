@@ -107,7 +107,11 @@ struct ProxyParts {
             return accessLog
         } catch {
             throw DaemonError(
-                .cannotCreate, "\(error); make its directory, or name another file")
+                .cannotCreate,
+                "\(error); "
+                    + (error.code == ENXIO
+                        ? "start its reader first" : "make its directory")
+                    + ", or name another file")
         }
     }
 
@@ -132,12 +136,28 @@ struct ProxyParts {
                     on: address, directory: routes.directory(of: listener),
                     options: ListenerOptions(listener, authentication: authenticator)))
         } catch {
-            throw DaemonError(
-                .unavailable,
-                "cannot listen on \(listener.address.settingText): \(error.detail); stop whoever "
-                    + "listens there, or give the listener another address")
+            throw Self.error(error, listener.address)
         }
         try Self.setMode(of: listener)
+    }
+
+    static func error(_ error: ListenError, _ address: LarderConfig.ListenAddress) -> DaemonError {
+        let cause = "cannot listen on \(address.settingText): \(error.detail)"
+        let other = "give the listener another address"
+        switch (error.code, address) {
+        case (.permissionDenied, .unix):
+            return DaemonError(
+                .notPermitted, "\(cause); let this user write to its directory, or \(other)")
+        case (.permissionDenied, _):
+            // Below net.ipv4.ip_unprivileged_port_start, which is 1024 (ip(7)).
+            return DaemonError(
+                .notPermitted,
+                "\(cause): low ports need the right CAP_NET_BIND_SERVICE; give it (for a service: "
+                    + "AmbientCapabilities=CAP_NET_BIND_SERVICE), or \(other)")
+        case (.badAddress, _): return DaemonError(.unavailable, "\(cause); \(other)")
+        default:
+            return DaemonError(.unavailable, "\(cause); stop whoever listens there, or \(other)")
+        }
     }
 
     /// What asks a listener's clients who they are; nil where it does not.

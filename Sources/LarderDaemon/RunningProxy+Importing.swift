@@ -55,7 +55,9 @@ extension RunningProxy {
                     let target = ArchiveImport.Target(
                         store: session.store, policy: session.configuration.policy,
                         now: { clock.now() }, isCancelled: { hasLeft.isSet })
-                    let archive = ArchiveImport(try ArchiveSource(path: path), into: target) {
+                    let archive = ArchiveImport(
+                        try ArchiveSource(path: path, isAsked: true), into: target
+                    ) {
                         note in
                         if case .progress = note {
                             let now = clock.now()

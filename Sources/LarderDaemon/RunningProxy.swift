@@ -161,7 +161,9 @@ actor RunningProxy {
         } catch {
             throw DaemonError(
                 error.code == .inUse ? .unavailable : .cannotCreate,
-                "\(error); stop the other proxy, or give control-socket another path")
+                "\(error); "
+                    + (error.code == .inUse ? "stop the other proxy, or " : "")
+                    + "give control.socket another path")
         }
     }
 
@@ -169,12 +171,14 @@ actor RunningProxy {
     ///
     /// May be called again meanwhile with a nearer deadline, which then counts.
     func stop(within deadline: Duration) async {
+        let begin = ContinuousClock.now
         await self.proxy.drain(within: deadline)
         self.controlTask?.cancel()
-        await self.controlTask?.value
         for member in self.members { await member.open.close() }
+        // Not before: a command may wait for a cache, which answers it at the latest when it closes.
+        await self.controlTask?.value
         for door in self.authenticators { await door.authenticator.close() }
-        await self.accessLog?.close()
+        await self.accessLog?.close(within: deadline - (ContinuousClock.now - begin))
         try? await self.group.shutdownGracefully()
     }
 
@@ -193,6 +197,8 @@ actor RunningProxy {
         let fresh = loaded.settings
         let old = self.loaded.settings
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }
+        // Before there is another secret in memory.
+        if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
         var waiting = SettingsTable.needingRestart(from: old, to: fresh)
         do throws(LogError) {
             try await self.accessLog?.change(from: old.log, to: fresh.log)

@@ -1,3 +1,4 @@
+import Dispatch
 package import LarderCredentials
 package import LarderDisk
 package import LarderHTTP
@@ -51,14 +52,21 @@ package final class OpenSession: Sendable {
             if disk != nil { directory = configuration.directory }
         }
         // After the cache, which more sessions have: its owner is the one to be named.
-        let state = try SessionState.open(
-            blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
-            yields: yieldsDisk, report: report)
+        let state: SessionState
+        do throws(EngineError) {
+            state = try SessionState.open(
+                blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
+                yields: yieldsDisk, report: report)
+        } catch {
+            Self.close(disk)
+            throw error
+        }
         if blueprint.cookies != nil, PublicSuffixList.isMissing { report(.withoutPublicSuffixes) }
         let logins = ParentLogins()
         do throws(TransferError) {
             self.upstream = try CurlUpstream(blueprint.transfer.revealing(by: logins))
         } catch {
+            Self.close(disk)
             throw .transfer(error)
         }
         self.store = TieredStore(
@@ -85,6 +93,14 @@ package final class OpenSession: Sendable {
         }
         logins.credentials = self.common.credentials
         self.principals.adopt(self.common)
+    }
+
+    /// Closes what was opened for nothing: a file that is left open counts as one of a crash.
+    private static func close(_ disk: DiskStore?) {
+        guard let disk else { return }
+        let isClosed = DispatchSemaphore(value: 0)
+        disk.close { isClosed.signal() }
+        isClosed.wait()
     }
 
     private static func openDisk(

@@ -37,10 +37,7 @@ final class ArchiveFile {
             self.canUndo = false
             return
         }
-        if !replaces, unsafe access(name, F_OK) == 0 {
-            throw CommandFailure(
-                .cannotCreate, "\(name) exists", remedy: "name another file, or give --force")
-        }
+        try Self.checkTarget(name, replaces: replaces)
         let directory = Self.directory(of: name)
         let unnamed = unsafe open(directory, Self.unnamed | O_RDWR | O_CLOEXEC, 0o600)
         self.canUndo = true
@@ -62,6 +59,24 @@ final class ArchiveFile {
     deinit {
         if let temporary { _ = unsafe unlink(temporary) }
         if self.descriptor > STDERR_FILENO { close(self.descriptor) }
+    }
+
+    /// Only a file is written over: whoever names a device, a pipe or a link means what it leads to,
+    /// and rename(2) would put the archive in its place.
+    private static func checkTarget(_ name: String, replaces: Bool) throws(CommandFailure) {
+        var status = stat()
+        guard unsafe lstat(name, &status) == 0 else { return }
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFREG else {
+            throw CommandFailure(
+                .cannotCreate,
+                "\(name) is \(kind == S_IFLNK ? "a symbolic link" : "no regular file")",
+                remedy: "name a file, or - for standard output")
+        }
+        guard replaces else {
+            throw CommandFailure(
+                .cannotCreate, "\(name) exists", remedy: "name another file, or give --force")
+        }
     }
 
     private static func directory(of name: String) -> String {
@@ -128,6 +143,7 @@ final class ArchiveFile {
 
     /// Puts it in place of what may be there, in one step.
     private func replace() throws(CommandFailure) {
+        try Self.checkTarget(self.target, replaces: true)
         var source = "\(self.target).part-\(getpid())"
         if let temporary { source = temporary } else { try self.name(source) }
         self.temporary = source

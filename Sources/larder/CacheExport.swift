@@ -11,8 +11,8 @@ struct CacheExport: AsyncParsableCommand {
         discussion: """
             WARC 1.1 (ISO 28500:2017): a request and a response record for each stored response, \
             with digests, whether a proxy runs or not. What is stored later than the beginning is \
-            left out, and so is what is damaged or removed meanwhile, which is counted. The file \
-            has no name until it is whole, and is readable by its owner alone: stored heads may \
+            left out, and so is what is damaged or removed meanwhile, or has a head that no import \
+            takes, which is counted. The file has no name until it is whole, and is readable by its owner alone: stored heads may \
             hold cookies.
             """)
 
@@ -136,4 +136,6 @@ enum ExportRefusal: String, Error {
     case damaged = "damaged"
     /// Its key says more than a URI that may be shown: a password.
     case unnameable = "key-with-credentials"
+    /// An import would refuse it, and all that lies behind it.
+    case headTooLarge = "head-too-large"
 }

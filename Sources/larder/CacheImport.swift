@@ -16,7 +16,8 @@ struct CacheImport: AsyncParsableCommand {
             What "larder cache export" wrote comes back as it was, no fresher than it was. Of other \
             archives (wget --warc-file, say) what this session might store is taken, its age \
             reckoned from its date; other records are passed over and counted. Nothing stored is \
-            replaced by an older response. A running proxy reads the file itself.
+            replaced by an older response. A running proxy reads the file itself, as its own user: \
+            one that is a service may not see /home, and has a /tmp of its own.
 
             Exit status: 0 when all of the file was read; 2 when records could not be read, or \
             the file ends too early: what was whole is stored.

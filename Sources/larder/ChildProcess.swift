@@ -37,6 +37,20 @@ struct StartFailure: Error, Equatable {
     }
 }
 
+/// What whoever runs us has chosen about signals that the proxy chooses about, too.
+struct InheritedSignals: Sendable {
+    let ignoresPipe: Bool
+
+    /// To be made before the proxy begins.
+    init() {
+        var action = sigaction()
+        let isKnown = unsafe sigaction(SIGPIPE, nil, &action) == 0
+        let handler = unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        let ignore = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+        self.ignoresPipe = isKnown && handler == ignore
+    }
+}
+
 /// A command that runs in our place: it has our terminal and gets our signals.
 enum ChildProcess {
     /// Those that ask a process to end or to do something; the others are ours or the kernel's.
@@ -46,13 +60,14 @@ enum ChildProcess {
     ///
     /// - Throws: `StartFailure`.
     static func run(
-        _ command: [String], environment: [String: String]
+        _ command: [String], environment: [String: String],
+        ignoring ignored: InheritedSignals = InheritedSignals()
     ) async throws -> ChildEnding {
         guard let relay = SignalRelay.start(Self.forwarded) else {
             throw StartFailure(command: command.first ?? "", code: EMFILE)
         }
         defer { relay.stop() }
-        let child = try Self.spawn(command, environment)
+        let child = try Self.spawn(command, environment, ignored)
         relay.began(child)
         return await withCheckedContinuation { ended in
             DispatchQueue.global().async {
@@ -75,7 +90,7 @@ enum ChildProcess {
     }
 
     private static func spawn(
-        _ command: [String], _ environment: [String: String]
+        _ command: [String], _ environment: [String: String], _ ignored: InheritedSignals
     ) throws(StartFailure) -> pid_t {
         let variables = environment.map { "\($0.key)=\($0.value)" }
         var child: pid_t = 0
@@ -83,7 +98,7 @@ enum ChildProcess {
         var code = unsafe posix_spawnattr_init(&attributes)
         guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        code = Self.unblockSignals(&attributes)
+        code = Self.restoreSignals(&attributes, ignored)
         if code == 0 {
             code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
                 guard let file = unsafe arguments[0] else { return EINVAL }
@@ -94,13 +109,20 @@ enum ChildProcess {
         return child
     }
 
-    /// The thread that spawns may block signals, which the child would inherit; answers 0 or `errno`.
-    private static func unblockSignals(_ attributes: inout posix_spawnattr_t) -> CInt {
-        var mask = sigset_t()
-        guard unsafe sigemptyset(&mask) == 0 else { return errno }
-        let code = unsafe posix_spawnattr_setsigmask(&attributes, &mask)
+    /// The thread that spawns may block signals, and the proxy ignores SIGPIPE, which the child would
+    /// inherit; answers 0 or `errno`.
+    private static func restoreSignals(
+        _ attributes: inout posix_spawnattr_t, _ ignored: InheritedSignals
+    ) -> CInt {
+        var signals = sigset_t()
+        guard unsafe sigemptyset(&signals) == 0 else { return errno }
+        var code = unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         guard code == 0 else { return code }
-        return unsafe posix_spawnattr_setflags(&attributes, CShort(POSIX_SPAWN_SETSIGMASK))
+        if !ignored.ignoresPipe, unsafe sigaddset(&signals, SIGPIPE) != 0 { return errno }
+        code = unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        guard code == 0 else { return code }
+        return unsafe posix_spawnattr_setflags(
+            &attributes, CShort(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     }
 }
 

@@ -29,6 +29,7 @@ struct Run: AsyncParsableCommand {
                 .usage, "no command is given", remedy: "write \"larder run -- COMMAND\"")
         }
         let descriptors = OpenDescriptors()
+        let signals = InheritedSignals()
         let loaded = try self.options.load()
         let session = try self.sessions.find(in: loaded)
         let command = self.command
@@ -36,7 +37,8 @@ struct Run: AsyncParsableCommand {
             let (ending, summary) = try await Daemon.withProxy(loaded, session: session.name) {
                 let environment = Self.environment(ProcessEnvironment.variables, proxy: $0.url)
                 descriptors.keepFromChildren()
-                return try await ChildProcess.run(command, environment: environment)
+                return try await ChildProcess.run(
+                    command, environment: environment, ignoring: signals)
             }
             if !self.quiet { Output.note("larder: \(Self.text(summary))") }
             if ending.exitStatus != 0 { throw ExitCode(ending.exitStatus) }

@@ -84,6 +84,9 @@ final class WARCWriter: ExportFormat {
         objectID: String
     ) throws {
         let head = response.responseHead()
+        guard ResponseBlock.canRead(head, to: response.method) else {
+            throw ExportRefusal.headTooLarge
+        }
         let body = try self.hash(object, range, behind: head)
         let requestID = UUIDText.urn()
         let responseID = UUIDText.urn()
@@ -101,8 +104,7 @@ final class WARCWriter: ExportFormat {
         fields.append("Content-Type", "application/http; msgtype=response")
         fields.append(contentsOf: response.larderFields(object: objectID))
         let length = UInt64(head.count) + response.contentLength
-        try self.output.write(
-            WARCHead(type: "response", contentLength: length, fields: fields).serialized())
+        try self.write(WARCHead(type: "response", contentLength: length, fields: fields))
         try self.output.write(head)
         if let held = body.held {
             try self.output.write(held)
@@ -115,10 +117,16 @@ final class WARCWriter: ExportFormat {
 
     private func record(_ type: String, _ fields: Fields, _ block: [UInt8]) throws {
         let head = WARCHead(type: type, contentLength: UInt64(block.count), fields: fields)
-        try self.output.write(head.serialized())
+        try self.write(head)
         try self.output.write(block)
         try self.output.write(WARCHead.end)
         self.summary.records += 1
+    }
+
+    /// Writes the head of a record, if an import takes it.
+    private func write(_ head: WARCHead) throws {
+        guard head.isReadable else { throw ExportRefusal.headTooLarge }
+        try self.output.write(head.serialized())
     }
 
     private func fields(id: String, date: Timestamp, uri: String? = nil) -> Fields {

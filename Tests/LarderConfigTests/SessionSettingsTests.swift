@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import LarderConfig
@@ -10,6 +11,28 @@ private func session(_ lines: String) -> String { "sessions:\n  s:\n    \(lines)
 
 @Suite("Sessions, routes, injections and parents in the configuration")
 struct SessionSettingsTests {
+    @Test("A key by way of a symbolic link is the same key")
+    func linkedKey() throws {
+        let directory = NSTemporaryDirectory() + "/larder-keys-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: directory + "/real", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try FileManager.default.createSymbolicLink(
+            atPath: directory + "/link", withDestinationPath: "real")
+        let error = #expect(throws: ConfigurationError.self) {
+            try parse(
+                "sessions:\n  a: { key-file: \(directory)/real/k }\n"
+                    + "  b: { key-file: \(directory)/link/k }\n")
+        }
+        #expect(error?.problems.count == 1)
+        #expect(error?.description.contains("the key file of session \"a\" already") == true)
+    }
+
+    @Test("A disk that can hold a file, or none, is taken", arguments: ["0", "1 MiB"])
+    func smallestDisk(_ size: String) throws {
+        _ = try parse(session("cache: { disk: \(size) }"))
+    }
+
     @Test("A word in the place of cookies is their mode", arguments: ["pass", "jar"])
     func shortCookies(_ word: String) throws {
         let short = try parse(session("cookies: \(word)")).settings
@@ -162,6 +185,25 @@ struct SessionSettingsTests {
                 + "  b: { state-directory: /s, key-file: /k }\n",
             "3:25: sessions.b.state-directory: /s is the state directory of session \"a\" already",
             "3:39: sessions.b.key-file: /k is the key file of session \"a\" already"),
+        ProblemCase(
+            "sessions:\n  a: { state-directory: /s, key-file: /x/../k }\n"
+                + "  b: { state-directory: /./s/, key-file: //k }\n",
+            "3:25: sessions.b.state-directory: /./s/ is the state directory of session \"a\" already",
+            "3:42: sessions.b.key-file: //k is the key file of session \"a\" already"),
+        ProblemCase(
+            "sessions:\n  a: { cache: { directory: /h/.cache/larder/b }, "
+                + "key-file: /h/.local/state/larder/b.key }\n  b: {}\n",
+            "2:3: sessions.a.cache.directory: /h/.cache/larder/b is the cache of session \"b\" already",
+            "2:60: sessions.a.key-file: /h/.local/state/larder/b.key is the key file of session \"b\" "
+                + "already"),
+        ProblemCase(
+            session("key-file: /h/.local/state/../state/larder/s/key"),
+            "3:15: sessions.s.key-file: lies in the state-directory that it is the key to; put it "
+                + "elsewhere"),
+        ProblemCase(
+            session("cache: { disk: 1023 KiB }"),
+            "3:20: sessions.s.cache.disk: 1023 KiB is too little for a file; expected 0 B for none, "
+                + "or at least 1 MiB"),
         ProblemCase(
             "listeners: [ { address: 127.0.0.1:1, session: s } ]\n" + session("principals: user"),
             "4:17: sessions.s.principals: user, but no listener that leads to the session asks its "

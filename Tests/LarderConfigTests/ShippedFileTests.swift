@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -120,6 +121,58 @@ struct PlacesTests {
         let places = Places.of(Environment(c.variables, home: c.home), configuration: c.file)
         #expect(places.cacheDirectory == c.cache)
         #expect(places.controlSockets(forConfiguration: c.file) == c.sockets)
+    }
+
+    @Test("The sockets of the examples can be reached by those for whom they are")
+    func reach() throws {
+        let conf = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../conf").standardizedFileURL.path
+        let unit = try String(contentsOfFile: conf + "/larder.service", encoding: .utf8)
+            .split(separator: "\n")
+        let mode = unit.first { $0.hasPrefix("RuntimeDirectoryMode=") }?.split(separator: "=").last
+        let bits = try #require(mode.flatMap { UInt16($0, radix: 8) })
+        var sockets = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: conf + "/examples") {
+            let text = try String(contentsOfFile: conf + "/examples/" + name, encoding: .utf8)
+            let loaded = try Configuration.parse(
+                text, file: name, environment: Environment(["LARDER_SYSTEM": "1"]))
+            for listener in loaded.settings.listeners where listener.mode.bits & 0o006 != 0 {
+                guard case .unix(let path) = listener.address else { continue }
+                sockets += 1
+                #expect("\(path)".hasPrefix("/run/larder/"), "\(name): \(path)")
+                // To connect, others need not list the directory.
+                #expect(bits & 0o001 != 0, "\(name): \(path)")
+            }
+        }
+        #expect(sockets > 0)
+        #expect(bits & 0o066 == 0)
+    }
+
+    @Test("A proxy is known by its file, however that is spelled")
+    func spelling() throws {
+        let files = FileManager.default
+        let directory = NSTemporaryDirectory() + "/larder-places-\(UUID().uuidString)"
+        try files.createDirectory(
+            atPath: directory + "/user/.config/larder", withIntermediateDirectories: true)
+        defer { try? files.removeItem(atPath: directory) }
+        let usual = directory + "/user/.config/larder/larder.yaml"
+        for file in [directory + "/l.yaml", usual] { try Data().write(to: URL(filePath: file)) }
+        try files.createSymbolicLink(
+            atPath: directory + "/link.yaml", withDestinationPath: "l.yaml")
+        try files.createSymbolicLink(
+            atPath: directory + "/usual.yaml", withDestinationPath: usual)
+        let environment = Environment(["HOME": directory + "/user"])
+        func sockets(_ name: String) throws -> [String] {
+            try Configuration.load(
+                named: name, environment: environment, currentDirectory: directory
+            ).controlSockets
+        }
+        let plain = try sockets("l.yaml")
+        for name in ["./l.yaml", "user/../l.yaml", "link.yaml", directory + "//l.yaml"] {
+            #expect(try sockets(name) == plain, "\(name)")
+        }
+        #expect(try sockets("usual.yaml").allSatisfy { $0.hasSuffix("/control-default.sock") })
+        #expect(try sockets("usual.yaml") != plain)
     }
 
     @Test("The configuration is looked for in the user's place, then in the system's")

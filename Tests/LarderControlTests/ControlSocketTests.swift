@@ -61,6 +61,43 @@ struct ControlSocketTests {
         close(second)
     }
 
+    @Test("takes the place of nothing that is no socket", arguments: ["file", "link", "directory"])
+    func others(_ kind: String) throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/control.sock"
+        let other = directory.path + "/other"
+        switch kind {
+        case "link":
+            // To the socket of somebody who has died, even.
+            close(try ControlSocket.listen(at: other))
+            #expect(unsafe symlink(other, path) == 0)
+        case "directory": #expect(unsafe mkdir(path, 0o700) == 0)
+        default: try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
+        }
+        let before = try #require(ControlSocket.file(path))
+        #expect {
+            close(try ControlSocket.listen(at: path))
+        } throws: {
+            ($0 as? ControlError)?.description.contains("no socket lies at \(path)") == true
+        }
+        #expect(ControlSocket.file(path) == before)
+    }
+
+    @Test("goes with whoever made it, and another's in its place stays")
+    func removal() throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/control.sock"
+        close(try ControlSocket.listen(at: path))
+        let first = try #require(ControlSocket.file(path))
+        #expect(unsafe rename(path, path + ".old") == 0)
+        close(try ControlSocket.listen(at: path))
+        let second = try #require(ControlSocket.file(path))
+        ControlSocket.remove(path, ifStill: first)
+        #expect(ControlSocket.file(path) == second)
+        ControlSocket.remove(path, ifStill: second)
+        #expect(ControlSocket.file(path) == nil)
+    }
+
     @Test("A path that no socket can have is said so")
     func longPath() {
         #expect(throws: ControlError.self) {

@@ -16,6 +16,7 @@ struct ClientRegisterTests {
         "are not used where anybody may write them, or where they are no files",
         arguments: [
             (0o602, "may be written by everybody"), (0o666, "may be written by everybody"),
+            (0o620, "may be written by its group"),
             (0o600, nil), (0o644, nil), (0o640, nil),
         ] as [(Int, String?)])
     func modes(_ mode: Int, _ told: String?) throws {
@@ -29,6 +30,39 @@ struct ClientRegisterTests {
         } catch {
             let told = try #require(told)
             #expect(error.description.contains(told))
+        }
+    }
+
+    @Test(
+        "of tokens are for nobody else",
+        arguments: [
+            (0o602, "may be written by everybody"), (0o620, "may be written by its group"),
+            (0o644, "may be used by others"), (0o640, "may be used by others"),
+            (0o604, "may be used by others"), (0o601, "may be used by others"),
+            (0o600, nil), (0o400, nil),
+        ] as [(Int, String?)])
+    func tokenModes(_ mode: Int, _ told: String?) throws {
+        let files = try CredentialFiles()
+        try files.write("a:\(CredentialFiles.token)\n", to: files.tokenPath, mode: mode)
+        do throws(CredentialFileError) {
+            _ = try ClientRegister(
+                passwordFile: nil, tokenFile: files.tokenPath, key: DigestKey())
+            #expect(told == nil)
+        } catch {
+            let told = try #require(told)
+            #expect(error.description.contains(told))
+        }
+    }
+
+    @Test("from the service manager have the mode that it gave them")
+    func credentials() throws {
+        let files = try CredentialFiles()
+        try files.write("a:\(CredentialFiles.token)\n", to: files.tokenPath, mode: 0o440)
+        let directory = files.directory.path
+        for (credentials, isRead) in [(directory, true), (directory + "/other", false)] {
+            let contents = try? CredentialFile.read(
+                files.tokenPath, isSecret: true, credentials: credentials)
+            #expect((contents != nil) == isRead)
         }
     }
 

@@ -9,6 +9,9 @@ import Testing
 private struct ScriptedResponder: ControlResponder {
     struct Trouble: Error {}
 
+    /// A compaction ends when this says something.
+    var isHeard: AsyncStream<Void>?
+
     func answer(
         _ request: ControlRequest, _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
@@ -18,8 +21,9 @@ private struct ScriptedResponder: ControlResponder {
         case .purge:
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
+        case .compact: await self.isHeard?.first { true }
         case .status, .statistics, .showMemory, .readMemory, .listExchanges, .listMissing,
-            .compact, .mend, .importArchive, .explain, .cookies, .credentials:
+            .mend, .importArchive, .explain, .cookies, .credentials:
             return
         }
     }
@@ -70,6 +74,31 @@ struct ControlServerTests {
                 try client.send(.reload) { _ in true }
             }
             try client.send(.status) { _ in true }
+        }
+    }
+
+    @Test("says that it is still at work, so that nobody gives up")
+    func pulse() async throws {
+        let path = "/tmp/larder-\(UUID().uuidString.prefix(8))/control.sock"
+        defer { try? FileManager.default.removeItem(atPath: String(path.dropLast(13))) }
+        let (heard, hear) = AsyncStream.makeStream(of: Void.self)
+        let server = try ControlServer(
+            paths: [path], group: .singleton, responder: ScriptedResponder(isHeard: heard),
+            pulse: .milliseconds(1))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try? await server.run() }
+            try await NIOThreadPool.singleton.runIfActive {
+                var client = try ControlClient(paths: [path], patience: .seconds(60))
+                var seen: [ControlReply] = []
+                try client.send(.compact(session: "a")) { reply in
+                    seen.append(reply)
+                    hear.yield()
+                    return true
+                }
+                #expect(!seen.isEmpty)
+                #expect(seen.allSatisfy { $0 == .progress(0) })
+            }
+            group.cancelAll()
         }
     }
 

@@ -1,5 +1,6 @@
 import Glibc
 import LarderConfig
+import Synchronization
 import Testing
 
 @testable import LarderDaemon
@@ -63,6 +64,40 @@ struct CoreDumpTests {
                 precondition(unsafe sigaction(number, nil, &action) == 0)
                 precondition(unsafe action.__sigaction_handler.sa_handler == nil)
             }
+        }
+    }
+
+    @Test("are forbidden by a reload that brings in secrets, and stay so")
+    func reload() async {
+        await #expect(processExitsWith: .success) {
+            func load(_ text: String) throws -> LoadedSettings {
+                try Configuration.parse(
+                    "listeners: [ { address: '127.0.0.1:0', session: ephemeral } ]\n"
+                        + "sessions: { ephemeral: { kind: ephemeral, \(CoreDumpTests.quiet) } }\n"
+                        + text,
+                    file: "f", environment: Environment(["HOME": "/nowhere"]))
+            }
+            let plain = try load("")
+            let secret = try load("injections: [ { hosts: [a], credential: c } ]\n")
+            let level = DaemonLog.Level(.critical)
+            var options = RunningProxy.Options()
+            options.hasControl = false
+            let isFirst = Mutex(true)
+            precondition(CoreDumps.settle(plain.settings) && CoreDumps.areAllowed)
+            let proxy = try await RunningProxy.start(
+                plain, options: options, log: DaemonLog.make(level), level: level
+            ) { () throws(ConfigurationError) in
+                isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst ? secret : plain
+                }
+            }
+            precondition(CoreDumps.areAllowed)
+            try await proxy.reload()
+            precondition(!CoreDumps.areAllowed)
+            try await proxy.reload()
+            precondition(!CoreDumps.areAllowed)
+            await proxy.stop(within: .zero)
         }
     }
 

@@ -136,6 +136,19 @@ struct LogWriterTests {
         #expect(notices.all == [.lost(2)])
     }
 
+    @Test("does not wait for ever for a sink that takes nothing, and says so")
+    func stuck() async {
+        let book = ScriptedSink.Book(isGated: true)
+        let writer = LogWriter(sink: ScriptedSink(book)) { _ in }
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        writer.record(Array("line\n".utf8))
+        writer.flush { end.yield() }
+        #expect(await !writer.close(within: .zero))
+        book.gate.signal()
+        _ = await ends.first { true }
+        #expect(book.state.withLock { $0.lines } == ["line\n"])
+    }
+
     @Test("says once that the sink failed, and again after it worked")
     func failing() async {
         let book = ScriptedSink.Book()
@@ -222,6 +235,39 @@ struct LogWriterTests {
         #expect(throws: LogError(path: "/nowhere/x", code: ENOENT)) {
             try LogWriter.open(.file(FilePath("/nowhere/x"))) { _ in }
         }
+    }
+
+    @Test("A pipe is not waited for where nobody reads it, and its reader is")
+    func namedPipe() async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-log-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.path + "/pipe"
+        try #require(unsafe mkfifo(path, 0o600) == 0)
+        #expect(throws: LogError(path: path, code: ENXIO)) {
+            try LogWriter.open(.file(FilePath(path))) { _ in }
+        }
+        let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        try #require(reader >= 0)
+        defer { close(reader) }
+        let writer = try #require(
+            try LogWriter.open(.file(FilePath(path))) { Issue.record("\($0)") })
+        // More than the pipe holds: written to the end once it is read.
+        let line = Array((String(repeating: "x", count: 99_999) + "\n").utf8)
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        writer.record(line)
+        writer.flush { end.yield() }
+        #expect(await !writer.close(within: .zero))
+        #expect(fcntl(reader, F_SETFL, 0) == 0)
+        var left = line.count
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while left > 0 {
+            let count = unsafe read(reader, &piece, piece.count)
+            try #require(count > 0)
+            left -= count
+        }
+        _ = await ends.first { true }
     }
 
     @Test("The journal gets a datagram of fields a line")

@@ -240,7 +240,8 @@ struct SessionCompositionTests {
             await proxy.stop(within: .zero)
             let state = self.directory + "/.local/state/larder"
             let data = try Data(contentsOf: URL(fileURLWithPath: state + "/default/state.mdb"))
-            try FileManager.default.removeItem(atPath: state + "/default.key")
+            let aside = self.directory + "/aside.key"
+            try FileManager.default.moveItem(atPath: state + "/default.key", toPath: aside)
             do throws(DaemonError) {
                 let level = DaemonLog.Level(.critical)
                 var options = RunningProxy.Options()
@@ -256,6 +257,11 @@ struct SessionCompositionTests {
             #expect(
                 try Data(contentsOf: URL(fileURLWithPath: state + "/default/state.mdb")) == data)
             #expect(!FileManager.default.fileExists(atPath: state + "/default.key"))
+            // The cache was closed, as if nothing had been.
+            try FileManager.default.moveItem(atPath: aside, toPath: state + "/default.key")
+            let again = try await self.start(loaded).proxy
+            #expect(await again.members.first?.open.directory != nil)
+            await again.stop(within: .zero)
         }
     }
 }

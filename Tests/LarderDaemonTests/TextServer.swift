@@ -11,8 +11,13 @@ final class TextOrigin: Sendable {
     /// The heads of the requests that came.
     var received: [String] { self.heads.withLock { $0 } }
 
-    /// - Parameter answer: gets the head of a request; gives a whole response.
-    init(_ answer: @escaping @Sendable (String) -> String) throws {
+    /// - Parameters:
+    ///   - answer: gets the head of a request; gives a whole response.
+    ///   - left: hears that the other side has closed a connection, which is kept open until then;
+    ///     nil: each is closed behind its response.
+    init(
+        _ answer: @escaping @Sendable (String) -> String, left: (@Sendable () -> Void)? = nil
+    ) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = Self.loopback(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -32,6 +37,10 @@ final class TextOrigin: Sendable {
                 let head = Self.read(client) { $0.contains("\r\n\r\n") }
                 self.heads.withLock { $0.append(head) }
                 Self.write(client, answer(head))
+                if let left {
+                    _ = Self.read(client) { _ in false }
+                    left()
+                }
                 close(client)
             }
         }

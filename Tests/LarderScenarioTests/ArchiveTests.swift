@@ -170,6 +170,33 @@ struct ArchiveTests {
         return requestLast ? answer + asked : asked + answer
     }
 
+    @Test("A response whose record no import would read is left out, and those behind it are read")
+    func largeTrailers() async throws {
+        try await Scene.inTurn {
+            let home = try self.home()
+            // Less than limits.head, until each line has a name before it.
+            let value = String(repeating: "v", count: 634)
+            let trailers = (10..<110).map { "X-Trailer-\($0): \(value)\r\n" }.joined()
+            let origin = try await ScriptedOrigin.answering { request in
+                guard request.target == "/b" else { return response(body: "x") }
+                return "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\(trailers)\r\n"
+            }
+            let proxy = try await home.serve()
+            for path in ["/a", "/b", "/c"] { _ = try await proxy.getStored(origin.url(path)) }
+            let archive = home.path + "/archive.warc"
+            let exported = try await home.cache("export", "--json", archive)
+            #expect(exported.status == 0, "\(exported.errText)")
+            #expect(exported.outText.contains(#""head-too-large":1"#), "\(exported.outText)")
+            #expect(try await home.cache("purge", "--all").status == 0)
+            let read = try await home.cache("import", "--json", archive)
+            #expect(read.status == 0, "\(read.errText)")
+            #expect(try self.imported(read).stored == 2)
+            #expect(try await proxy.stop().status == 0)
+            await origin.stop()
+        }
+    }
+
     @Test("Of a stranger's archive only what a shared cache may store is taken, as old as it is")
     func foreign() async throws {
         try await Scene.inTurn {

@@ -177,4 +177,39 @@ struct CacheFileTests {
             #expect(stats.errText.contains("damaged"))
         }
     }
+
+    @Test("Starts that fail for another reason leave a sound cache alone")
+    func failedStarts() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(
+                "sessions: {default: {cache: {memory: 0 B}, cookies: {mode: jar}}}")
+            let origin = try await ScriptedOrigin.answering { request in
+                request.target == "/set"
+                    ? response(
+                        "200 OK", "Set-Cookie: a=b; Max-Age=1000", body: "x", cache: "no-store")
+                    : response(body: "kept")
+            }
+            var proxy = try await home.serve()
+            _ = try await proxy.get(origin.url("/set"))
+            _ = try await proxy.getStored(origin.url("/kept"))
+            #expect(try await proxy.stop().status == 0)
+            let key = home.path + "/state/larder/default.key"
+            try FileManager.default.moveItem(atPath: key, toPath: home.path + "/aside.key")
+            for _ in 0..<10 {
+                let end = try await home.run("serve", "--config", home.configuration)
+                #expect(end.status == 78, "\(end.errText)")
+                #expect(!end.errText.contains("set aside"))
+                // An end behind which it does not say so counts as one by a damaged file.
+                let lock = try String(contentsOfFile: home.cache + "/cache.lock", encoding: .utf8)
+                #expect(lock.contains("\nclosed\n"))
+            }
+            try FileManager.default.moveItem(atPath: home.path + "/aside.key", toPath: key)
+            proxy = try await home.serve()
+            let answer = try await proxy.get(origin.url("/kept"))
+            #expect(answer["Cache-Status"]?.hasPrefix("larder; hit") == true)
+            #expect(try await proxy.stop().status == 0)
+            await origin.stop()
+        }
+    }
 }

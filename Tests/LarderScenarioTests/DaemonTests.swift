@@ -168,4 +168,51 @@ struct DaemonTests {
             await origin.stop()
         }
     }
+
+    /// A pipe with a name, which holds 64 KiB (pipe(7)), and its reading end.
+    private func pipe(in home: Home) throws -> (path: String, reader: CInt) {
+        let path = home.path + "/log.pipe"
+        try #require(unsafe mkfifo(path, 0o600) == 0)
+        let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        try #require(reader >= 0)
+        return (path, reader)
+    }
+
+    @Test(
+        "A log that nobody reads keeps it for the time of the drain, or until the second SIGTERM",
+        arguments: [true, false])
+    func unreadLog(_ isHurried: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let (path, reader) = try self.pipe(in: home)
+            defer { close(reader) }
+            try home.configure(
+                "timeouts: {drain: \(isHurried ? "1 h" : "1 s")}\nlog: {access: {to: \(path)}}")
+            let origin = try await ScriptedOrigin.answering { _ in response(body: "x") }
+            let proxy = try await home.serve()
+            let name = String(repeating: "x", count: 4_000)
+            for number in 0..<32 { _ = try await proxy.get(origin.url("/\(number)/\(name)")) }
+            proxy.program.signal(SIGTERM)
+            try await proxy.program.said("stopping")
+            if isHurried { proxy.program.signal(SIGTERM) }
+            let end = try await proxy.program.ended()
+            #expect(end.status == 0)
+            await origin.stop()
+        }
+    }
+
+    @Test("SIGHUP is followed by SIGTERM, too, where the log becomes a pipe that nobody reads")
+    func pipeAfterReload() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let (path, reader) = try self.pipe(in: home)
+            close(reader)
+            try home.configure("")
+            let proxy = try await home.serve()
+            try home.configure("log: {access: {to: \(path)}}")
+            proxy.program.signal(SIGHUP)
+            try await proxy.program.said("it is a pipe that no program reads")
+            #expect(try await proxy.stop().status == 0)
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import LarderProcess
@@ -75,6 +76,24 @@ struct RunCommandTests {
             #expect(!run.outText.contains("socket:"))
             #expect(!run.outText.contains("cache.mdb"))
             #expect(run.lines.contains { $0.hasSuffix(" 3 -> /dev/null") })
+        }
+    }
+
+    @Test(
+        "The command ends by SIGPIPE as it would without larder, unless that was ignored before",
+        arguments: [false, true])
+    func brokenPipes(_ isIgnored: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let script =
+                "\(isIgnored ? "trap '' PIPE; " : "")exec \(Program.larder) run --quiet -- "
+                + "grep SigIgn: /proc/self/status"
+            let run = try await Program("/bin/sh", ["-c", script], environment: home.environment)
+                .ended()
+            #expect(run.status == 0)
+            let mask = run.outText.split(whereSeparator: \.isWhitespace).last ?? ""
+            let ignored = try #require(UInt64(mask, radix: 16))
+            #expect((ignored & 1 << UInt64(SIGPIPE - 1) != 0) == isIgnored)
         }
     }
 

@@ -1,0 +1,35 @@
+import Glibc
+
+/// Which file a path leads to, however it is spelled.
+enum ResolvedPath {
+    /// The path with symbolic links followed as far as it exists, and what does not exist yet behind it.
+    static func of(_ path: String) -> String {
+        var head = path[...]
+        var missing: [Substring] = []
+        while true {
+            if let found = Self.existing(head.isEmpty ? "/" : String(head)) {
+                return Self.join(found, missing)
+            }
+            guard let slash = head.lastIndex(of: "/") else {
+                return Self.join("/", [head] + missing)
+            }
+            missing.insert(head[head.index(after: slash)...], at: 0)
+            head = head[..<slash]
+        }
+    }
+
+    /// realpath(3); nil where there is nothing, or nothing that we may see.
+    private static func existing(_ path: String) -> String? {
+        guard let found = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(found) }
+        return unsafe String(cString: found)
+    }
+
+    private static func join(_ path: String, _ missing: [Substring]) -> String {
+        var parts = path.split(separator: "/")
+        for part in missing where !part.isEmpty && part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+}
