@@ -41,6 +41,8 @@ package struct CacheControl: Sendable, Equatable {
 
     /// The directives in all lines of `name`.
     package init(_ fields: Fields, name: FieldName = FieldName(.cacheControl)) {
+        // Lines that end inside quotes restrict what all others say, wherever they stand.
+        var open: [FieldValue] = []
         for line in fields.lines where fields.matches(line, name) {
             self.isPresent = true
             let value = fields.value(of: line)
@@ -49,8 +51,9 @@ package struct CacheControl: Sendable, Equatable {
                 guard let directive = Directive(member) else { continue }
                 self.apply(directive)
             }
-            if members.endedInQuotes { self.restrict(byUnquoted: value) }
+            if members.endedInQuotes { open.append(value) }
         }
+        for value in open { self.restrict(byUnquoted: value) }
     }
 
     /// Applies what a line may mean whose last quote is one too many, wherever that is: what its

@@ -334,4 +334,13 @@ struct TargetedCacheControlTests {
         #expect(
             CacheControl(targeted: ["Cache-Control": "no-store"], name: "cdn-cache-control") == nil)
     }
+
+    @Test("a line that ends inside quotes restricts the others wherever it stands (§5.2)")
+    func openLines() {
+        for lines in [["max-age=10", "\"x, max-age=5"], ["\"x, max-age=5", "max-age=10"]] {
+            var fields = Fields()
+            for line in lines { fields.append("Cache-Control", line) }
+            #expect(CacheControl(fields).maxAge == .seconds(5))
+        }
+    }
 }
