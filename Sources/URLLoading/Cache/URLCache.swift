@@ -73,7 +73,9 @@ open class URLCache: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// No directory ever is there. A designated initialiser that takes none would have to be public, or
+    /// No directory ever is there.
+    ///
+    /// A designated initialiser that takes none would have to be public, or
     /// subclasses would not inherit the convenience ones.
     private static let nowhere = "/dev/null"
 
