@@ -197,8 +197,14 @@ struct DebtTests {
         store.remove(cacheKey("a"), ids: nil) { count in
             removed.continuation.yield((count, self.directory.writerLockText))
         }
+        let flushed = AsyncStream<Bool>.makeStream()
+        let isEnding = Flag()
+        store.flush { flushed.continuation.yield(isEnding.isSet) }
         _ = await failed.stream.first { _ in true }
+        isEnding.set()
         await reader.end()
+        // Nor is it said that all is done.
+        #expect(await flushed.stream.first { _ in true } == true)
         let (count, text) = try #require(await removed.stream.first { _ in true })
         #expect(count == 1)
         #expect(text?.hasSuffix("\nowed\n") == false, "\(text ?? "")")

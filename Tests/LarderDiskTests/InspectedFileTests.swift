@@ -96,6 +96,62 @@ struct InspectedFileTests {
         await store.closed()
     }
 
+    @Test("waits until no exchange is under way before it compares the names")
+    func comparison() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10))
+        await store.closed()
+        let files = DiskFiles(directory: self.directory.path)
+        let descriptor = unsafe open(files.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { _ = close(descriptor) }
+        let isOver = Flag()
+        let began = AsyncStream<Bool>.makeStream()
+        let opened = AsyncStream<Bool>.makeStream()
+        let thread = Thread {
+            let file = try? InspectedFile.open(files) { step in
+                guard step == .compare else { return }
+                began.continuation.yield(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+            }
+            opened.continuation.yield(isOver.isSet && file != nil)
+            file?.environment.close()
+        }
+        thread.start()
+        #expect(await began.stream.first { _ in true } == true)
+        isOver.set()
+        _ = flock(descriptor, LOCK_UN)
+        #expect(await opened.stream.first { _ in true } == true)
+    }
+
+    @Test("looks again at what looks unsound, and not for ever", arguments: [0, 1, 7, 8])
+    func unsound(_ count: Int) async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10))
+        await store.closed()
+        let files = DiskFiles(directory: self.directory.path)
+        let data = URL(fileURLWithPath: files.data)
+        let sound = try Data(contentsOf: data)
+        func write(_ bytes: Data) throws {
+            let handle = try FileHandle(forWritingTo: data)
+            try handle.write(contentsOf: bytes)
+            try handle.close()
+        }
+        var looks = 0
+        let result = Result {
+            try InspectedFile.open(files) { step in
+                guard step == .names else { return }
+                looks += 1
+                let isSound = looks > count
+                try? write(isSound ? sound.prefix(8_192) : Data(count: 8_192))
+            }
+        }
+        switch result {
+        case .success(let file):
+            #expect(count < 8 && looks == count + 1)
+            file.environment.close()
+        case .failure: #expect(count == 8 && looks == 8)
+        }
+    }
+
     @Test("is told that a response was removed since it was listed, and not of damage")
     func removed() async throws {
         let store = try self.world.open(self.directory)

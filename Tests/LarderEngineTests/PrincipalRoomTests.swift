@@ -30,13 +30,17 @@ private final class Listener: ExchangeClient {
 }
 
 /// Makes parts that keep nothing on disk.
-private func part(_ principal: String) -> PrincipalSession {
+private func part(_ principal: String) -> PrincipalSession { part(principal, injections: []) }
+
+private func part(_ principal: String, injections: [InjectionRule]) -> PrincipalSession {
     let cookies = SessionCookies(
         CookieHandling(accept: .always), suffixes: PublicSuffixList.system)
     let credentials = SessionCredentials(
         CredentialStore(keepsPermanent: false), hasher: CryptoHasher())
+    var configuration = SessionConfiguration()
+    configuration.injections = InjectionRules(injections)
     let session = Session(
-        configuration: SessionConfiguration(),
+        configuration: configuration,
         store: MemoryStore(MemoryConfiguration(capacity: .mebibytes(1))),
         upstream: SilentUpstream(), clock: SystemClock(), timers: DispatchTimers(),
         partition: principal, cookies: cookies, credentials: credentials)
@@ -102,5 +106,19 @@ struct PrincipalRoomTests {
         held = []
         self.visit("f")
         #expect(self.names == ["d", "e", "f"] && held.isEmpty)
+    }
+}
+
+@Suite("The session of a principal")
+struct PrincipalSessionTests {
+    @Test("has performed what a rule of injection fits")
+    func performed() {
+        let rule = InjectionRule(
+            name: "rule", hosts: [HostPattern("a.test")], credential: "token")
+        let session = part("a", injections: [rule])
+        for (host, expected) in [("a.test", true), ("b.test", false)] {
+            let uri = TargetURI(scheme: .http, host: host, pathAndQuery: "/")
+            #expect(session.mustPerform(Request(uri: uri)) == expected)
+        }
     }
 }

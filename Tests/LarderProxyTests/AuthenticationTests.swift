@@ -297,7 +297,9 @@ struct AuthenticationTests {
 
     @Test("access rules see the user, and so does the way of a redirection")
     func access() async throws {
-        let access = ScriptedAccess { $0.user != "alice" || $0.host == "closed.example" }
+        let access = ScriptedAccess {
+            $0.user != "alice" || $0.host == "closed.example" || $0.method == .delete
+        }
         try await Self.run(access: access) { proxy, client in
             try await client.send(get("/", Self.field("bob")))
             try await client.received("HTTP/1.1 403 ")
@@ -311,7 +313,9 @@ struct AuthenticationTests {
                 ("http://127.0.0.1:\(proxy.port)/", false), ("https://open.example:1/", true),
             ]
             for (uri, expected) in cases {
-                #expect(permits(.get, try #require(TargetURI(text: uri))) == expected, "\(uri)")
+                let target = try #require(TargetURI(text: uri))
+                #expect(permits(.get, target) == expected, "\(uri)")
+                #expect(!permits(.delete, target), "\(uri)")
             }
         }
     }

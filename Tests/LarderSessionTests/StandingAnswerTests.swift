@@ -173,6 +173,16 @@ struct StandingAnswerTests {
         #expect(bench.session.counters() == before)
     }
 
+    @Test("fall when the clock is set back behind their receipt, however old they were by then")
+    func setBack() throws {
+        let bench = Self.stored(["Age": "20"])
+        let standing = try #require(Self.ask(bench).answer?.standing)
+        bench.clock.advance(.seconds(-10))
+        #expect(bench.session.again(standing, cachePolicy: nil)?.moment.age == 20)
+        bench.clock.advance(.seconds(-1))
+        #expect(bench.session.again(standing, cachePolicy: nil) == nil)
+    }
+
     @Test("fall after a minute, however long they are fresh")
     func minute() throws {
         let bench = Bench()

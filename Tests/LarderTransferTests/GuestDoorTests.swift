@@ -139,7 +139,10 @@ struct GuestDoorTests {
         configuration.parents = ParentRules([
             ParentRules.Rule(
                 via: .parent(Parent(kind: .https, host: "127.0.0.1", port: 1))
-            ) { host, _ in host == "far.example" }
+            ) { host, _ in host == "far.example" },
+            ParentRules.Rule(
+                via: .parent(Parent(kind: .http, host: "127.0.0.1", port: 1))
+            ) { host, _ in host == "plain.example" },
         ])
         let upstream = try CurlUpstream(configuration, at: entrance)
         func guests() -> UInt64 { upstream.statistics().begunByGuests }
@@ -165,7 +168,7 @@ struct GuestDoorTests {
                 let uri = TargetURI(scheme: .http, host: "far.example", pathAndQuery: "/")
                 _ = await upstream.answer(to: Request(method: .get, uri: uri))
             case .dial:
-                _ = await upstream.dialled("far.example", 80)
+                _ = await upstream.dialled("plain.example", 80)
             }
             #expect(guests() == now)
         }

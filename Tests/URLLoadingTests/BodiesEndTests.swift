@@ -33,17 +33,58 @@ struct BodiesEndTests {
         }
     }
 
-    @Test("a pump that is cancelled while it hears of the end does not tell its consumer of it")
-    func cancelledAtItsEnd() {
-        let body = CancellingBody()
-        let consumer = NotingConsumer()
+    @Test("a file that is left twice is left once, and both are answered")
+    func leftTwice() async throws {
+        try await Scratch.with { scratch in
+            let answers = Event<[String]>([])
+            let kept = Event<FileConsumer?>(nil)
+            let consumer = FileConsumer(in: scratch.url) { _, _, taken in
+                let consumer = kept.value
+                kept.change { $0 = nil }
+                for _ in 0..<2 { consumer?.leaving(answers) }
+                taken()
+            }
+            kept.change { $0 = consumer }
+            _ = await consumer.taking([1, 2, 3])
+            try await answers.wait(for: "both answers") { $0.count == 2 }
+            #expect(answers.value.sorted() == ["left", "nothing"])
+        }
+    }
+
+    /// When a pump is cancelled.
+    enum Moment: CaseIterable { case end, failure, refusal, finish }
+
+    @Test(
+        "a pump that is cancelled while it hears of the end tells nobody of it",
+        arguments: Moment.allCases)
+    func cancelledAtItsEnd(_ moment: Moment) {
+        let canceller = Event<BodyPump?>(nil)
+        let consumer = NotingConsumer { event in
+            if event == (moment == .finish ? "finish" : "take") { canceller.value?.cancel() }
+        }
+        let body = ScriptedEnd {
+            switch moment {
+            case .end:
+                canceller.value?.cancel()
+                return .end(trailers: Fields())
+            case .failure:
+                canceller.value?.cancel()
+                return .failed(.cancelled)
+            case .refusal: return .piece(ByteBuffer(string: "x"))
+            case .finish: return .end(trailers: Fields())
+            }
+        }
         let pump = BodyPump(
             body, into: consumer, received: { _ in },
             ended: { _ in consumer.heard.change { $0.append("ended") } })
-        body.pump.change { $0 = pump }
+        canceller.change { $0 = pump }
         pump.start()
-        #expect(consumer.heard.value == ["stop"])
-        body.pump.change { $0 = nil }
+        switch moment {
+        case .end, .failure: #expect(consumer.heard.value == ["stop"])
+        case .refusal: #expect(consumer.heard.value == ["take", "stop"])
+        case .finish: #expect(consumer.heard.value == ["finish", "stop"])
+        }
+        canceller.change { $0 = nil }
     }
 }
 
@@ -53,32 +94,41 @@ extension FileConsumer {
     }
 }
 
-/// Ends while somebody cancels its pump.
-private final class CancellingBody: BodySource {
-    let pump = Event<BodyPump?>(nil)
+private final class ScriptedEnd: BodySource {
+    private let step: @Sendable () -> BodyStep
 
-    func attach(wake: @escaping @Sendable () -> Void) {}
-
-    func next() -> BodyStep {
-        self.pump.value?.cancel()
-        return .end(trailers: Fields())
+    init(_ step: @escaping @Sendable () -> BodyStep) {
+        self.step = step
     }
 
+    func attach(wake: @escaping @Sendable () -> Void) {}
+    func next() -> BodyStep { self.step() }
     func cancel() {}
 }
 
+/// Takes nothing, and finishes at once.
 private final class NotingConsumer: BodyConsumer {
     let heard = Event<[String]>([])
+    private let meanwhile: @Sendable (String) -> Void
+
+    init(_ meanwhile: @escaping @Sendable (String) -> Void) {
+        self.meanwhile = meanwhile
+    }
+
+    private func note(_ event: String) {
+        self.heard.change { $0.append(event) }
+        self.meanwhile(event)
+    }
 
     func take(_ piece: ByteBuffer, ready: @escaping @Sendable (BodyConsumerError?) -> Void) {
-        self.heard.change { $0.append("take") }
-        ready(nil)
+        self.note("take")
+        ready(BodyConsumerError(error: URLError(.cannotWriteToFile)))
     }
 
     func finish(done: @escaping @Sendable (BodyConsumerError?) -> Void) {
-        self.heard.change { $0.append("finish") }
+        self.note("finish")
         done(nil)
     }
 
-    func stop() { self.heard.change { $0.append("stop") } }
+    func stop() { self.note("stop") }
 }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import LarderHTTP
 import LarderPolicy
+import LarderStore
 import Synchronization
 import Testing
 
@@ -153,6 +154,35 @@ struct OverriddenCacheTests {
         #expect(given[2].response != nil && given[3].response != nil)
     }
 
+    @Test("is asked, and told of changes, behind whoever looks up or changes")
+    func behind() async throws {
+        let cache = SlowCache(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+        let store = OverriddenCacheStore(cache)
+        let request = Request(
+            uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+        let key = CacheKey(method: .get, uri: request.uri)
+        let found = Event<[StoredObject]>([])
+        let asking = OverriddenCacheStore.Asking(task: URLSessionDataTask(), request: request)
+        OverriddenCacheStore.$asking.withValue(asking) {
+            store.lookup(key) { objects in found.change { $0 = objects } }
+        }
+        cache.goesOn.signal()
+        try await found.wait(for: "the answer") { !$0.isEmpty }
+        let object = try #require(found.value.first)
+        store.update(object.id, of: key, head: object.head, written: nil)
+        cache.goesOn.signal()
+        try await cache.wasTold.wait(for: "both calls") { $0.count == 2 }
+        #expect(cache.wasTold.value == ["get in time", "store in time"])
+    }
+
+    @Test("is heard once, whatever it answers")
+    func once() {
+        let heard = Event<[Int]>([])
+        let answer = OnceAnswered<Int> { number in heard.change { $0.append(number) } }
+        for number in 1...3 { answer.take(number) }
+        #expect(heard.value == [1])
+    }
+
     @Test("says by its capacities how large a body may be (§8.3)")
     func capacities() async throws {
         let cache = NarrowCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
@@ -212,6 +242,35 @@ private final class NarrowCache: KeepingCache, @unchecked Sendable {
     override var diskCapacity: Int {
         get { 2000 }
         set {}
+    }
+}
+
+/// Comes back from no call before it is told to.
+private final class SlowCache: URLCache, @unchecked Sendable {
+    let goesOn = DispatchSemaphore(value: 0)
+    let wasTold = Event<[String]>([])
+
+    private func wait(_ call: String) {
+        // A guard against hanging, no more.
+        let result = self.goesOn.wait(timeout: .now() + .seconds(60))
+        self.wasTold.change { $0.append(result == .success ? call + " in time" : call) }
+    }
+
+    override func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        self.wait("get")
+        let url = URL(fileURLWithPath: "/")
+        let response = HTTPURLResponse(
+            url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+        completionHandler(response.map { CachedURLResponse(response: $0, data: Data([1])) })
+    }
+
+    override func storeCachedResponse(
+        _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+    ) {
+        self.wait("store")
     }
 }
 

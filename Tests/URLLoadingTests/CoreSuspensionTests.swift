@@ -1,5 +1,6 @@
 import Foundation
 import LarderHTTP
+import NIOCore
 import Testing
 
 @testable import LarderProcess
@@ -60,6 +61,45 @@ struct CoreSuspensionTests {
         #expect((task.error as? URLError)?.code == (beginsAnew ? nil : .timedOut))
     }
 
+    @Test("goes once, too, where it has no content and may not be done twice")
+    func overdueWithoutContent() async throws {
+        for (method, beginsAnew) in [("POST", false), ("DELETE", true)] {
+            let s = ScriptedSession()
+            let task = s.session.dataTask(with: try self.request(method))
+            task.resume()
+            let load = try await s.loaders.load()
+            task.suspend()
+            load.fail(.timedOut)
+            task.resume()
+            if beginsAnew { try await s.loaders.load(2).answer() }
+            try await s.delegate?.completion()
+            #expect(s.loaders.loads.value.count == (beginsAnew ? 2 : 1))
+        }
+    }
+
+    @Test("is all out at its end, where nobody knows how long it is, and not where that broke off")
+    func unknownLength() {
+        for (last, isSpent) in [
+            (BodyStep.end(trailers: Fields()), true), (.failed(.cancelled), false),
+        ] {
+            let content = ScriptedContent([.piece(ByteBuffer(string: "x")), last])
+            let source = SuspendableSource(UploadSource(source: content, length: nil))
+            #expect(source.next().isPiece && !source.isSpent)
+            _ = source.next()
+            #expect(source.isSpent == isSpent)
+            #expect(source.failure?.code == .fileDoesNotExist)
+        }
+    }
+
+    @Test("is given up with the task, also while that stands still")
+    func givenUp() {
+        let content = ScriptedContent([])
+        let source = SuspendableSource(UploadSource(source: content, length: 9))
+        source.isPaused = true
+        source.cancel()
+        #expect(content.isCancelled.value && !source.isSpent)
+    }
+
     @Test("goes on over HTTP, and comes out whole")
     func whole() async throws {
         let origin = try await ScriptedOrigin.answering { _ in response(body: "thanks") }
@@ -78,6 +118,27 @@ struct CoreSuspensionTests {
         session.invalidateAndCancel()
         await origin.stop()
     }
+}
+
+/// Content of which each step is known, and why it fails.
+private final class ScriptedContent: BodySource, UploadFailing {
+    let isCancelled = Event(false)
+    private let steps: Event<[BodyStep]>
+    let failure: URLError? = URLError(.fileDoesNotExist)
+
+    init(_ steps: [BodyStep]) {
+        self.steps = Event(steps)
+    }
+
+    func attach(wake: @escaping @Sendable () -> Void) {}
+
+    func next() -> BodyStep {
+        let next = self.steps.value.first ?? .pending
+        self.steps.change { $0 = Array($0.dropFirst()) }
+        return next
+    }
+
+    func cancel() { self.isCancelled.change { $0 = true } }
 }
 
 /// Suspends its task when something has been sent; once.

@@ -183,6 +183,8 @@ struct HTTPLoadTests {
                 return
             }
         }
+        let whole = try #require(body as? HTTPLoad)
+        #expect(!whole.isWhole && whole.takeWhole() == nil)
         #expect(try await probe.ended().calls == ["answered", "measured"])
     }
 

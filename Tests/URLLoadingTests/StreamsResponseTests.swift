@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Synchronization
 import Testing
 
@@ -254,6 +255,106 @@ struct StreamsResponseTests {
         #expect(try await securing.completion()?.code == .secureConnectionFailed)
         another.invalidateAndCancel()
         await whole.origin.stop()
+    }
+
+    @Test("fails what waits in its order when it is cancelled")
+    func cancelled() async throws {
+        let file = try await FileOrigin.start(count: 1000, stopsAt: 500)
+        let failed = Event<[(Int, URLError.Code?)]>([])
+        let delegate = BecomingDelegate { stream in
+            for number in 0..<5 {
+                stream.readData(ofMinLength: 600, maxLength: 600, timeout: 0) { _, _, error in
+                    failed.change { $0.append((number, (error as? URLError)?.code)) }
+                }
+            }
+        }
+        let session = URLSession.plain(delegate)
+        session.dataTask(with: try file.url).resume()
+        try await delegate.stream().cancel()
+        #expect(try await delegate.completion()?.code == .cancelled)
+        try await failed.wait(for: "all reads") { $0.count == 5 }
+        #expect(failed.value.map(\.0) == Array(0..<5))
+        #expect(failed.value.allSatisfy { $0.1 == .cancelled })
+        file.goOn.change { $0 = true }
+        session.invalidateAndCancel()
+        await file.origin.stop()
+    }
+
+    @Test("gives no streams away: the connection is the transfer's")
+    func capturing() async throws {
+        let file = try await FileOrigin.start(count: 10)
+        let delegate = BecomingDelegate { $0.captureStreams() }
+        let session = URLSession.plain(delegate)
+        session.dataTask(with: try file.url).resume()
+        #expect(try await delegate.completion()?.code == .unsupportedURL)
+        session.invalidateAndCancel()
+        await file.origin.stop()
+    }
+
+    /// Hears what a response says, without a task.
+    private final class Owner: StreamOwner {
+        let reads = Event<[(Int, Int?, Bool)]>([])
+        let ended = Event<[String]>([])
+
+        func completed(_ number: Int, _ data: Data?, atEnd: Bool, _ error: URLError?) {
+            self.reads.change { $0.append((number, data?.count, atEnd)) }
+        }
+
+        func failed(_ error: URLError) { self.ended.change { $0.append("failed") } }
+        func finished() { self.ended.change { $0.append("finished") } }
+        func readClosed() { self.ended.change { $0.append("readClosed") } }
+        func writeClosed() { self.ended.change { $0.append("writeClosed") } }
+        func counted(received: Int, sent: Int) {}
+        func captured(_ connection: CapturedConnection) {}
+        func asks(
+            _ challenge: URLAuthenticationChallenge,
+            answer:
+                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) ->
+                Void
+        ) {}
+    }
+
+    @Test("says once for each piece that there is room for the next, and when there is")
+    func room() async throws {
+        let (response, owner) = (StreamedResponse(), Owner())
+        let ready = Event(0)
+        response.begin(owner)
+        func take(_ count: Int) {
+            response.take(ByteBuffer(repeating: 1, count: count)) { _ in ready.change { $0 += 1 } }
+        }
+        /// A read; when it is done, all that was asked before has been seen to.
+        func read(_ number: Int, _ count: Int) async throws {
+            response.enqueue(.read(minimum: count, maximum: count), number: number, timeout: nil)
+            try await owner.reads.wait(for: "read \(number)") { $0.contains { $0.0 == number } }
+        }
+        take(StreamMachine.readAhead - 1)
+        try await read(1, 0)
+        #expect(ready.value == 1)
+        take(1)
+        try await read(2, 0)
+        #expect(ready.value == 1)
+        try await read(3, 1)
+        try await read(4, 1)
+        #expect(ready.value == 2)
+        // While it is paused there is room for nothing.
+        response.pause { true }
+        take(1)
+        response.enqueue(.read(minimum: 1, maximum: 1), number: 5, timeout: nil)
+        response.pause { false }
+        try await owner.reads.wait(for: "read 5") { $0.contains { $0.0 == 5 } }
+        try await read(6, 0)
+        #expect(ready.value == 3)
+        // What has been read ahead is read, and then it is over.
+        response.finish { _ in Issue.record("the task ends with the body") }
+        let left = StreamMachine.readAhead - 2
+        try await read(7, left - 1)
+        #expect(owner.reads.value.last?.2 == false)
+        try await read(8, 9)
+        #expect(owner.reads.value.last?.1 == 1 && owner.reads.value.last?.2 == true)
+        try await owner.ended.wait(for: "the end") { $0.contains("finished") }
+        #expect(owner.ended.value == ["writeClosed", "readClosed", "finished"])
+        #expect(ready.value == 3)
+        response.end()
     }
 
     @Test("becoming a stream, cancel, invalidation and the body's end at once (300 times)")

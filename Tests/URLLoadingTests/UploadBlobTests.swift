@@ -83,6 +83,8 @@ struct UploadBlobTests {
             Forged("a file as target") { $0.target = "file:///etc/passwd" },
             Forged("a target without host") { $0.target = "http:///up" },
             Forged("no target") { $0.target = "" },
+            Forged("another scheme") { $0.target = "ftp://a.test/up" },
+            Forged("a resource of another scheme") { $0.resource = "ftp://a.test/k" },
             Forged("a file as resource") { $0.resource = "file:///etc/passwd" },
             Forged("a resource without host") { $0.resource = "https:///k" },
             Forged("a relative resource") { $0.resource = "/k" },
@@ -170,9 +172,12 @@ struct UploadBlobTests {
             let url = try URL.of("http://a.test/up")
             let resume = try #require(
                 UploadResumeData(URLRequest(url: url), sending: .file(file), kept: url))
-            // As long as it was, and changed in the same nanosecond by no clock.
+            // Either says it: another length at the same time, the same length at another.
+            let before = try #require(FileStatus(atPath: file.path)).modified
             try Data(repeating: 1, count: length).write(to: file)
-            var times = [timespec(tv_sec: 7, tv_nsec: 8), timespec(tv_sec: 7, tv_nsec: 8)]
+            let seconds = Int(before / 1_000_000_000) + (length == 100 ? 1 : 0)
+            let time = timespec(tv_sec: seconds, tv_nsec: Int(before % 1_000_000_000))
+            var times = [time, time]
             #expect(unsafe utimensat(AT_FDCWD, file.path, &times, 0) == 0)
             let error = #expect(throws: URLError.self) { _ = try resume.rest(from: 10) }
             #expect(error?.code == .requestBodyStreamExhausted)

@@ -270,6 +270,64 @@ struct UploadResumeTests {
         #expect(try await delegate.completion() == nil)
         #expect(delegate.statuses.value == [count == 1 ? 201 : 409])
         #expect(server.heads.value.count == (count == 1 ? 4 : 6))
+        for head in server.heads.value {
+            // The question has no content.
+            #expect((head["Content-Length"] == nil) == (head.method == "HEAD"))
+        }
+        session.invalidateAndCancel()
+        await server.origin.stop()
+    }
+
+    @Test(
+        "ask for the content again where the delegate gives it, when the server has another amount")
+    func conflictsOfStreams() async throws {
+        let server = try await KeepingOrigin.start(
+            takes: 0, patch: ["409 Conflict", "201 Created"])
+        let content = pattern(10)
+        let delegate = UploadingDelegate(streaming: content)
+        let session = URLSession.plain(delegate)
+        var request = Self.post(try server.url)
+        request.setValue(nil, forHTTPHeaderField: "Authorization")
+        let resume = try #require(
+            UploadResumeData(
+                request, sending: .streamed, kept: try URL.of(server.origin.url("/kept/1"))))
+        session.uploadTask(withResumeData: resume.encoded()).resume()
+        #expect(try await delegate.completion() == nil)
+        #expect(delegate.statuses.value == [201])
+        #expect(delegate.offsets.value == [0, 0])
+        #expect(server.heads.value.map(\.method) == ["HEAD", "PATCH", "HEAD", "PATCH"])
+        session.invalidateAndCancel()
+        await server.origin.stop()
+    }
+
+    @Test(
+        "end with what the server says to the rest",
+        arguments: ["400 Bad Request", "404 Not Found", "410 Gone", "500 Internal Server Error"])
+    func refusals(_ status: String) async throws {
+        let server = try await KeepingOrigin.start(takes: 0, patch: [status])
+        let delegate = UploadingDelegate()
+        let session = URLSession.plain(delegate)
+        try Self.goOn(session, at: server)
+        #expect(try await delegate.completion() == nil)
+        #expect(delegate.statuses.value == [Int(status.prefix(3))])
+        #expect(server.heads.value.map(\.method) == ["HEAD", "PATCH"])
+        session.invalidateAndCancel()
+        await server.origin.stop()
+    }
+
+    @Test("leave no resume data where nobody asked for it when they were cancelled")
+    func plainlyCancelled() async throws {
+        let server = try await KeepingOrigin.start(takes: 100_000)
+        let delegate = UploadingDelegate()
+        let session = URLSession.plain(delegate)
+        let task = session.uploadTask(
+            with: Self.post(try server.url), from: Data(pattern(2_000_000)))
+        task.resume()
+        try await delegate.informed.wait(for: "the 104") { $0 == [104] }
+        task.cancel()
+        let error = try await delegate.completion()
+        #expect(error?.code == .cancelled && error?.uploadTaskResumeData == nil)
+        server.cut.change { $0 = true }
         session.invalidateAndCancel()
         await server.origin.stop()
     }
@@ -302,43 +360,6 @@ struct UploadResumeTests {
         }
         server.cut.change { $0 = true }
         await server.origin.stop()
-    }
-
-    @Test("know where the server keeps them by a 104, and by no place that is protected less")
-    func places() throws {
-        for (url, status, location, expected) in [
-            ("https://a.test/x/up", 104, "kept/1", "https://a.test/x/kept/1"),
-            ("https://a.test/up", 104, "//b.test/k", "https://b.test/k"),
-            ("https://a.test/up", 104, "https://u:p@b.test/k", "https://b.test/k"),
-            ("http://a.test/up", 104, "https://b.test/k", "https://b.test/k"),
-            ("https://a.test/up", 104, "http://a.test/k", nil),
-            ("https://a.test/up", 104, "file:///etc/passwd", nil),
-            ("https://a.test/up", 103, "/k", nil), ("https://a.test/up", 104, nil, nil),
-        ] as [(String, Int, String?, String?)] {
-            let url = try URL.of(url)
-            let response = try #require(
-                HTTPURLResponse(
-                    url: url, statusCode: status, httpVersion: nil,
-                    headerFields: location.map { ["Location": $0] }))
-            let resource = ResumableUpload.resource(by: response, to: url)
-            #expect(resource?.absoluteString == expected)
-        }
-    }
-
-    @Test("are not offered where a program speaks the draft itself, nor where nothing is sent")
-    func offers() throws {
-        let request = Self.post(try URL.of("http://a.test/up"))
-        let purpose = UploadPurpose(DelegatePurpose(), sending: .data(Data([1])))
-        #expect(purpose.asking(request).value(forHTTPHeaderField: "Upload-Complete") == "?1")
-        for name in ["Upload-Complete", "Upload-Offset", "upload-draft-interop-version"] {
-            var own = request
-            own.setValue("0", forHTTPHeaderField: name)
-            #expect(purpose.asking(own) == own)
-        }
-        var get = request
-        get.httpMethod = "GET"
-        #expect(purpose.asking(get) == get)
-        #expect(UploadPurpose(DelegatePurpose(), sending: .none).asking(request) == request)
     }
 
     @Test("are not gone on with by data that is none, nor with a file that has changed")

@@ -45,10 +45,11 @@ final class ScriptedAuthenticator: ProxyAuthenticator {
     ) -> AuthenticationVerdict {
         let text = value.map { String(decoding: $0, as: UTF8.self) }
         let verdict = self.script(text, client)
+        // Before whoever waits for it hears of it.
+        self.checks.change { $0.append(text) }
         if verdict == .pending {
             self.waiting.change { $0.append(Waiting(value: text, complete: completion)) }
         }
-        self.checks.change { $0.append(text) }
         return verdict
     }
 
