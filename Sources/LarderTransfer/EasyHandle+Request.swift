@@ -120,12 +120,9 @@ extension EasyHandle {
         self.set(CURLOPT_PATH_AS_IS, true)
         self.set(CURLOPT_HTTP09_ALLOWED, false)
         self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
-        let mayBeHTTP2 =
-            uri.scheme == .https && configuration.http2 && request.connectionAuthentication == nil
-            && !transfer.logsConnectionIn
-        let version = mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        let version = transfer.mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         self.set(CURLOPT_HTTP_VERSION, Int(version))
-        self.set(CURLOPT_PIPEWAIT, mayBeHTTP2 && configuration.waitsToMultiplex)
+        self.set(CURLOPT_PIPEWAIT, transfer.mayBeHTTP2 && configuration.waitsToMultiplex)
     }
 
     /// The URL only names the origin; the target goes out byte for byte. (A login by Digest is computed

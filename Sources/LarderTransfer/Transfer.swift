@@ -66,6 +66,8 @@ final class Transfer {
     let way: Way
     /// The request bears a login of its connection, by which libcurl does not know one from another.
     let logsConnectionIn: Bool
+    /// HTTP/2 may be agreed on: it bears requests of many on one connection, and no login of that.
+    let mayBeHTTP2: Bool
     /// Whether libcurl speaks FTP for it.
     let isFTP: Bool
     private let isTunnelled: Bool
@@ -138,10 +140,11 @@ final class Transfer {
         if self.way.isRelay, loggedIn || options.proxyAuthorization != nil {
             challenges.insert(407)
         }
+        self.mayBeHTTP2 =
+            uri.scheme == .https && loop.configuration.http2 && !isHandshake
+            && !self.logsConnectionIn
         self.assembler = ResponseAssembler(
-            method: request.method,
-            mayBeHTTP2: uri.scheme == .https && loop.configuration.http2 && !isHandshake
-                && !self.logsConnectionIn,
+            method: request.method, mayBeHTTP2: self.mayBeHTTP2,
             acceptsBareLF: options.acceptsBareLF, challenges: challenges,
             configuration: loop.configuration)
     }
