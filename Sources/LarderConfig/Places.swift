@@ -50,8 +50,9 @@ package struct Places: Sendable, Equatable {
 
     /// Where the control socket of a proxy with this configuration may lie.
     ///
-    /// Proxies with different files get different sockets, and whoever names the same file,
-    /// however it is spelled, finds the same one. `default` is the name without a file or with one that is found unasked.
+    /// Proxies with different files get different sockets, and whoever names the same file, however it
+    /// is spelled, finds the same one. `default` is the name without a file or with one that is found
+    /// unasked.
     package func controlSockets(forConfiguration file: String?) -> [String] {
         let found = file.map(ResolvedPath.of)
         let usual = self.usualFiles.map(ResolvedPath.of)

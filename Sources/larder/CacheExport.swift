@@ -12,8 +12,8 @@ struct CacheExport: AsyncParsableCommand {
             WARC 1.1 (ISO 28500:2017): a request and a response record for each stored response, \
             with digests, whether a proxy runs or not. What is stored later than the beginning is \
             left out, and so is what is damaged or removed meanwhile, or has a head that no import \
-            takes, which is counted. The file has no name until it is whole, and is readable by its owner alone: stored heads may \
-            hold cookies.
+            takes, which is counted. The file has no name until it is whole, and is readable by its \
+            owner alone: stored heads may hold cookies.
             """)
 
     @Argument(help: "The file; - is standard output.")
