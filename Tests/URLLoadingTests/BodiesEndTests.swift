@@ -8,47 +8,46 @@ import Testing
 
 @Suite("The end of a body that nobody wants any more")
 struct BodiesEndTests {
+    /// Asks a file for two things while it is at work, so that they wait, and gives what it answers.
+    private static func answers(
+        _ ask: @escaping @Sendable (FileConsumer, Event<[String]>) -> Void
+    ) async throws -> [String] {
+        try await Scratch.with { scratch in
+            let answers = Event<[String]>([])
+            let kept = Event<FileConsumer?>(nil)
+            let consumer = FileConsumer(in: scratch.url) { _, _, taken in
+                let consumer = kept.value
+                kept.change { $0 = nil }
+                if let consumer { ask(consumer, answers) }
+                taken()
+            }
+            kept.change { $0 = consumer }
+            _ = await consumer.taking([1, 2, 3])
+            try await answers.wait(for: "both answers") { $0.count == 2 }
+            return answers.value
+        }
+    }
+
     @Test(
         "a file is left, and its end answered, whichever is asked for first (§3.5)",
         arguments: [true, false])
     func leftAtItsEnd(leavesFirst: Bool) async throws {
-        try await Scratch.with { scratch in
-            let answers = Event<[String]>([])
-            let kept = Event<FileConsumer?>(nil)
-            // Called while the file is at work: what is asked for then waits.
-            let consumer = FileConsumer(in: scratch.url) { _, _, taken in
-                let consumer = kept.value
-                kept.change { $0 = nil }
-                if leavesFirst { consumer?.leaving(answers) }
-                consumer?.finish { error in
-                    answers.change { $0.append(error == nil ? "whole" : "refused") }
-                }
-                if !leavesFirst { consumer?.leaving(answers) }
-                taken()
+        let answers = try await Self.answers { consumer, answers in
+            if leavesFirst { consumer.leaving(answers) }
+            consumer.finish { error in
+                answers.change { $0.append(error == nil ? "whole" : "refused") }
             }
-            kept.change { $0 = consumer }
-            _ = await consumer.taking([1, 2, 3])
-            try await answers.wait(for: "both answers") { $0.count == 2 }
-            #expect(answers.value == ["refused", "left"])
+            if !leavesFirst { consumer.leaving(answers) }
         }
+        #expect(answers == ["refused", "left"])
     }
 
     @Test("a file that is left twice is left once, and both are answered")
     func leftTwice() async throws {
-        try await Scratch.with { scratch in
-            let answers = Event<[String]>([])
-            let kept = Event<FileConsumer?>(nil)
-            let consumer = FileConsumer(in: scratch.url) { _, _, taken in
-                let consumer = kept.value
-                kept.change { $0 = nil }
-                for _ in 0..<2 { consumer?.leaving(answers) }
-                taken()
-            }
-            kept.change { $0 = consumer }
-            _ = await consumer.taking([1, 2, 3])
-            try await answers.wait(for: "both answers") { $0.count == 2 }
-            #expect(answers.value.sorted() == ["left", "nothing"])
+        let answers = try await Self.answers { consumer, answers in
+            for _ in 0..<2 { consumer.leaving(answers) }
         }
+        #expect(answers.sorted() == ["left", "nothing"])
     }
 
     /// When a pump is cancelled.

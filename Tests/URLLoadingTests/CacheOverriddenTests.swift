@@ -61,13 +61,17 @@ struct OverriddenCacheTests {
         OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     }
 
+    /// Loads what may be stored for a minute.
+    private func engine(_ cache: URLCache) -> CacheEngine {
+        CacheEngine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
+        }
+    }
+
     @Test("is asked and told by its methods that take a task")
     func heard() async throws {
         let cache = self.cache()
-        let engine = CacheEngine(cache) { _ in
-            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
-        }
-        let url = "http://origin.example/a"
+        let (engine, url) = (self.engine(cache), "http://origin.example/a")
         #expect(try await engine.load(url).isHit == false)
         #expect(cache.heard == ["get", "store loaded"])
         let again = try await engine.load(url)
@@ -81,10 +85,7 @@ struct OverriddenCacheTests {
     @Test("may answer with what makes no sense")
     func odd() async throws {
         let cache = self.cache()
-        let engine = CacheEngine(cache) { _ in
-            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
-        }
-        let url = "http://origin.example/a"
+        let (engine, url) = (self.engine(cache), "http://origin.example/a")
         let plain = URLResponse(
             url: try cacheURL("other:thing"), mimeType: nil, expectedContentLength: -7,
             textEncodingName: nil)
@@ -103,10 +104,7 @@ struct OverriddenCacheTests {
     @Test("may keep what it is given, and look at it later")
     func keeping() async throws {
         let cache = KeepingCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
-        let engine = CacheEngine(cache) { _ in
-            .init(fields: ["Cache-Control": "max-age=60"], body: "loaded")
-        }
-        _ = try await engine.load("http://origin.example/a")
+        _ = try await self.engine(cache).load("http://origin.example/a")
         #expect(cache.kept.withLock { $0 }?.text == "loaded")
     }
 

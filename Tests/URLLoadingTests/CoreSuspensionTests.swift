@@ -37,6 +37,18 @@ struct CoreSuspensionTests {
         try await s.delegate?.completion()
     }
 
+    /// The time for a load is up while its task stands still, which is then resumed to its end.
+    private static func timeIsUp(
+        _ load: ScriptedLoad, of task: URLSessionTask, _ s: ScriptedSession, beginsAnew: Bool
+    ) async throws {
+        task.suspend()
+        load.fail(.timedOut)
+        task.resume()
+        if beginsAnew { try await s.loaders.load(2).answer() }
+        try await s.delegate?.completion()
+        #expect(s.loaders.loads.value.count == (beginsAnew ? 2 : 1))
+    }
+
     @Test(
         "goes once where it may not be done twice, however long nothing is answered (RFC 9110 §9.2.2)",
         arguments: [
@@ -52,12 +64,7 @@ struct CoreSuspensionTests {
         let source = try #require(load.order.body).source
         // Both pieces, and not the end: whoever knows the length does not ask for that.
         for _ in 0..<(isOut ? 2 : 1) { #expect(source.next().isPiece) }
-        task.suspend()
-        load.fail(.timedOut)
-        task.resume()
-        if beginsAnew { try await s.loaders.load(2).answer() }
-        try await s.delegate?.completion()
-        #expect(s.loaders.loads.value.count == (beginsAnew ? 2 : 1))
+        try await Self.timeIsUp(load, of: task, s, beginsAnew: beginsAnew)
         #expect((task.error as? URLError)?.code == (beginsAnew ? nil : .timedOut))
     }
 
@@ -68,12 +75,7 @@ struct CoreSuspensionTests {
             let task = s.session.dataTask(with: try self.request(method))
             task.resume()
             let load = try await s.loaders.load()
-            task.suspend()
-            load.fail(.timedOut)
-            task.resume()
-            if beginsAnew { try await s.loaders.load(2).answer() }
-            try await s.delegate?.completion()
-            #expect(s.loaders.loads.value.count == (beginsAnew ? 2 : 1))
+            try await Self.timeIsUp(load, of: task, s, beginsAnew: beginsAnew)
         }
     }
 
