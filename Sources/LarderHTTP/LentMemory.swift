@@ -14,7 +14,10 @@ import Synchronization
 /// In stretches of 2 MiB, for which the kernel is asked for large pages: a client on the same machine
 /// takes 1 MiB out of pages that lie side by side in 160 µs, and in 340 out of scattered ones.
 package enum LentMemory {
-    private static let runs = Mutex(PageRuns())
+    private static let pageSize = max(4096, sysconf(Int32(_SC_PAGESIZE)))
+    private static let runs = Mutex(PageRuns(pageSize: Self.pageSize))
+    /// A large page of most machines, in bytes.
+    private static let largePage = 2 << 20
 
     private static let allocator = unsafe ByteBufferAllocator(
         allocate: { unsafe malloc($0) },
@@ -25,9 +28,7 @@ package enum LentMemory {
     /// The same bytes in such memory; nil where there is none to be had, or nothing to copy.
     package static func copy(of bytes: ByteBuffer) -> ByteBuffer? {
         let count = bytes.readableBytes
-        guard count > 0, let memory = unsafe self.take(PageRuns.pages(for: count)) else {
-            return nil
-        }
+        guard count > 0, let memory = unsafe self.take(count) else { return nil }
         let target = unsafe UnsafeMutableRawBufferPointer(start: memory, count: count)
         unsafe bytes.withUnsafeReadableBytes { unsafe target.copyMemory(from: $0) }
         return unsafe ByteBuffer(takingOwnershipOf: target, allocator: self.allocator)
@@ -54,12 +55,14 @@ package enum LentMemory {
 
     // MARK: Pages
 
-    private static func take(_ pages: Int) -> UnsafeMutableRawPointer? {
-        if let address = self.runs.withLock({ $0.take(pages) }) {
-            return unsafe UnsafeMutableRawPointer(bitPattern: address)
+    private static func take(_ bytes: Int) -> UnsafeMutableRawPointer? {
+        let (pages, stretchPages, free) = self.runs.withLock { runs in
+            let pages = runs.pages(for: bytes)
+            return (pages, runs.stretchPages, runs.take(pages))
         }
-        let count = max(pages, PageRuns.stretchPages)
-        guard let base = unsafe self.map(count) else { return nil }
+        if let free { return unsafe UnsafeMutableRawPointer(bitPattern: free) }
+        let count = max(pages, stretchPages)
+        guard let base = unsafe self.map(count * self.pageSize) else { return nil }
         let address = self.runs.withLock { runs in
             runs.add(UInt(bitPattern: base), pages: count)
             return runs.take(pages)
@@ -68,9 +71,8 @@ package enum LentMemory {
     }
 
     /// Memory that begins where a large page may.
-    private static func map(_ pages: Int) -> UnsafeMutableRawPointer? {
-        let size = pages * PageRuns.pageSize
-        let large = PageRuns.stretchPages * PageRuns.pageSize
+    private static func map(_ size: Int) -> UnsafeMutableRawPointer? {
+        let large = self.largePage
         guard let memory = unsafe larder_map_memory(UInt(size + large)) else { return nil }
         let before = (large - Int(UInt(bitPattern: memory) % UInt(large))) % large
         if before > 0 { unsafe munmap(memory, before) }
@@ -94,7 +96,7 @@ package enum LentMemory {
             let unused = self.runs.withLock({ $0.giveBack(address, bytes: bytes, of: base) }),
             let stretch = unsafe UnsafeMutableRawPointer(bitPattern: unused.base)
         else { return }
-        unsafe munmap(stretch, unused.pages * PageRuns.pageSize)
+        unsafe munmap(stretch, unused.pages * self.pageSize)
     }
 
     /// A buffer that is changed leaves this memory.

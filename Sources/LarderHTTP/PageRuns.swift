@@ -30,9 +30,10 @@ struct PageRuns: Sendable {
         var index: Int
     }
 
-    static let pageSize = 4_096
-    /// Pages of a stretch: one large page of the machine.
-    static let stretchPages = 512
+    /// In bytes: what madvise(2) takes and gives back is whole pages of the machine's.
+    let pageSize: Int
+    /// Pages of a stretch: one large page of most machines.
+    let stretchPages: Int
     /// How many stretches of one size of holes are looked through for room.
     private static let searchLimit = 8
 
@@ -45,13 +46,19 @@ struct PageRuns: Sendable {
     var stretchCount: Int { self.stretches.count }
     var runCount: Int { self.runs.count }
 
-    static func pages(for bytes: Int) -> Int {
+    /// - Parameter pageSize: a power of two; what sysconf(3) says of the machine (`_SC_PAGESIZE`).
+    init(pageSize: Int) {
+        self.pageSize = max(1, pageSize)
+        self.stretchPages = max(1, (2 << 20) / self.pageSize)
+    }
+
+    func pages(for bytes: Int) -> Int {
         max(1, bytes / self.pageSize + (bytes % self.pageSize == 0 ? 0 : 1))
     }
 
     /// The length of the run in use that begins here, in bytes.
     func length(at address: UInt) -> Int? {
-        self.runs[address].map { $0.pages * Self.pageSize }
+        self.runs[address].map { $0.pages * self.pageSize }
     }
 
     /// A run of so many pages, in use from now on; nil where no stretch has room: one is to be added.
@@ -77,7 +84,7 @@ struct PageRuns: Sendable {
             stretch.free[hole] = room.lowerBound + pages..<room.upperBound
         }
         self.put(stretch)
-        let address = base + UInt(room.lowerBound * Self.pageSize)
+        let address = base + UInt(room.lowerBound * self.pageSize)
         self.runs[address] = (base, pages)
         return address
     }
@@ -114,7 +121,7 @@ struct PageRuns: Sendable {
 
     /// The run is in use no longer, nor free yet; its length in bytes, or nil where there is none.
     mutating func withdraw(_ address: UInt) -> (stretch: UInt, bytes: Int)? {
-        self.runs.removeValue(forKey: address).map { ($0.stretch, $0.pages * Self.pageSize) }
+        self.runs.removeValue(forKey: address).map { ($0.stretch, $0.pages * self.pageSize) }
     }
 
     /// The run may be taken again.
@@ -122,8 +129,8 @@ struct PageRuns: Sendable {
     /// - Returns: the stretch that is no part of this any more, as all of it is unused.
     mutating func giveBack(_ address: UInt, bytes: Int, of base: UInt) -> Stretch? {
         guard var stretch = self.stretches[base] else { return nil }
-        let first = Int(address - base) / Self.pageSize
-        Self.insert(first..<first + bytes / Self.pageSize, into: &stretch.free)
+        let first = Int(address - base) / self.pageSize
+        Self.insert(first..<first + bytes / self.pageSize, into: &stretch.free)
         guard stretch.isUnused else {
             self.put(stretch)
             return nil

@@ -5,8 +5,13 @@ import Testing
 
 /// A table that `#require` can change.
 private final class Table {
-    private var runs = PageRuns()
+    private var runs: PageRuns
 
+    init(pageSize: Int = PageRunsTests.pageSize) {
+        self.runs = PageRuns(pageSize: pageSize)
+    }
+
+    func pages(for bytes: Int) -> Int { self.runs.pages(for: bytes) }
     func take(_ pages: Int) -> UInt? { self.runs.take(pages) }
     func add(_ base: UInt, pages: Int) { self.runs.add(base, pages: pages) }
     func length(at address: UInt) -> Int? { self.runs.length(at: address) }
@@ -20,14 +25,37 @@ private final class Table {
 
 @Suite("Runs of pages")
 struct PageRunsTests {
+    static let pageSize = 4_096
     private let base: UInt = 1 << 32
-    private let page = UInt(PageRuns.pageSize)
+    private let page = UInt(Self.pageSize)
 
     @Test(
         "hold whole pages",
         arguments: [(0, 1), (1, 1), (4_096, 1), (4_097, 2), (65_536, 16), (65_537, 17)])
     func pages(_ bytes: Int, _ pages: Int) {
-        #expect(PageRuns.pages(for: bytes) == pages)
+        #expect(Table().pages(for: bytes) == pages)
+    }
+
+    @Test(
+        "hold whole pages of the machine, whatever their size: others would lose part of theirs",
+        arguments: [(4_096, 17), (16_384, 5), (65_536, 2), (4 << 20, 1)])
+    func pageSizes(_ size: Int, _ pages: Int) throws {
+        let runs = Table(pageSize: size)
+        #expect(runs.pages(for: 65_537) == pages)
+        runs.add(self.base, pages: 2 * pages)
+        #expect(runs.take(pages) == self.base)
+        #expect(runs.take(pages) == self.base + UInt(pages * size))
+        let (stretch, bytes) = try #require(runs.withdraw(self.base))
+        #expect(bytes == pages * size)
+        #expect(runs.giveBack(self.base, bytes: bytes, of: stretch) == nil)
+        #expect(runs.take(pages) == self.base)
+    }
+
+    @Test(
+        "come in stretches of a large page, or of one page where that is larger",
+        arguments: [(4_096, 512), (16_384, 128), (65_536, 32), (4 << 20, 1)])
+    func stretches(_ size: Int, _ pages: Int) {
+        #expect(PageRuns(pageSize: size).stretchPages == pages)
     }
 
     @Test("there are none without memory, and none that a stretch has no room for")
@@ -40,7 +68,7 @@ struct PageRunsTests {
         #expect(runs.take(2) == nil)
         #expect(runs.take(1) == self.base + 3 * self.page)
         #expect(runs.take(1) == nil)
-        #expect(runs.length(at: self.base) == 3 * PageRuns.pageSize)
+        #expect(runs.length(at: self.base) == 3 * Self.pageSize)
         #expect(runs.length(at: self.base + self.page) == nil)
     }
 
@@ -51,13 +79,13 @@ struct PageRunsTests {
         let first = try #require(runs.take(1))
         let second = try #require(runs.take(1))
         let (stretch, bytes) = try #require(runs.withdraw(first))
-        #expect(bytes == PageRuns.pageSize)
+        #expect(bytes == Self.pageSize)
         #expect(runs.length(at: first) == nil)
         #expect(runs.withdraw(first) == nil)
         #expect(runs.take(1) == nil)
         #expect(runs.giveBack(first, bytes: bytes, of: stretch) == nil)
         #expect(runs.take(1) == first)
-        #expect(runs.length(at: second) == PageRuns.pageSize)
+        #expect(runs.length(at: second) == Self.pageSize)
     }
 
     @Test("of a stretch that nobody uses any more take it with them")
@@ -116,7 +144,7 @@ struct PageRunsTests {
             {
                 let (stretch, bytes) = try #require(runs.withdraw(address))
                 let pages = inUse.removeValue(forKey: address) ?? 0
-                #expect(bytes == pages * PageRuns.pageSize)
+                #expect(bytes == pages * Self.pageSize)
                 _ = runs.giveBack(address, bytes: bytes, of: stretch)
                 continue
             }
@@ -130,7 +158,7 @@ struct PageRunsTests {
         }
         let sorted = inUse.sorted { $0.key < $1.key }
         for (run, next) in zip(sorted, sorted.dropFirst()) {
-            #expect(run.key + UInt(run.value * PageRuns.pageSize) <= next.key)
+            #expect(run.key + UInt(run.value * Self.pageSize) <= next.key)
         }
         #expect(runs.runCount == inUse.count)
         for (address, _) in inUse {
