@@ -66,6 +66,14 @@ package struct ClientFacts: Sendable, Equatable {
 }
 
 extension AddressBlock {
+    /// Whether a connection to the address ends in the block: one to `0.0.0.0` or `::` ends at this
+    /// machine, whose loopback addresses it then is (ip(7)).
+    func containsTarget(_ address: IPAddress) -> Bool {
+        if self.contains(address) { return true }
+        guard address.value == 0 else { return false }
+        return self.contains(IPAddress(address.family, address.family == .v4 ? 0x7F00_0001 : 1))
+    }
+
     /// Why a text that looks like a block is none.
     static func problem(_ text: String) -> SettingTextProblem {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -189,7 +197,7 @@ package struct DestinationPattern: SettingText, Hashable {
         case .glob(let glob): return glob.matches(name.utf8)
         case .block(let block):
             let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
-            return (address ?? IPAddress(bare)).map(block.contains) ?? false
+            return (address ?? IPAddress(bare)).map(block.containsTarget) ?? false
         }
     }
 }

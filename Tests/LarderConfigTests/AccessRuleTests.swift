@@ -115,6 +115,13 @@ struct AccessRuleTests {
             (["allow 192.0.2.0/24"], "www.example.com", "192.0.2.1", true),
             (["allow 192.0.2.0/24"], "192.0.2.1", "198.51.100.1", false),
             (["deny 10.0.0.0/8", "allow *"], "[::ffff:10.1.2.3]", nil, false),
+            // A connection to the unspecified address ends at this machine (ip(7)).
+            (["deny 127.0.0.0/8", "allow *"], "0.0.0.0", nil, false),
+            (["deny 127.0.0.0/8", "allow *"], "[::ffff:0.0.0.0]", nil, false),
+            (["deny [::1]", "allow *"], "[::]", nil, false),
+            (["deny 127.0.0.1", "allow *"], "www.example.com", "0.0.0.0", false),
+            (["deny 10.0.0.0/8", "allow *"], "0.0.0.0", nil, true),
+            (["deny 0.0.0.0", "allow *"], "127.0.0.1", nil, true),
         ] as [([String], String, String?, Bool)])
     func address(_ rules: [String], _ host: String, _ address: String?, _ allowed: Bool) throws {
         let rules = try rules.map { text in
