@@ -23,6 +23,9 @@ final class KnownRequest {
     ///
     /// Clients without a user: of those who have one, no request is known.
     var admitted: (client: ClientPlace, generation: UInt64)?
+    /// What it held in memory when it was made, about: its bytes, the head that they are, and a line of
+    /// the log, which says again what is long in them.
+    let cost: Int
 
     /// - Parameter entry: what the log is told of the answer that it got.
     init(
@@ -38,14 +41,9 @@ final class KnownRequest {
         self.port = uri.port
         self.standing = standing
         self.answerHead = answerHead
-    }
-
-    /// What it holds in memory, about: its bytes, the head that they are, and a line of the log, which
-    /// says again what is long in them.
-    var cost: Int {
-        1_536 + self.bytes.storageCapacity + 2 * self.bytes.readableBytes
-            + self.answerHead.capacity + self.pattern.entry.responseFields.bytes.count
-            + self.standing.heldBytes
+        self.cost =
+            1_536 + bytes.storageCapacity + 2 * bytes.readableBytes + answerHead.capacity
+            + entry.responseFields.bytes.count + standing.heldBytes
     }
 }
 
