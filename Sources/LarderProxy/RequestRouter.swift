@@ -45,7 +45,7 @@ package struct RequestRouter: Sendable {
             return self.tunnel(head, host, port, client: client, own: own, access: access)
         case .absolute(let uri):
             if own.contains(host: uri.host, port: uri.port) {
-                return .answer(Self.ownPage(head.method))
+                return .answer(Self.ownPage(head))
             }
             let query = AccessQuery(
                 client: client.address, user: client.user, method: head.method, host: uri.host,
@@ -95,20 +95,21 @@ package struct RequestRouter: Sendable {
     /// A request in origin form is for whom `Host` names: us, or an origin that we are not.
     private static func ownHost(_ head: RequestHead, own: OwnAuthorities) -> OwnAnswer {
         let value = head.fields.first(FieldName(.host)) ?? []
-        guard !value.isEmpty else { return self.ownPage(head.method) }
+        guard !value.isEmpty else { return self.ownPage(head) }
         if let authority = try? Authority(parsing: value.span),
             own.contains(host: authority.host, port: authority.port ?? 80)
         {
-            return self.ownPage(head.method)
+            return self.ownPage(head)
         }
         return OwnAnswer(
             421, error: "http_request_error",
             detail: "this is a proxy: it wants the whole URI in the request line")
     }
 
-    private static func ownPage(_ method: Method) -> OwnAnswer {
-        switch method {
+    private static func ownPage(_ head: RequestHead) -> OwnAnswer {
+        switch head.method {
         case .options: self.options
+        case .trace: self.trace(head)
         case .get, .head:
             OwnAnswer(404, detail: "this is a proxy: it has no pages of its own")
         default:
@@ -230,8 +231,12 @@ package struct RequestRouter: Sendable {
             default: true
             }
         }
-        var target = ""
-        if case .absolute(let uri) = head.target { target = uri.description }
+        let target =
+            switch head.target {
+            case .absolute(let uri): uri.description
+            case .origin(let path): path
+            case .authority, .asterisk: "*"
+            }
         var message = ByteBuffer()
         message.writeString("\(head.method.rawValue) \(target) HTTP/\(head.version.viaName)\r\n")
         message.writeBytes(fields.serialized())

@@ -32,7 +32,10 @@ struct RequestRouterTests {
             ("GET / HTTP/1.1\r\nHost: proxy.example:3128\r\n\r\n", 404),
             ("GET / HTTP/1.0\r\n\r\n", 404),
             ("POST / HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 405),
+            ("TRACE / HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 200),
+            ("TRACE http://localhost:3128/ HTTP/1.1\r\nHost: localhost:3128\r\n\r\n", 200),
             ("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", 421),
+            ("TRACE / HTTP/1.1\r\nHost: a.example\r\n\r\n", 421),
             ("GET http://127.0.0.1:3128/ HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n", 404),
             (
                 "GET http://[::ffff:127.0.0.1]:3128/ HTTP/1.1\r\nHost: [::ffff:127.0.0.1]:3128\r\n\r\n",
@@ -120,10 +123,12 @@ struct RequestRouterTests {
         #expect(request.fields.string(FieldName(.maxForwards)) == after)
     }
 
-    @Test("echoes a TRACE without its secrets (RFC 9110 §9.3.8)")
-    func trace() throws {
+    @Test(
+        "echoes a TRACE without its secrets (RFC 9110 §9.3.8)",
+        arguments: [("http://a.example/x", "a.example"), ("/x?y", "localhost:3128")])
+    func trace(_ target: String, _ host: String) throws {
         let route = try Self.route(
-            "TRACE http://a.example/x HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: 0\r\n"
+            "TRACE \(target) HTTP/1.1\r\nHost: \(host)\r\nMax-Forwards: 0\r\n"
                 + "Authorization: Basic c2VjcmV0\r\nCookie: secret\r\n"
                 + "Proxy-Authorization: Basic c2VjcmV0\r\nX-Seen: yes\r\n\r\n")
         guard case .answer(let answer) = route, case .message(let message) = answer.content else {
@@ -131,7 +136,7 @@ struct RequestRouterTests {
             return
         }
         #expect(
-            String(buffer: message) == "TRACE http://a.example/x HTTP/1.1\r\nHost: a.example\r\n"
+            String(buffer: message) == "TRACE \(target) HTTP/1.1\r\nHost: \(host)\r\n"
                 + "Max-Forwards: 0\r\nX-Seen: yes\r\n\r\n")
     }
 
