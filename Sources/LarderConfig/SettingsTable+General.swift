@@ -48,7 +48,10 @@ extension SettingsTable {
             "How many field lines a head may have; trailers likewise."),
         .one(
             "limits.chunk-extension", \.limits.chunkExtension, .kibibytes(0)...(.kibibytes(64)),
-            "The longest chunk extensions of one chunk. They are read over, never passed on."),
+            """
+            The longest chunk extensions of one chunk of a request, and how many bytes of them there \
+            may be beyond those of content. They are read over, never passed on.
+            """),
         .optional(
             "limits.request-body", \.limits.requestBody, .kibibytes(0)...(.tebibytes(64)),
             absent: "unlimited",

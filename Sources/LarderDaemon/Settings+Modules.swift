@@ -22,6 +22,8 @@ extension LoadedSettings {
             head: ByteCount(settings.limits.head).clamped,
             fieldCount: settings.limits.fieldCount)
         proxy.chunkLimits.extensions = ByteCount(settings.limits.chunkExtension).clamped
+        proxy.chunkLimits.trailers = proxy.headLimits.head
+        proxy.chunkLimits.trailerCount = proxy.headLimits.fieldCount
         proxy.maximumRequestBody = settings.limits.requestBody.map { ByteCount($0) }
         proxy.maximumConnections = settings.limits.connections
         proxy.headTimeout = settings.timeouts.head.duration

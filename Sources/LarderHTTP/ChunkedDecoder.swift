@@ -2,9 +2,10 @@ package import NIOCore
 
 /// Bounds on what the chunked coding adds to content.
 package struct ChunkLimits: Hashable, Sendable {
-    /// Bytes of a chunk's size line, without its end.
+    /// Bytes of a chunk's size line, without its extensions and its end.
     package var line: Int
-    /// Bytes of chunk extensions in a message: nobody reads them, so they are not paid for.
+    /// Bytes of the extensions of one chunk, and of those of all together beyond the content that comes
+    /// with them: nobody reads them, so they are not paid for.
     package var extensions: Int
     /// Bytes of the trailer section, its empty line included.
     package var trailers: Int
@@ -62,6 +63,8 @@ package struct ChunkedDecoder: Sendable {
     private var state = State.size(0)
     private var lineLength = 0
     private var extensionLength = 0
+    /// How many bytes of extensions there were beyond those of content.
+    private var extensionExcess = 0
     private var scanner = HeadScanner()
     private var section: FieldSectionParser
 
@@ -113,13 +116,14 @@ package struct ChunkedDecoder: Sendable {
             }
             if byte == ASCII.semicolon { self.state = .chunkExtension(size) }
         case .chunkExtension(let size):
-            try self.countLine(byte)
             try self.readExtension(byte, size)
         case .sizeLF(let size):
             guard byte == ASCII.lf else {
                 throw HeadError(.bareCR, "a CR without a LF after it in a chunk's size line")
             }
             self.lineLength = 0
+            self.extensionExcess = Swift.max(0, self.extensionExcess - Int(clamping: size))
+            self.extensionLength = 0
             self.state = size == 0 ? .trailers : .data(size)
         case .dataCR:
             guard byte == ASCII.cr else {
@@ -169,7 +173,10 @@ package struct ChunkedDecoder: Sendable {
             throw HeadError(.badChunkSize, "a control character in a chunk extension")
         }
         self.extensionLength += 1
-        guard self.extensionLength <= self.limits.extensions else {
+        self.extensionExcess += 1
+        guard self.extensionLength <= self.limits.extensions,
+            self.extensionExcess <= self.limits.extensions
+        else {
             throw HeadError(.chunkExtensionTooLong, "more chunk extensions than are accepted")
         }
     }
