@@ -245,7 +245,7 @@ extension ArchivedResponse {
             else { throw .fields }
             self.trailers.append(
                 String(decoding: value[..<colon], as: UTF8.self),
-                ASCII.trimmed(value[(colon + 1)...]))
+                value[(colon + 1)...].trimmingOWS())
         }
     }
 

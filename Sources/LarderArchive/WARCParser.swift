@@ -200,7 +200,7 @@ package struct WARCParser: Sendable {
         }
         for line in lines where !line.isEmpty {
             if let first = line.first, ASCII.isOWS(first), open != nil {
-                open?.value += [ASCII.space] + ASCII.trimmed(line)
+                open?.value += [ASCII.space] + line.trimmingOWS()
                 continue
             }
             close()
@@ -208,7 +208,7 @@ package struct WARCParser: Sendable {
                 line[..<colon].allSatisfy(ASCII.isToken), fields.count < Self.mostFields,
                 colon - line.startIndex < Int(UInt16.max)
             else { throw self.error(.badField) }
-            open = (line[..<colon], Array(ASCII.trimmed(line[(colon + 1)...])))
+            open = (line[..<colon], Array(line[(colon + 1)...].trimmingOWS()))
         }
         close()
         let lengths = fields.values("Content-Length")

@@ -16,7 +16,7 @@ extension StoredHead {
     /// Every field that `Vary` names, with what the request had in it: nothing where it was absent.
     package var variant: [(name: String, value: String)] {
         let selecting = self.varyingFields.pairs
-        return self.fields.elements(FieldName(.vary)).map { element in
+        return self.fields.members(FieldName(.vary)).map { element in
             let name = String(decoding: element, as: UTF8.self)
             let values = selecting.filter { $0.name.lowercased() == name.lowercased() }
             return (name, values.map(\.value).joined(separator: ", "))

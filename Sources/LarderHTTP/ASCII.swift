@@ -48,12 +48,4 @@ package enum ASCII {
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == tab
     }
-
-    /// The bytes without the optional white space around them.
-    package static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var part = bytes
-        while let first = part.first, self.isOWS(first) { part.removeFirst() }
-        while let last = part.last, self.isOWS(last) { part.removeLast() }
-        return part
-    }
 }

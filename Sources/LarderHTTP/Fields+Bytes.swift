@@ -1,5 +1,3 @@
-package import NIOCore
-
 extension Fields {
     /// A section read back from where its bytes may have been damaged; nil where they were.
     ///
@@ -19,18 +17,5 @@ extension Fields {
             else { return nil }
         }
         self.init(parsed: bytes, lines: lines)
-    }
-
-    /// Writes the section as it goes over the wire, without the empty line that ends it.
-    package func write(into buffer: inout ByteBuffer) {
-        buffer.reserveCapacity(minimumWritableBytes: self.bytes.count + 2 * self.lines.count)
-        for line in self.lines {
-            buffer.writeBytes(self.name(of: line))
-            buffer.writeInteger(ASCII.colon)
-            buffer.writeInteger(ASCII.space)
-            buffer.writeBytes(self.value(of: line))
-            buffer.writeInteger(ASCII.cr)
-            buffer.writeInteger(ASCII.lf)
-        }
     }
 }

@@ -35,7 +35,7 @@ package enum HopByHop {
     package static func namedFields(_ fields: Fields) -> NamedFields {
         guard fields.contains(FieldName(.connection)) else { return NamedFields([]) }
         var named: [FieldName] = []
-        for element in fields.elements(FieldName(.connection))
+        for element in fields.plainMembers(FieldName(.connection))
         // What nearly every origin says.
         where !element.span.equalsIgnoringCase("keep-alive") && element.allSatisfy(ASCII.isToken) {
             named.append(FieldName(String(decoding: element, as: UTF8.self)))
@@ -59,27 +59,19 @@ package enum HopByHop {
         self.options(fields, .connection)
     }
 
-    /// Whether the connection that a message came over may be used again after it (RFC 9112 §9.3).
+    /// Whether the connection that a request came over may be used again after it (RFC 9112 §9.3).
     ///
     /// A request in HTTP/1.0 ends its connection even where it says `keep-alive`: a proxy must not
     /// believe that option, which an older proxy between may have passed on unread. The obsolete
     /// `Proxy-Connection` is believed when it says `close`.
-    ///
-    /// - Parameter isResponse: the message is an answer to us, so that the option may be believed.
-    package static func keepsAlive(
-        _ fields: Fields, version: HTTPVersion, isResponse: Bool = false
-    ) -> Bool {
-        let options = self.connectionOptions(fields)
-        if options.contains("close") || self.options(fields, .proxyConnection).contains("close") {
-            return false
-        }
-        if version >= .http11 { return true }
-        return isResponse && options.contains("keep-alive")
+    package static func keepsAlive(_ fields: Fields, version: HTTPVersion) -> Bool {
+        version >= .http11 && !self.connectionOptions(fields).contains("close")
+            && !self.options(fields, .proxyConnection).contains("close")
     }
 
     private static func options(_ fields: Fields, _ name: KnownField) -> [String] {
         guard fields.contains(FieldName(name)) else { return [] }
-        return fields.elements(FieldName(name)).compactMap { element in
+        return fields.plainMembers(FieldName(name)).compactMap { element in
             guard element.allSatisfy(ASCII.isToken) else { return nil }
             return String(decoding: element.map(ASCII.lowercased), as: UTF8.self)
         }

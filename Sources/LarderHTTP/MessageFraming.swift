@@ -82,7 +82,7 @@ package enum MessageFraming {
                 mayRepeat && !isNumber
                 ? value.split(separator: ASCII.comma, omittingEmptySubsequences: false) : [value]
             for member in members {
-                guard let length = self.number(ASCII.trimmed(member)) else {
+                guard let length = self.number(member.trimmingOWS()) else {
                     throw HeadError(.badContentLength, "Content-Length is not a number")
                 }
                 guard found == nil || found == length else {
@@ -118,7 +118,7 @@ package enum MessageFraming {
             for coding in fields.value(of: line).split(
                 separator: ASCII.comma, omittingEmptySubsequences: false)
             {
-                let name = ASCII.trimmed(coding)
+                let name = coding.trimmingOWS()
                 guard !name.isEmpty else {
                     throw HeadError(.badTransferEncoding, "an empty transfer coding")
                 }

@@ -117,9 +117,8 @@ extension ProblemDocument.Format {
     package init(acceptedBy fields: Fields) {
         var html = Preference()
         var json = Preference()
-        for element in fields.elements(FieldName(.accept)) {
-            var parts: [FieldValue] = []
-            Fields.split(element, at: ASCII.semicolon, into: &parts)
+        for element in fields.members(FieldName(.accept)) {
+            let parts = element.parametersSplit()
             guard let range = parts.first else { continue }
             let quality = Self.quality(parts.dropFirst())
             html.consider(range, exact: "text/html", family: "text/*", quality)

@@ -5,8 +5,6 @@ package struct ProxyStatus: Sendable, Equatable {
     package var error: String?
     /// The host or address that was asked (§2.1.2).
     package var nextHop: String?
-    /// The ALPN name of the protocol spoken there (§2.1.3).
-    package var nextProtocol: String?
     /// The status that came from there (§2.1.4).
     package var receivedStatus: StatusCode?
     /// The status with which the proxy reports a client's mistake (`http_request_error`, §2.3.27).
@@ -15,13 +13,11 @@ package struct ProxyStatus: Sendable, Equatable {
     package var details: String?
 
     package init(
-        error: String? = nil, nextHop: String? = nil, nextProtocol: String? = nil,
-        receivedStatus: StatusCode? = nil, generatedStatus: StatusCode? = nil,
-        details: String? = nil
+        error: String? = nil, nextHop: String? = nil, receivedStatus: StatusCode? = nil,
+        generatedStatus: StatusCode? = nil, details: String? = nil
     ) {
         self.error = error
         self.nextHop = nextHop
-        self.nextProtocol = nextProtocol
         self.receivedStatus = receivedStatus
         self.generatedStatus = generatedStatus
         self.details = details
@@ -34,9 +30,6 @@ package struct ProxyStatus: Sendable, Equatable {
         var text = StructuredField.tokenOrString(name)
         if let error = self.error, StructuredField.isToken(error) { text += "; error=\(error)" }
         if let hop = self.nextHop { text += "; next-hop=\(StructuredField.string(hop))" }
-        if let next = self.nextProtocol, StructuredField.isToken(next) {
-            text += "; next-protocol=\(next)"
-        }
         if let status = self.receivedStatus { text += "; received-status=\(status)" }
         if let status = self.generatedStatus { text += "; status-code=\(status)" }
         if let details = self.details { text += "; details=\(StructuredField.string(details))" }

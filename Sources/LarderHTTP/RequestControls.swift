@@ -28,15 +28,6 @@ package enum MaxForwards {
         }
         return value == 0 ? .respond : .forward(remaining: value - 1)
     }
-
-    /// Judges, and writes the new value where the request goes on.
-    package static func pass(method: Method, fields: inout Fields) -> Verdict {
-        let verdict = self.judge(method: method, fields: fields)
-        if case .forward(let remaining) = verdict {
-            fields.set("Max-Forwards", String(remaining))
-        }
-        return verdict
-    }
 }
 
 /// `Expect` (RFC 9110 §10.1.1).
@@ -53,7 +44,7 @@ package enum Expect: Hashable, Sendable {
             self = .none
             return
         }
-        let elements = fields.elements(FieldName(.expect))
+        let elements = fields.members(FieldName(.expect))
         if elements.isEmpty {
             self = .none
         } else if elements.allSatisfy({ $0.span.equalsIgnoringCase("100-continue") }) {
@@ -72,7 +63,7 @@ package enum Upgrade {
         guard version >= .http11, fields.contains(FieldName(.upgrade)),
             HopByHop.connectionOptions(fields).contains("upgrade")
         else { return [] }
-        return fields.elements(FieldName(.upgrade)).compactMap { element in
+        return fields.plainMembers(FieldName(.upgrade)).compactMap { element in
             // `protocol-name ["/" protocol-version]`, both tokens.
             let parts = element.split(
                 separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

@@ -2,7 +2,7 @@ extension TargetURI {
     /// The URI that a reference in a field such as `Location` means, relative to this one
     /// (RFC 3986 §5.2); nil where it is malformed or of another scheme than http, https and ftp.
     ///
-    /// Dot segments are resolved where the reference is a relative path, the fragment is dropped.
+    /// Dot segments of its path are resolved, the fragment is dropped.
     package func resolving(_ reference: FieldValue) -> TargetURI? {
         guard reference.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
         let text = String(decoding: reference.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)

@@ -15,7 +15,7 @@ extension ClientConnection {
     func begin(_ head: RequestHead) {
         self.loop.counters.requestBegan()
         let number = self.state.headEnded(
-            hasContent: head.hasContent, persists: Self.persists(head),
+            hasContent: head.hasContent, persists: HopByHop.keepsAlive(head.fields, version: head.version),
             wantsTunnel: head.method == .connect)
         let credentials = head.fields.values(FieldName(.proxyAuthorization))
         // They are in its bytes, which are not to be kept.
@@ -24,13 +24,6 @@ extension ClientConnection {
         let head = credentials.isEmpty ? head : head.withoutProxyAuthorization
         self.open(number, head: head)
         self.act(on: self.admission(with: credentials, number: number), head)
-    }
-
-    /// HTTP/1.0 connections end with their answer: a proxy must not keep one open, whatever
-    /// `Connection` says, because an old proxy between may have passed the field on without
-    /// knowing it (RFC 9112 §9.3).
-    private static func persists(_ head: RequestHead) -> Bool {
-        head.version >= .http11 && HopByHop.keepsAlive(head.fields, version: head.version)
     }
 
     private func act(on admission: Admission, _ head: RequestHead) {

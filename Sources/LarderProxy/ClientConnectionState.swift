@@ -63,7 +63,6 @@ package struct ClientConnectionState: ~Copyable {
     /// No request has begun and none is being answered.
     package var isIdle: Bool { self.phase == .awaitingHead }
     package var isClosed: Bool { self.phase == .closed }
-    package var isTunnelling: Bool { self.phase == .tunnelling }
     package var isLingering: Bool { self.phase == .lingering }
     package var isReceivingHead: Bool { self.phase == .receivingHead }
     /// Input has not ended, as far as is known.

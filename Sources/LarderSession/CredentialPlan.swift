@@ -80,7 +80,7 @@ struct CredentialRules: Sendable {
         _ name: String, _ value: [UInt8], _ rule: InjectionRule
     ) -> CredentialPlan {
         guard name.utf8.allSatisfy(ASCII.isToken), !name.isEmpty, !value.isEmpty,
-            value.allSatisfy(ASCII.isFieldValue), ASCII.trimmed(value[...]).count == value.count
+            value.allSatisfy(ASCII.isFieldValue), value[...].trimmingOWS().count == value.count
         else { return self.refusal(rule, "which cannot stand in a field") }
         return .injects(name: name, value: Secret(value))
     }

@@ -11,9 +11,9 @@ struct StatusMemberTests {
             (ProxyStatus(error: "a b; x"), "larder"),
             (
                 ProxyStatus(
-                    error: "connection_refused", nextHop: "a.example:80", nextProtocol: "http/1.1",
+                    error: "connection_refused", nextHop: "a.example:80",
                     receivedStatus: .badGateway, details: "say \"no\" \\ é\r\nX: y"),
-                "larder; error=connection_refused; next-hop=\"a.example:80\"; next-protocol=http/1.1;"
+                "larder; error=connection_refused; next-hop=\"a.example:80\";"
                     + " received-status=502; details=\"say \\\"no\\\" \\\\ ???X: y\""
             ),
         ])

@@ -17,7 +17,7 @@ struct DataURL {
             zip(all, scheme).allSatisfy({ ASCII.lowercased($0) == $1 }),
             let comma = all.firstIndex(of: ASCII.comma)
         else { return nil }
-        var header = ASCII.trimmed(all[scheme.count..<comma])
+        var header = all[scheme.count..<comma].trimmingOWS()
         guard !header.contains(UInt8(ascii: "%")) else { return nil }
         let isBase64 = Self.takeBase64(from: &header)
         let bytes = Self.unescaped(all[(comma + 1)...])
@@ -35,7 +35,7 @@ struct DataURL {
     /// Whether the header ends in `;base64`, which is taken off.
     private static func takeBase64(from header: inout ArraySlice<UInt8>) -> Bool {
         guard let semicolon = header.lastIndex(of: ASCII.semicolon) else { return false }
-        let last = ASCII.trimmed(header[(semicolon + 1)...]).map(ASCII.lowercased)
+        let last = header[(semicolon + 1)...].trimmingOWS().map(ASCII.lowercased)
         guard last == Array("base64".utf8) else { return false }
         header = header[..<semicolon]
         return true

@@ -68,6 +68,6 @@ struct ParameterizedValue {
     }
 
     private static func trimmed(_ bytes: ArraySlice<UInt8>) -> String {
-        String(decoding: ASCII.trimmed(bytes), as: UTF8.self)
+        String(decoding: bytes.trimmingOWS(), as: UTF8.self)
     }
 }

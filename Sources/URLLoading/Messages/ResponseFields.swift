@@ -52,7 +52,7 @@ struct ResponseFields: Sendable {
         let values = value?.split(separator: ",", omittingEmptySubsequences: false) ?? []
         var length: Int64?
         for text in values {
-            let digits = ASCII.trimmed(ArraySlice(text.utf8))
+            let digits = ArraySlice(text.utf8).trimmingOWS()
             guard !digits.isEmpty, digits.allSatisfy(ASCII.isDigit),
                 let one = Int64(String(decoding: digits, as: UTF8.self)),
                 length == nil || length == one

@@ -28,7 +28,7 @@ enum SuggestedFilename {
             if !isSlash, byte >= 0x20, byte != 0x7F { kept.append(byte) }
             isBehindSlash = isSlash
         }
-        let trimmed = ASCII.trimmed(kept[...])
+        let trimmed = kept[...].trimmingOWS()
         let safe = self.cut(String(decoding: trimmed, as: UTF8.self))
         let isNothing = safe.allSatisfy { $0 == "." || $0 == " " } || safe == "_"
         return isNothing ? nil : safe

@@ -312,12 +312,14 @@ enum ChunkedPromises {
         _ content: [UInt8], _ trailers: Fields
     ) throws(Violation) {
         var buffer = ByteBuffer()
-        ChunkedEncoder.writeHead(of: content.count, into: &buffer)
         if !content.isEmpty {
+            buffer.writeString("\(String(content.count, radix: 16))\r\n")
             buffer.writeBytes(content)
-            ChunkedEncoder.writeDataEnd(into: &buffer)
+            buffer.writeString("\r\n")
         }
-        ChunkedEncoder.writeEnd(trailers: trailers, into: &buffer)
+        buffer.writeString("0\r\n")
+        buffer.writeBytes(trailers.serialized())
+        buffer.writeString("\r\n")
         let again = self.decode(
             [Array(buffer.readableBytesView)[...]],
             ChunkLimits(trailers: 1 << 24, trailerCount: 1 << 20))
