@@ -8,7 +8,7 @@ import Testing
 final class ScriptedOrigin: Sendable {
     typealias Script = @Sendable (OriginConnection) -> Void
 
-    private let listener: Int32
+    private let listener: Listener
     let port: UInt16
     private let accepted = Mutex(0)
 
@@ -16,20 +16,33 @@ final class ScriptedOrigin: Sendable {
 
     init(_ script: @escaping Script) throws {
         let (listener, port) = try Self.listen()
-        self.listener = listener
+        self.listener = Listener(listener)
         self.port = port
         self.serve(script)
     }
 
     deinit {
-        _ = shutdown(self.listener, Int32(SHUT_RDWR))
+        _ = shutdown(self.listener.descriptor, Int32(SHUT_RDWR))
+    }
+
+    /// Closed when neither the origin nor the thread that accepts has it any more.
+    private final class Listener: Sendable {
+        let descriptor: Int32
+
+        init(_ descriptor: Int32) {
+            self.descriptor = descriptor
+        }
+
+        deinit {
+            _ = Glibc.close(self.descriptor)
+        }
     }
 
     private func serve(_ script: @escaping Script) {
         let listener = self.listener
         Thread.detachNewThread { [weak self] in
             while true {
-                let socket = accept(listener, nil, nil)
+                let socket = accept(listener.descriptor, nil, nil)
                 guard socket >= 0 else { break }
                 guard let origin = self else {
                     _ = close(socket)
@@ -43,7 +56,6 @@ final class ScriptedOrigin: Sendable {
                     script(OriginConnection(socket, index: index))
                 }
             }
-            _ = close(listener)
         }
     }
 
@@ -91,7 +103,7 @@ final class OriginConnection: Sendable {
     }
 
     deinit {
-        self.close()
+        _ = Glibc.close(self.socket)
     }
 
     /// The next head, from request line to empty line; nil at the end of the connection.
@@ -239,11 +251,16 @@ final class OriginConnection: Sendable {
         return sent
     }
 
+    /// Ends the connection. Its number stays taken: a script that goes on would else read what is
+    /// somebody else's.
     func close() {
         self.state.withLock { state in
             guard !state.isClosed else { return }
             state.isClosed = true
-            _ = Glibc.close(self.socket)
+            let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+            guard nothing >= 0 else { return }
+            _ = dup2(nothing, self.socket)
+            _ = Glibc.close(nothing)
         }
     }
 
