@@ -21,6 +21,9 @@ package struct AccessRule: Sendable, Equatable {
         self.destinations = destinations
         self.methods = methods
     }
+
+    /// Whether the address that a host leads to makes a difference to it.
+    package var speaksOfAddresses: Bool { self.destinations.contains { $0.isOfAddresses } }
 }
 
 /// What an access rule is asked about.

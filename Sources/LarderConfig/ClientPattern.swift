@@ -89,8 +89,8 @@ extension AddressBlock {
 /// Destinations that an access rule speaks of: `example.com`, `.example.com`, `*.example.com:443`,
 /// `10.0.0.0/8:1-1023`, `[::1]`, `*`.
 ///
-/// A block matches requests that name an address, and tunnels that a name led to one: for other
-/// requests names are not resolved.
+/// A block matches requests that name an address, and those that a name leads to one, which is known
+/// when they are connected: before that names are not resolved.
 package struct DestinationPattern: SettingText, Hashable {
     package enum Host: Hashable, Sendable {
         case any
@@ -103,6 +103,8 @@ package struct DestinationPattern: SettingText, Hashable {
     package let host: Host
     /// nil: every port.
     package let ports: PortRange?
+
+    var isOfAddresses: Bool { if case .block = self.host { true } else { false } }
 
     package static var kind: String { "destinations" }
     package static var expectation: String {

@@ -266,8 +266,9 @@ package enum SettingsTable {
             """
             What the rule is about: example.com is that host, .example.com that and all below it, \
             *.example.com only what is below; a block of addresses fits requests that name an \
-            address; a port or a range of ports may follow after a colon. An empty list is \
-            everything.
+            address, and those to names that lead to one, which is found out when a connection \
+            is made (but for what goes through a parent, or is stored already); a port or a range \
+            of ports may follow after a colon. An empty list is everything.
             """),
         .list(
             "methods", \.methods, live: true,

@@ -15,20 +15,28 @@ final class ConfiguredAccess: AccessPolicy {
             self.access = settings.access
             self.connectPorts = settings.connectPorts
         }
+
+        /// Whether any rule is about blocks of destinations.
+        var speakOfAddresses: Bool { self.access.contains { $0.speaksOfAddresses } }
     }
 
     private let rules: Mutex<Rules>
     private let replaced = Atomic<UInt64>(0)
+    private let speaksOfAddresses: Atomic<Bool>
 
     var generation: UInt64? { self.replaced.load(ordering: .acquiring) }
+    var judgesAddresses: Bool { self.speaksOfAddresses.load(ordering: .acquiring) }
 
     init(_ settings: Settings) {
-        self.rules = Mutex(Rules(settings))
+        let rules = Rules(settings)
+        self.speaksOfAddresses = Atomic(rules.speakOfAddresses)
+        self.rules = Mutex(rules)
     }
 
     func replace(by settings: Settings) {
         let fresh = Rules(settings)
         self.rules.withLock { $0 = fresh }
+        self.speaksOfAddresses.store(fresh.speakOfAddresses, ordering: .releasing)
         self.replaced.add(1, ordering: .releasing)
     }
 

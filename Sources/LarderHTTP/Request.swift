@@ -110,6 +110,16 @@ package struct Request: Sendable {
         }
     }
 
+    /// Which addresses its origin's name may lead it to; nil: any.
+    package var destinations: (any DestinationPolicy)? {
+        get { self.storage.parts.destinations }
+        _modify {
+            var parts = self.taken()
+            defer { self.storage = RequestStorage(parts) }
+            yield &parts.destinations
+        }
+    }
+
     /// How much of the time for the whole resource requests before it have used, which led to it.
     package var elapsed: Duration {
         get { self.storage.parts.elapsed }
@@ -180,6 +190,7 @@ private struct RequestParts: Sendable {
     var transfer = TransferOptions()
     var observer: (any TransferObserver)?
     var cookies: RequestCookies?
+    var destinations: (any DestinationPolicy)?
 }
 
 private final class RequestStorage: Sendable {

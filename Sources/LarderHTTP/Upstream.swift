@@ -148,6 +148,8 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
         case proxyInternalError = "proxy_internal_error"
         case proxyConfigurationError = "proxy_configuration_error"
         case proxyLoopDetected = "proxy_loop_detected"
+        /// The host leads to an address that this client must not reach.
+        case httpRequestDenied = "http_request_denied"
         /// The request's own content failed on its way in: the client's fault.
         case requestBodyFailed = "http_request_error"
     }

@@ -11,7 +11,8 @@ package struct AccessQuery: Sendable {
     package var port: UInt16
     /// What the host led to, where that is known.
     ///
-    /// The origin of a tunnel is judged a second time when it has been reached; nil before.
+    /// The origin of a tunnel is judged a second time when it has been reached, that of any other
+    /// request before it is, where the policy judges addresses; nil before.
     package var address: IPAddress?
 
     package init(
@@ -46,11 +47,15 @@ package protocol AccessPolicy: AnyObject, Sendable {
     /// A verdict is about what is in the query, but for the client's port and process.
     var generation: UInt64? { get }
 
+    /// Whether the address that a host leads to makes a difference.
+    var judgesAddresses: Bool { get }
+
     func judge(_ query: AccessQuery) -> AccessVerdict
 }
 
 extension AccessPolicy {
     package var generation: UInt64? { nil }
+    package var judgesAddresses: Bool { false }
 }
 
 /// Lets clients on this machine go anywhere, and others nowhere.

@@ -28,6 +28,7 @@ final class ClientStanding {
     private var verified: Verified?
     private var chosen: Chosen?
     private var permits: (@Sendable (Method, TargetURI) -> Bool)?
+    private var destinations: ClientDestinations?
 
     /// What access rules can tell it from others by, but for its user.
     let place: ClientPlace
@@ -66,6 +67,7 @@ final class ClientStanding {
         self.isTrusted = listener.trusts(self.identity)
         self.chosen = nil
         self.permits = nil
+        self.destinations = nil
     }
 
     // MARK: What follows from that
@@ -116,6 +118,37 @@ final class ClientStanding {
         }
         self.permits = permits
         return permits
+    }
+
+    /// Which addresses this client's requests may be led to: made once, and only where rules speak of
+    /// addresses.
+    func destinations(access: any AccessPolicy) -> ClientDestinations {
+        if let destinations = self.destinations { return destinations }
+        let destinations = ClientDestinations(self.identity, access)
+        self.destinations = destinations
+        return destinations
+    }
+}
+
+/// The access rules, asked about the addresses that the names in a client's requests lead to.
+///
+/// What has been stored is served by the name alone; what is fetched for one client and shared with
+/// others is judged for the one.
+final class ClientDestinations: DestinationPolicy {
+    private let identity: ClientIdentity
+    private let access: any AccessPolicy
+
+    init(_ identity: ClientIdentity, _ access: any AccessPolicy) {
+        self.identity = identity
+        self.access = access
+    }
+
+    func permits(_ method: Method, _ uri: TargetURI, at address: String) -> Bool {
+        guard let address = IPAddress(address) else { return false }
+        let query = AccessQuery(
+            client: self.identity.address, user: self.identity.user, method: method, host: uri.host,
+            port: uri.port, address: address)
+        return self.access.judge(query) == .allowed
     }
 }
 

@@ -94,10 +94,13 @@ extension ClientConnection {
         _ options: inout ExchangeOptions
     ) -> RequestRoute {
         switch route {
-        case .exchange:
+        case .exchange(var request):
+            let access = self.shared.access
             options.keepsStanding = self.arrival != nil
-            options.permits = self.standing.permits(own: self.own, access: self.shared.access)
-            return route
+            options.permits = self.standing.permits(own: self.own, access: access)
+            guard access.judgesAddresses else { return route }
+            request.destinations = self.standing.destinations(access: access)
+            return .exchange(request)
         case .answer:
             return route
         case .upgrade(let request, _) where session.mustPerform(request):

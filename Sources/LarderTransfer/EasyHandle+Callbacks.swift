@@ -118,7 +118,8 @@ extension EasyHandle {
     }
 
     private static let openSocketCallback: ccurl_opensocket_callback = { context, _, address in
-        guard let transfer = unsafe EasyHandle.transfer(context), let address = unsafe address
+        guard let transfer = unsafe EasyHandle.transfer(context), let address = unsafe address,
+            unsafe transfer.mayTry(address)
         else { return ccurl_socket_bad }
         let descriptor = unsafe transfer.loop.poller.open(
             address.pointee, isPlain: transfer.isPlain,

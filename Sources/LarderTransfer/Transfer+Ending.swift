@@ -59,6 +59,7 @@ extension Transfer {
 
     private func outcome(_ end: CurlEnd) -> Outbox.Event {
         if let failure = self.failure { return .failed(failure) }
+        if self.isAddressProhibited, !self.hasOpenedSocket { return .failed(Self.prohibited) }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
             var failure =

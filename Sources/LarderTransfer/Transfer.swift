@@ -101,6 +101,8 @@ final class Transfer {
     /// libcurl came as far as a request, whatever became of it.
     private(set) var hasBegunRequest = false
     private(set) var hasOpenedSocket = false
+    /// An address was not tried because the request must not go there.
+    var isAddressProhibited = false
     private(set) var remoteAddress = ""
 
     /// The place of what it waits for now.
@@ -193,7 +195,7 @@ final class Transfer {
                     detail: "the connection ended without an answer; not sent again"))
             return false
         }
-        if let objection = self.objectionToConnection() {
+        if let objection = self.objection(to: address) ?? self.objectionToConnection() {
             self.fail(objection)
             return false
         }

@@ -239,4 +239,27 @@ struct RejectionTests {
             #expect(allowed.text == "x")
         }
     }
+
+    @Test("Access rules on addresses hold for the names that lead there, and ask no origin")
+    func addresses() async throws {
+        let rules = """
+            access:
+              - {action: deny, destinations: [127.0.0.0/8, "::1"], methods: [GET]}
+              - {action: allow, clients: [127.0.0.0/8]}
+            """
+        try await Scene.play(rules) { _ in
+            response(body: "x")
+        } _: { scene in
+            let port = scene.origin.port
+            for host in ["localhost", "127.0.0.1", "0.0.0.0", "[::]"] {
+                let denied = try await scene.proxy.get("http://\(host):\(port)/a")
+                #expect(denied.status == 403, "\(host)")
+                #expect(
+                    denied["Proxy-Status"]?.hasPrefix("larder; error=http_request_denied;") == true)
+            }
+            #expect(scene.origin.count == 0)
+            let allowed = try await scene.send("HEAD", "/a")
+            #expect(allowed.status == 200)
+        }
+    }
 }

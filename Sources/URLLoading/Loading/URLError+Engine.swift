@@ -53,7 +53,7 @@ extension URLError {
         case .tlsCertificateError: self.certificateCode(trust.peer?.fault)
         case .httpResponseHeaderSectionSize, .httpResponseBodySize, .httpProtocolError:
             .badServerResponse
-        case .proxyConfigurationError: .cannotConnectToHost
+        case .proxyConfigurationError, .httpRequestDenied: .cannotConnectToHost
         case .proxyLoopDetected: .httpTooManyRedirects
         case .requestBodyFailed: .requestBodyStreamExhausted
         case .proxyInternalError: .unknown

@@ -1,0 +1,56 @@
+import CCurl
+import Glibc
+import LarderHTTP
+
+/// The addresses that a transfer may be connected to (`DestinationPolicy`).
+///
+/// Asked where libcurl makes a connection, before a packet goes there, and where it uses one again,
+/// which another client's request may have made.
+extension Transfer {
+    /// Whether libcurl may try this address; where it may not, the next one of the name is tried.
+    func mayTry(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
+        guard !self.way.isRelay, let policy = self.request.destinations else { return true }
+        let text = unsafe Self.text(of: address)
+        if let text, policy.permits(self.request.method, self.request.uri, at: text) { return true }
+        self.isAddressProhibited = true
+        return false
+    }
+
+    /// Why the request must not go out on a connection to this address; nil: it may.
+    func objection(to address: String) -> UpstreamFailure? {
+        guard !self.way.isRelay, let policy = self.request.destinations,
+            !policy.permits(self.request.method, self.request.uri, at: address)
+        else { return nil }
+        return Self.prohibited
+    }
+
+    /// The client's fault, so that nothing stale stands in for it and nobody else's request fails by it.
+    static var prohibited: UpstreamFailure {
+        UpstreamFailure(
+            .httpRequestDenied, party: .client,
+            detail: "the access rules do not allow the address that the host leads to")
+    }
+
+    /// An address without its port; nil for a family that has no such text.
+    private static func text(of address: UnsafePointer<curl_sockaddr>) -> String? {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
+        let family = unsafe address.pointee.family
+        let place: Int? =
+            switch family {
+            case AF_INET: MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)
+            case AF_INET6: MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)
+            default: nil
+            }
+        guard let place else { return nil }
+        // The address is longer than the `sockaddr` that the field is declared as.
+        let bytes = unsafe UnsafeRawPointer(address) + offset + place
+        return unsafe withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)
+        ) { text in
+            guard let start = text.baseAddress,
+                let written = unsafe inet_ntop(family, bytes, start, socklen_t(text.count))
+            else { return nil }
+            return unsafe String(cString: written)
+        }
+    }
+}
