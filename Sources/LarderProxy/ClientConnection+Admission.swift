@@ -15,7 +15,8 @@ extension ClientConnection {
     func begin(_ head: RequestHead) {
         self.loop.counters.requestBegan()
         let number = self.state.headEnded(
-            hasContent: head.hasContent, persists: HopByHop.keepsAlive(head.fields, version: head.version),
+            hasContent: head.hasContent,
+            persists: HopByHop.keepsAlive(head.fields, version: head.version),
             wantsTunnel: head.method == .connect)
         let credentials = head.fields.values(FieldName(.proxyAuthorization))
         // They are in its bytes, which are not to be kept.

@@ -251,8 +251,9 @@ final class OriginConnection: Sendable {
         return sent
     }
 
-    /// Ends the connection. Its number stays taken: a script that goes on would else read what is
-    /// somebody else's.
+    /// Ends the connection.
+    ///
+    /// Its number stays taken: a script that goes on would else read what is somebody else's.
     func close() {
         self.state.withLock { state in
             guard !state.isClosed else { return }
