@@ -30,7 +30,8 @@ final class UpgradeExchange {
     private let name: String
     private let report: (Outcome) -> Void
     private var parser: ResponseHeadParser
-    private var buffer = ByteBuffer()
+    /// Received and not yet understood.
+    private(set) var buffer = ByteBuffer()
     private var isAnswered = false
     /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
     private var informationalBytes = 0
@@ -106,10 +107,17 @@ final class UpgradeExchange {
     // MARK: Events of the channel
 
     func received(_ bytes: ByteBuffer) {
-        var bytes = bytes
-        self.buffer.writeBuffer(&bytes)
+        if self.buffer.readableBytes == 0 {
+            self.buffer = bytes
+        } else {
+            var bytes = bytes
+            // Taking moves an index only: what was passed on would stay until the end.
+            self.buffer.discardReadBytes()
+            self.buffer.writeBuffer(&bytes)
+        }
         if self.body == nil { self.readHeads() }
         self.readBody()
+        if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
         if self.isAnswered { self.setTimer() }
     }
 
