@@ -9,10 +9,12 @@ final class ConnectionCount: Sendable {
         var open = 0
         /// Doors that are shut until a connection closes.
         var shut: [@Sendable () -> Void] = []
+        /// Places that idle connections were asked for, and have not given yet.
+        var asked = 0
         /// Whoever waits for the last connection to close.
         var waiters: [UInt64: @Sendable () -> Void] = [:]
         var nextWaiter: UInt64 = 0
-        var makeRoom: (@Sendable () -> Void)?
+        var makeRoom: (@Sendable (Int) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -23,9 +25,15 @@ final class ConnectionCount: Sendable {
         self.maximum = max(1, maximum)
     }
 
-    /// Names what is called when a connection finds no place, to make room by closing what is idle.
-    func whenFull(_ makeRoom: @escaping @Sendable () -> Void) {
+    /// Names what is called when connections find no place, to make room by closing what is idle.
+    ///
+    /// It is told how many places are missing, and says by `foundNoRoom` how many it cannot give.
+    func whenFull(_ makeRoom: @escaping @Sendable (Int) -> Void) {
         self.state.withLock { $0.makeRoom = makeRoom }
+    }
+
+    func foundNoRoom(for places: Int) {
+        self.state.withLock { $0.asked = max(0, $0.asked - places) }
     }
 
     var open: Int { self.state.withLock { $0.open } }
@@ -35,25 +43,49 @@ final class ConnectionCount: Sendable {
 
     /// Takes a place.
     ///
-    /// - Parameter reopen: called once a place may be free again, when none was.
+    /// - Parameters:
+    ///   - waiting: how many want one, this one included.
+    ///   - reopen: called once, as soon as a place may be free again, when none was; nil where the
+    ///     last one is still to be called.
     /// - Returns: whether there was one.
-    func enter(orElse reopen: @escaping @Sendable () -> Void) -> Bool {
-        let (entered, makeRoom) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+    func enter(of waiting: Int, orElse reopen: (@Sendable () -> Void)?) -> Bool {
+        let (entered, missing, makeRoom) = self.state.withLock { state in
             guard state.open < self.maximum else {
-                state.shut.append(reopen)
-                self.crowded.store(true, ordering: .relaxed)
-                return (false, state.makeRoom)
+                let missing = self.wait(for: waiting, &state, reopen)
+                return (false, missing, state.makeRoom)
             }
             state.open += 1
-            return (true, nil)
+            return (true, 0, nil)
         }
-        makeRoom?()
+        if missing > 0 { makeRoom?(missing) }
         return entered
+    }
+
+    /// Has `call` called once, when the next connection closes, and idle ones closed.
+    ///
+    /// - Parameter places: how many are wanted.
+    func whenOneLeaves(wanting places: Int, _ call: @escaping @Sendable () -> Void) {
+        let (missing, makeRoom) = self.state.withLock { state in
+            (self.wait(for: places, &state, call), state.makeRoom)
+        }
+        if missing > 0 { makeRoom?(missing) }
+    }
+
+    /// - Returns: how many more places idle connections have to give.
+    private func wait(
+        for places: Int, _ state: inout State, _ call: (@Sendable () -> Void)?
+    ) -> Int {
+        if let call { state.shut.append(call) }
+        self.crowded.store(true, ordering: .relaxed)
+        let missing = max(0, places - state.asked)
+        state.asked += missing
+        return missing
     }
 
     func leave() {
         let wake = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
+            state.asked = max(0, state.asked - 1)
             var wake = state.shut
             state.shut = []
             self.crowded.store(false, ordering: .relaxed)

@@ -77,12 +77,15 @@ final class LoopState {
     /// Closes up to so many connections that wait for a further request, to make room.
     ///
     /// New ones stay: their first request is on its way.
-    func closeIdle(limit: Int) {
+    ///
+    /// - Returns: how many there were.
+    func closeIdle(limit: Int) -> Int {
         var left = limit
         for connection in self.connections.values where left > 0 && connection.isUsedAndIdle {
             connection.drain()
             left -= 1
         }
+        return limit - left
     }
 }
 

@@ -1,9 +1,18 @@
 package import LarderSession
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// The listeners, and what becomes of who connects to them.
 extension ProxyServer {
+    /// A listener that is open, or is to be opened again.
+    private struct Listener: Sendable {
+        /// With the port that it got.
+        var address: ListenAddress
+        let directory: any SessionDirectory
+        let options: ListenerOptions
+    }
+
     /// Opens a listener whose requests all go to one session.
     ///
     /// - Returns: the address with the port that it got.
@@ -17,26 +26,40 @@ extension ProxyServer {
 
     /// Opens a listener whose requests go to the sessions that `directory` finds.
     ///
+    /// Where an error closes it later, it is opened again, at the same port.
+    ///
     /// - Returns: the address with the port that it got.
     package func listen(
         on address: ListenAddress, directory: any SessionDirectory,
         options: ListenerOptions = ListenerOptions()
     ) async throws(ListenError) -> ListenAddress {
-        let channel = try await self.bind(address, directory: directory, options: options)
-        let bound = Self.bound(channel, address)
+        try await self.open(Listener(address: address, directory: directory, options: options))
+    }
+
+    private func open(_ listener: Listener) async throws(ListenError) -> ListenAddress {
+        let channel = try await self.bind(listener)
+        var listener = listener
+        listener.address = Self.bound(channel, listener.address)
         let isLate = self.state.withLock { state -> Bool in
             if state.isDraining { return true }
             state.channels.append(channel)
-            if let endpoint = OwnAuthorities.Endpoint(channel.localAddress) {
+            if let endpoint = OwnAuthorities.Endpoint(channel.localAddress),
+                !state.endpoints.contains(endpoint)
+            {
                 state.endpoints.append(endpoint)
             }
             return false
         }
         if isLate {
             channel.close(promise: nil)
-            throw ListenError(.draining, address: address, detail: "the proxy is shutting down")
+            throw ListenError(
+                .draining, address: listener.address, detail: "the proxy is shutting down")
         }
-        return bound
+        let opened = NIODeadline.now()
+        channel.closeFuture.whenComplete { [listener] _ in
+            self.lost(listener, channel, opened: opened)
+        }
+        return listener.address
     }
 
     private static func bound(_ channel: any Channel, _ address: ListenAddress) -> ListenAddress {
@@ -46,13 +69,10 @@ extension ProxyServer {
         return .tcp(host: local.ipAddress ?? host, port: port)
     }
 
-    private func bind(
-        _ address: ListenAddress, directory: any SessionDirectory, options: ListenerOptions
-    ) async throws(ListenError) -> any Channel {
-        let isUnix = if case .unix = address { true } else { false }
-        let bootstrap = self.bootstrap(isUnix: isUnix, directory: directory, options: options)
+    private func bind(_ listener: Listener) async throws(ListenError) -> any Channel {
+        let bootstrap = self.bootstrap(listener)
         do {
-            switch address {
+            switch listener.address {
             case .tcp(let host, let port):
                 return try await bootstrap.bind(host: host, port: Int(port)).get()
             case .unix(let path):
@@ -63,7 +83,7 @@ extension ProxyServer {
                 ).get()
             }
         } catch {
-            throw ListenError(error, address: address)
+            throw ListenError(error, address: listener.address)
         }
     }
 
@@ -81,17 +101,67 @@ extension ProxyServer {
         }
     }
 
-    private func bootstrap(
-        isUnix: Bool, directory: any SessionDirectory, options: ListenerOptions
-    ) -> ServerBootstrap {
-        let count = self.count
+    // MARK: Trouble
+
+    /// The time between two attempts to open a listener that was lost.
+    private static let reopening = TimeAmount.seconds(1)
+
+    /// A listener was closed: by the end of the proxy, or by an error of accept(2).
+    private func lost(_ listener: Listener, _ channel: any Channel, opened: NIODeadline) {
+        let isDraining = self.state.withLock { state in
+            state.channels.removeAll { $0 === channel }
+            return state.isDraining
+        }
+        guard !isDraining else { return }
+        self.report(.listenerLost(listener.address))
+        self.reopen(listener, at: max(.now(), opened + Self.reopening), isFirst: true)
+    }
+
+    private func reopen(_ listener: Listener, at moment: NIODeadline, isFirst: Bool) {
+        self.group.next().scheduleTask(deadline: moment) {
+            Task {
+                do throws(ListenError) {
+                    _ = try await self.open(listener)
+                    self.report(.listenerReopened(listener.address))
+                } catch {
+                    guard error.code != .draining else { return }
+                    if isFirst { self.report(.listenerNotReopened(error)) }
+                    self.reopen(listener, at: .now() + Self.reopening, isFirst: false)
+                }
+            }
+        }
+    }
+
+    private func acceptFailed(
+        _ failure: AcceptFailure, _ error: any Error, at address: ListenAddress
+    ) {
+        switch failure {
+        case .passing: break
+        case .fatal: self.report(.acceptFailed(address, cause: "\(error)"))
+        case .exhausted:
+            let (isSaid, count) = self.state.withLock { state in
+                (state.acceptTrouble.failed(at: .now()), state.acceptTrouble.count)
+            }
+            if isSaid {
+                self.report(.acceptingPaused(address, cause: "\(error)", count: count))
+            }
+        }
+    }
+
+    // MARK: Connections
+
+    private func bootstrap(_ listener: Listener) -> ServerBootstrap {
+        let isUnix = if case .unix = listener.address { true } else { false }
         return ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.maxMessagesPerRead, value: 16)
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(AcceptGate.batch))
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptGate(count: count))
+                    let gate = AcceptGate(count: self.count) { failure, error in
+                        self.acceptFailed(failure, error, at: listener.address)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(gate)
                 }
             }
             .childChannelOption(.autoRead, value: false)
@@ -103,15 +173,14 @@ extension ProxyServer {
                     try channel.pipeline.syncOperations.addHandler(
                         try self.connection(
                             for: channel, client: try Self.client(of: channel, isUnix: isUnix),
-                            directory: directory, options: options))
+                            listener))
                 }
             }
     }
 
     /// On the channel's own loop.
     private func connection(
-        for channel: any Channel, client: ClientAddress, directory: any SessionDirectory,
-        options: ListenerOptions
+        for channel: any Channel, client: ClientAddress, _ listener: Listener
     ) throws -> ClientConnection {
         guard let loop = self.loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
             throw ChannelError.unknownLocalAddress
@@ -122,7 +191,8 @@ extension ProxyServer {
             listeners: endpoints, local: OwnAuthorities.Endpoint(channel.localAddress),
             names: self.configuration.hostNames)
         return ClientConnection(
-            loop: loop.value, directory: directory, client: client, own: own, listener: options)
+            loop: loop.value, directory: listener.directory, client: client, own: own,
+            listener: listener.options)
     }
 
     private static func client(of channel: any Channel, isUnix: Bool) throws -> ClientAddress {

@@ -16,6 +16,7 @@ package final class ProxyServer: Sendable {
         var channels: [any Channel] = []
         var endpoints: [OwnAuthorities.Endpoint] = []
         var isDraining = false
+        var acceptTrouble = AcceptTrouble()
     }
 
     let group: MultiThreadedEventLoopGroup
@@ -23,18 +24,22 @@ package final class ProxyServer: Sendable {
     let loops: [NIOLoopBoundBox<LoopState>]
     private let counters: [LoopCounters]
     let count: ConnectionCount
+    let report: @Sendable (ProxyEvent) -> Void
     let state = Mutex(State())
 
     /// - Parameters:
     ///   - group: one loop a core.
+    ///   - report: hears what happens; on any thread, and must not block.
     ///   - clock: the wall clock, for `Date` and the log.
     package init(
         group: MultiThreadedEventLoopGroup, configuration: ProxyConfiguration,
         access: any AccessPolicy = LocalClients(), log: any ExchangeLog = NoExchangeLog(),
+        report: @escaping @Sendable (ProxyEvent) -> Void = { _ in },
         clock: @escaping @Sendable () -> Timestamp
     ) {
         self.group = group
         self.configuration = configuration
+        self.report = report
         let eventLoops = Array(group.makeIterator())
         let count = ConnectionCount(maximum: configuration.maximumConnections)
         let shared = ProxyShared(
@@ -50,10 +55,20 @@ package final class ProxyServer: Sendable {
         self.count = count
         self.counters = counters
         self.loops = loops
-        count.whenFull {
-            for loop in loops {
-                loop.eventLoop.execute { loop.value.closeIdle(limit: 8) }
-            }
+        count.whenFull { Self.makeRoom(for: $0, on: loops[...], count) }
+    }
+
+    /// Closes as many idle connections as new ones wait, loop after loop.
+    private static func makeRoom(
+        for places: Int, on loops: ArraySlice<NIOLoopBoundBox<LoopState>>, _ count: ConnectionCount
+    ) {
+        guard places > 0, let loop = loops.first else {
+            count.foundNoRoom(for: places)
+            return
+        }
+        loop.eventLoop.execute {
+            let closed = loop.value.closeIdle(limit: places)
+            Self.makeRoom(for: places - closed, on: loops.dropFirst(), count)
         }
     }
 
@@ -71,6 +86,7 @@ package final class ProxyServer: Sendable {
     package func statistics() -> ProxyStatistics {
         var sum = ProxyStatistics()
         for counters in self.counters { counters.add(to: &sum) }
+        sum.acceptsFailed = self.state.withLock { $0.acceptTrouble.count }
         return sum
     }
 
@@ -100,6 +116,6 @@ package final class ProxyServer: Sendable {
         }
         cut.cancel()
         // The closure holds the loops, and they the count: with nobody left to admit, let go.
-        self.count.whenFull {}
+        self.count.whenFull { _ in }
     }
 }

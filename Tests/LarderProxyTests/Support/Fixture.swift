@@ -10,6 +10,7 @@ struct Fixture {
     let address: ListenAddress
     let session: ScriptedSession
     let log: LogRecorder
+    let events: Event<[ProxyEvent]>
 
     static let now = Timestamp(seconds: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -27,12 +28,14 @@ struct Fixture {
         configuration.pseudonym = "pantry"
         configure(&configuration)
         let log = LogRecorder()
+        let events = Event<[ProxyEvent]>([])
         let server = ProxyServer(
             group: group, configuration: configuration, access: access, log: log,
-            clock: clock)
+            report: { event in events.change { $0.append(event) } }, clock: clock)
         let address = try await server.listen(
             on: listens, directory: directory ?? OneSessionDirectory(session), options: options)
-        let fixture = Fixture(server: server, address: address, session: session, log: log)
+        let fixture = Fixture(
+            server: server, address: address, session: session, log: log, events: events)
         do {
             try await body(fixture)
         } catch {
