@@ -99,15 +99,19 @@ final class ProxyShared: Sendable {
     let headWriter: ResponseHeadWriter
     let waits: ConnectionWaits
     let connections: ConnectionCount
+    /// For tunnels and upgrades that no parent leads to.
+    let resolver: NameResolver
 
     init(
         configuration: ProxyConfiguration, access: any AccessPolicy, log: any ExchangeLog,
-        connections: ConnectionCount, clock: @escaping @Sendable () -> Timestamp
+        connections: ConnectionCount, resolver: NameResolver = NameResolver(),
+        clock: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.access = access
         self.log = log
         self.connections = connections
+        self.resolver = resolver
         self.clock = clock
         self.router = RequestRouter(configuration)
         self.waits = ConnectionWaits(configuration)

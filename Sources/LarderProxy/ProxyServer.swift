@@ -31,10 +31,21 @@ package final class ProxyServer: Sendable {
     ///   - group: one loop a core.
     ///   - report: hears what happens; on any thread, and must not block.
     ///   - clock: the wall clock, for `Date` and the log.
-    package init(
+    package convenience init(
         group: MultiThreadedEventLoopGroup, configuration: ProxyConfiguration,
         access: any AccessPolicy = LocalClients(), log: any ExchangeLog = NoExchangeLog(),
         report: @escaping @Sendable (ProxyEvent) -> Void = { _ in },
+        clock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.init(
+            group: group, configuration: configuration, access: access, log: log, report: report,
+            resolver: NameResolver(), clock: clock)
+    }
+
+    init(
+        group: MultiThreadedEventLoopGroup, configuration: ProxyConfiguration,
+        access: any AccessPolicy, log: any ExchangeLog,
+        report: @escaping @Sendable (ProxyEvent) -> Void, resolver: NameResolver,
         clock: @escaping @Sendable () -> Timestamp
     ) {
         self.group = group
@@ -44,7 +55,7 @@ package final class ProxyServer: Sendable {
         let count = ConnectionCount(maximum: configuration.maximumConnections)
         let shared = ProxyShared(
             configuration: configuration, access: access, log: log, connections: count,
-            clock: clock)
+            resolver: resolver, clock: clock)
         let counters = eventLoops.map { _ in LoopCounters() }
         let loops = eventLoops.enumerated().map { index, eventLoop in
             NIOLoopBoundBox.makeBoxSendingValue(

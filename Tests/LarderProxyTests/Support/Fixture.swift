@@ -21,6 +21,7 @@ struct Fixture {
         options: ListenerOptions = ListenerOptions(),
         on listens: ListenAddress = .tcp(host: "127.0.0.1", port: 0),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
+        resolver: NameResolver = NameResolver(),
         clock: @escaping @Sendable () -> Timestamp = { Self.now },
         _ body: (Fixture) async throws -> Void
     ) async throws {
@@ -31,7 +32,8 @@ struct Fixture {
         let events = Event<[ProxyEvent]>([])
         let server = ProxyServer(
             group: group, configuration: configuration, access: access, log: log,
-            report: { event in events.change { $0.append(event) } }, clock: clock)
+            report: { event in events.change { $0.append(event) } }, resolver: resolver,
+            clock: clock)
         let address = try await server.listen(
             on: listens, directory: directory ?? OneSessionDirectory(session), options: options)
         let fixture = Fixture(
