@@ -19,6 +19,8 @@ extension ClientConnection {
     /// - Parameter via: what the parent is told of the way that the request has come.
     func dial(host: String, port: UInt16, via: Fields, purpose: DialPurpose) {
         guard let loop = self.context?.eventLoop, let bound = self.bound else { return }
+        // A client that sees no switch may have sent the first bytes of the other protocol.
+        if case .upgrade = purpose { self.exchange?.mayPersist = false }
         let number = self.state.exchangeNumber
         let dial = self.dialer?.dial(host: host, port: port, via: via) { result in
             // Always a turn of the loop later, when the exchange has its handle.
@@ -166,8 +168,6 @@ extension ClientConnection {
         _ request: Request, protocols: String, over origin: OriginConnection, number: UInt64
     ) {
         guard let context = origin.context else { return }
-        // A client that sees no switch may have sent the first bytes of the other protocol.
-        self.exchange?.mayPersist = false
         let upgrade = UpgradeExchange(
             context: context, method: request.method, configuration: self.configuration
         ) { outcome in
