@@ -182,7 +182,8 @@ final class UpgradeExchange {
         let isChunked = try MessageFraming.isChunked(head)
         self.answerBegan()
         var head = head
-        HopByHop.strip(&head.fields)
+        // What a 426 is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
+        HopByHop.strip(&head.fields, except: head.status == .upgradeRequired ? .upgrade : nil)
         head.fields.remove(FieldName(.contentLength))
         let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
         head.fields.append("Cache-Status", status.member(named: self.name))
