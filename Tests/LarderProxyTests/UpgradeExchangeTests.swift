@@ -102,6 +102,8 @@ struct UpgradeExchangeTests {
             throw TimedOut(description: "it goes on after its time")
         }
         #expect(failure.kind == .connectionReadTimeout)
+        #expect(failure.detail == "the origin's answer stalled")
+        #expect(!asked.channel.isActive)
         _ = try? asked.channel.finish()
     }
 }

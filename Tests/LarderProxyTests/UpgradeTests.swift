@@ -99,23 +99,6 @@ struct UpgradeTests {
         }
     }
 
-    @Test("content that stalls is cut off in time")
-    func stalledContent() async throws {
-        try await Self.run(configure: { $0.upgradeTimeout = .seconds(2) }) { proxy, origin in
-            let client = try await proxy.connect()
-            try await client.send(TunnelTests.upgrade(origin))
-            let far = try await origin.accepted()
-            try await far.received("\r\n\r\n")
-            try await far.send("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 5\r\n\r\nhe")
-            let entry = try await proxy.log.entry()
-            #expect(entry.wasCut)
-            #expect(
-                entry.failure == "connection_read_timeout: the origin's answer stalled")
-            #expect(try await client.receivedAll().hasSuffix("\r\n\r\nhe"))
-            try await far.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
-        }
-    }
-
     @Test("content reaches a client whole that takes nothing at first")
     func slowClient() async throws {
         let total = 16 << 20
