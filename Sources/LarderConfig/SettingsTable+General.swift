@@ -58,7 +58,10 @@ extension SettingsTable {
             "The largest request body. A larger one is answered with 413."),
         .one(
             "limits.connections", \.limits.connections, 1...1_000_000,
-            "How many clients may be connected at a time. Further ones wait to be accepted."),
+            """
+            How many clients may be connected at a time. Further ones wait to be accepted. There are \
+            fewer where the limit of open files leaves less than two for each, which the log says.
+            """),
         .one(
             "timeouts.head", \.timeouts.head, .seconds(1)...(.hours(1)),
             "How long a client may take from the first byte of a head to its end (else 408)."),

@@ -21,6 +21,7 @@ package enum Daemon {
         let level = DaemonLog.Level(loaded.settings.log.level)
         let log = DaemonLog.make(level)
         Self.guardMemory(loaded.settings, log)
+        DescriptorLimit.raise()
         // Before anything is opened: a signal that comes while it starts is not lost.
         let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP])
         let proxy = try await RunningProxy.start(

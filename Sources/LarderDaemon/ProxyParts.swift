@@ -43,12 +43,51 @@ struct ProxyParts {
         let access = ConfiguredAccess(loaded.settings)
         self.access = access
         let proxy = ProxyServer(
-            group: self.group, configuration: loaded.proxyConfiguration, access: access,
-            log: try self.openLog(loaded.settings, options: options, log: log),
+            group: self.group, configuration: Self.configuration(loaded, options, log: log),
+            access: access, log: try self.openLog(loaded.settings, options: options, log: log),
+            report: { event in
+                event.record(to: log)
+                Self.prepareAgain(listeners, after: event, log: log)
+            },
             clock: { SystemClock().now() })
         self.proxy = proxy
         for listener in listeners {
             try await self.listen(listener, proxy: proxy, routes: routes, log: log)
+        }
+    }
+
+    /// With no more connections than there can be descriptors for.
+    private static func configuration(
+        _ loaded: LoadedSettings, _ options: RunningProxy.Options, log: Logger
+    ) -> ProxyConfiguration {
+        var configuration = loaded.proxyConfiguration
+        guard let limit = DescriptorLimit.current else { return configuration }
+        let wanted = configuration.maximumConnections
+        configuration.maximumConnections = DescriptorLimit.connections(wanted, within: limit)
+        guard configuration.maximumConnections < wanted else { return configuration }
+        // One command has hardly that many.
+        log.log(
+            level: options.hasControl ? .warning : .debug,
+            "fewer clients than limits.connections can be connected",
+            metadata: [
+                "remedy": "raise the limit of open files, or lower limits.connections",
+                "limits.connections": "\(wanted)",
+                "connections": "\(configuration.maximumConnections)", "open-files": "\(limit)",
+            ])
+        return configuration
+    }
+
+    /// Gives a Unix socket that was made anew its permissions.
+    private static func prepareAgain(
+        _ listeners: [ListenerSettings], after event: ProxyEvent, log: Logger
+    ) {
+        guard case .listenerReopened(let address) = event,
+            let listener = listeners.first(where: { .init($0.address) == address })
+        else { return }
+        do throws(DaemonError) {
+            try Self.setMode(of: listener)
+        } catch {
+            log.error("\(error)")
         }
     }
 

@@ -30,8 +30,8 @@ extension LoadedSettings {
         proxy.idleTimeout = settings.timeouts.idle.duration
         proxy.requestBodyTimeout = settings.timeouts.stall.duration
         proxy.sendTimeout = settings.timeouts.idle.duration
-        proxy.connectTimeout =
-            settings.timeouts.resolve.duration + settings.timeouts.connect.duration
+        proxy.resolveTimeout = settings.timeouts.resolve.duration
+        proxy.connectTimeout = settings.timeouts.connect.duration
         proxy.upgradeTimeout = settings.timeouts.response.duration
         proxy.tunnelIdleTimeout = settings.timeouts.tunnelIdle.duration
         // With the access rules: they may change while the proxy runs.

@@ -27,6 +27,7 @@ package struct StatusCode: Hashable, Sendable, RawRepresentable, Codable {
     package static let notModified = StatusCode(304)
     package static let preconditionFailed = StatusCode(412)
     package static let rangeNotSatisfiable = StatusCode(416)
+    package static let upgradeRequired = StatusCode(426)
     package static let badGateway = StatusCode(502)
     package static let serviceUnavailable = StatusCode(503)
     package static let gatewayTimeout = StatusCode(504)

@@ -1,113 +1,43 @@
 import NIOCore
-import Synchronization
-
-/// Counts connections, and holds the door at the most that are allowed.
-///
-/// As HAProxy and nginx do, further clients are left waiting in the kernel's queue: they are served
-/// late, not refused.
-final class ConnectionCount: Sendable {
-    private struct State {
-        var open = 0
-        /// Doors that are shut until a connection closes.
-        var shut: [@Sendable () -> Void] = []
-        /// Whoever waits for the last connection to close.
-        var waiters: [UInt64: @Sendable () -> Void] = [:]
-        var nextWaiter: UInt64 = 0
-        var makeRoom: (@Sendable () -> Void)?
-    }
-
-    private let state = Mutex(State())
-    private let crowded = Atomic(false)
-    private let maximum: Int
-
-    init(maximum: Int) {
-        self.maximum = max(1, maximum)
-    }
-
-    /// Names what is called when a connection finds no place, to make room by closing what is idle.
-    func whenFull(_ makeRoom: @escaping @Sendable () -> Void) {
-        self.state.withLock { $0.makeRoom = makeRoom }
-    }
-
-    var open: Int { self.state.withLock { $0.open } }
-
-    /// Whether connections wait for a place: then those that have one end with their answer.
-    var isCrowded: Bool { self.crowded.load(ordering: .relaxed) }
-
-    /// Takes a place.
-    ///
-    /// - Parameter reopen: called once a place may be free again, when none was.
-    /// - Returns: whether there was one.
-    func enter(orElse reopen: @escaping @Sendable () -> Void) -> Bool {
-        let (entered, makeRoom) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
-            guard state.open < self.maximum else {
-                state.shut.append(reopen)
-                self.crowded.store(true, ordering: .relaxed)
-                return (false, state.makeRoom)
-            }
-            state.open += 1
-            return (true, nil)
-        }
-        makeRoom?()
-        return entered
-    }
-
-    func leave() {
-        let wake = self.state.withLock { state -> [@Sendable () -> Void] in
-            state.open -= 1
-            var wake = state.shut
-            state.shut = []
-            self.crowded.store(false, ordering: .relaxed)
-            if state.open == 0 {
-                wake += state.waiters.values
-                state.waiters = [:]
-            }
-            return wake
-        }
-        for call in wake { call() }
-    }
-
-    /// Calls `done` once, when no connection is open: now, or later.
-    ///
-    /// - Returns: a number to `forget` it by.
-    func whenNone(_ done: @escaping @Sendable () -> Void) -> UInt64 {
-        let number = self.state.withLock { state -> UInt64? in
-            guard state.open > 0 else { return nil }
-            state.nextWaiter += 1
-            state.waiters[state.nextWaiter] = done
-            return state.nextWaiter
-        }
-        if number == nil { done() }
-        return number ?? 0
-    }
-
-    func forget(_ number: UInt64) {
-        self.state.withLock { $0.waiters[number] = nil }
-    }
-}
 
 /// Stands before NIO's own acceptor: lets connections through while there are places for them.
+///
+/// Where accept(2) finds no descriptor, it stops asking until a connection closes or a second has
+/// passed, as the listener stays readable all the while. NIO's `AcceptBackoffHandler` would not do:
+/// the channel still takes itself for read after such an error, and goes on without a further `read`.
 final class AcceptGate: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
     typealias OutboundIn = Never
 
+    /// Connections accepted in one go, and as many idle ones give way where nothing can be.
+    static let batch = 16
+    private static let pause = TimeAmount.seconds(1)
+
     private let count: ConnectionCount
+    private let report: (AcceptFailure, any Error) -> Void
     /// Accepted, but without a place; no more than one batch of accepts.
     private var waiting = CircularBuffer<any Channel>()
     private var wantsRead = false
+    /// The next connection that closes calls us: once is enough, however many wait.
+    private var awaitsPlace = false
+    /// Ends the pause while nothing can be accepted.
+    private var retry: Scheduled<Void>?
 
-    init(count: ConnectionCount) {
+    /// - Parameter report: hears of errors, but for those of a client that has gone.
+    init(count: ConnectionCount, report: @escaping (AcceptFailure, any Error) -> Void) {
         self.count = count
+        self.report = report
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let isShut = !self.waiting.isEmpty
         self.waiting.append(self.unwrapInboundIn(data))
-        self.admit(context)
+        if !isShut { self.admit(context) }
     }
 
     func read(context: ChannelHandlerContext) {
-        if self.waiting.isEmpty {
+        if self.waiting.isEmpty, self.retry == nil {
             context.read()
         } else {
             self.wantsRead = true
@@ -116,26 +46,69 @@ final class AcceptGate: ChannelDuplexHandler {
 
     private func admit(_ context: ChannelHandlerContext) {
         while let channel = self.waiting.first {
-            let gate = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            let entered = self.count.enter {
-                gate.eventLoop.execute {
-                    let (handler, context) = gate.value
-                    handler.admit(context)
-                }
+            let reopen = self.awaitsPlace ? nil : self.placeFreed(context)
+            guard self.count.enter(of: self.waiting.count, orElse: reopen) else {
+                self.awaitsPlace = true
+                return
             }
-            guard entered else { return }
             self.waiting.removeFirst()
             let count = self.count
             channel.closeFuture.whenComplete { _ in count.leave() }
             context.fireChannelRead(self.wrapInboundOut(channel))
         }
-        if self.wantsRead {
+        if self.wantsRead, self.retry == nil {
             self.wantsRead = false
             context.read()
         }
     }
 
+    /// What a connection that closes calls, on whatever thread.
+    private func placeFreed(_ context: ChannelHandlerContext) -> @Sendable () -> Void {
+        let gate = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        return {
+            gate.eventLoop.execute {
+                let (handler, context) = gate.value
+                handler.awaitsPlace = false
+                handler.admit(context)
+                handler.resume(context)
+            }
+        }
+    }
+
+    // MARK: Errors
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let failure = AcceptFailure(error)
+        switch failure {
+        case .passing: break
+        case .exhausted:
+            self.report(failure, error)
+            self.pause(context)
+        case .fatal: self.report(failure, error)
+        }
+    }
+
+    private func pause(_ context: ChannelHandlerContext) {
+        guard self.retry == nil else { return }
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
+        self.retry = context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+            self.resume(context)
+        }
+        guard !self.awaitsPlace else { return }
+        self.awaitsPlace = true
+        self.count.whenOneLeaves(wanting: Self.batch, self.placeFreed(context))
+    }
+
+    private func resume(_ context: ChannelHandlerContext) {
+        // Where some wait at the cap, it goes on with them.
+        guard self.waiting.isEmpty, let retry = self.retry.take() else { return }
+        retry.cancel()
+        // It throws where the listener is closed.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: true)
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
+        self.retry.take()?.cancel()
         for channel in self.waiting { channel.close(promise: nil) }
         self.waiting.removeAll()
         context.fireChannelInactive()

@@ -135,7 +135,7 @@ extension ClientConnection {
         case .roomAgain:
             self.upload?.isPaused = false
         case .abandoned:
-            self.upload?.feed = nil
+            _ = self.upload?.abandon()
             self.state.contentAbandoned()
         }
         self.advance()

@@ -19,6 +19,8 @@ extension ClientConnection {
     /// - Parameter via: what the parent is told of the way that the request has come.
     func dial(host: String, port: UInt16, via: Fields, purpose: DialPurpose) {
         guard let loop = self.context?.eventLoop, let bound = self.bound else { return }
+        // A client that sees no switch may have sent the first bytes of the other protocol.
+        if case .upgrade = purpose { self.exchange?.mayPersist = false }
         let number = self.state.exchangeNumber
         let dial = self.dialer?.dial(host: host, port: port, via: via) { result in
             // Always a turn of the loop later, when the exchange has its handle.
@@ -31,23 +33,25 @@ extension ClientConnection {
         }
     }
 
-    /// Names are resolved and addresses tried in turn by NIO (RFC 8305).
     private func dialDirectly(host: String, port: UInt16, purpose: DialPurpose) {
-        guard let context = self.context else { return }
+        guard let loop = self.context?.eventLoop else { return }
         let number = self.state.exchangeNumber
-        let bootstrap = self.bootstrap(context.eventLoop)
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        bootstrap.connect(host: name, port: Int(port)).assumeIsolated().whenComplete { result in
+        let dial = DirectDial(on: loop) { result in
             switch result {
             case .success(let channel):
                 self.dialled(
                     channel, host: host, isDirect: true, purpose: purpose, number: number)
-            case .failure(let error):
-                var failure = DialError.failure(of: error)
+            case .failure(var failure):
                 failure.nextHop = name
                 self.failed(failure, number: number)
             }
         }
+        self.exchange?.handle = dial
+        dial.begin(
+            host: name, port: port, resolver: self.shared.resolver,
+            within: self.configuration.resolveTimeout,
+            bootstrap: self.bootstrap(loop) { try dial.admit($0) })
     }
 
     /// A parent has connected, or has not.
@@ -82,7 +86,9 @@ extension ClientConnection {
         }
     }
 
-    private func bootstrap(_ loop: any EventLoop) -> ClientBootstrap {
+    private func bootstrap(
+        _ loop: any EventLoop, admit: @escaping @Sendable (any Channel) throws -> Void = { _ in }
+    ) -> ClientBootstrap {
         let configuration = self.configuration
         return ClientBootstrap(group: loop)
             .connectTimeout(.nanoseconds(configuration.connectTimeout.inNanoseconds))
@@ -93,6 +99,7 @@ extension ClientConnection {
             )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try admit(channel)
                     try channel.pipeline.syncOperations.addHandler(OriginConnection())
                 }
             }
@@ -161,8 +168,6 @@ extension ClientConnection {
         _ request: Request, protocols: String, over origin: OriginConnection, number: UInt64
     ) {
         guard let context = origin.context else { return }
-        // A client that sees no switch may have sent the first bytes of the other protocol.
-        self.exchange?.mayPersist = false
         let upgrade = UpgradeExchange(
             context: context, method: request.method, configuration: self.configuration
         ) { outcome in

@@ -211,11 +211,8 @@ extension ClientConnection {
 
     private func responseEnded(failure: String?) {
         self.closeExchange(failure: failure)
-        if let upload = self.upload {
-            // Its reader has answered without it, and has gone.
-            self.upload?.feed = nil
-            upload.feed?.fail(.cancelled)
-        }
+        // Its reader has answered without it, and has gone.
+        self.upload?.abandon()?.fail(.cancelled)
         self.apply(self.state.responseEnded(hasUnread: self.inbound.readableBytes > 0))
     }
 

@@ -16,22 +16,30 @@ enum DialError {
         if let error = error as? ChannelError, case .connectTimeout = error {
             return self.timeout
         }
-        if error is SocketAddressError { return self.nameError }
+        if let error = error as? NameError { return self.failure(of: error) }
         if let error = error as? IOError { return self.failure(errno: error.errnoCode) }
         return .tunnel(503, .destinationUnavailable, "the origin cannot be reached")
     }
 
     private static let timeout = ExchangeFailure.tunnel(
         504, .connectionTimeout, "connecting to the origin took too long")
-    private static let nameError = ExchangeFailure.tunnel(
-        502, .dnsError, "the origin's name cannot be resolved")
+    private static let exhausted = ExchangeFailure(
+        status: .serviceUnavailable,
+        error: UpstreamFailure.Kind.connectionLimitReached.rawValue,
+        detail: "no further connections are possible", party: .larder,
+        cacheStatus: CacheStatus(forward: .bypass))
+
+    /// RFC 9209 §2.3.1, §2.3.2.
+    private static func failure(of error: NameError) -> ExchangeFailure {
+        switch error {
+        case .timedOut: .tunnel(504, .dnsTimeout, "the origin's name was not resolved in time")
+        case .notFound: .tunnel(502, .dnsError, "the origin's name cannot be resolved")
+        case .exhausted: self.exhausted
+        }
+    }
 
     /// Several addresses were tried: the last failure stands for all, a refusal before others.
     private static func failure(of error: NIOConnectionError) -> ExchangeFailure {
-        guard !error.connectionErrors.isEmpty else {
-            let hasNoName = error.dnsAError != nil || error.dnsAAAAError != nil
-            return hasNoName ? self.nameError : self.timeout
-        }
         let failures = error.connectionErrors.map { self.failure(of: $0.error) }
         let refusal = failures.first { $0.error == UpstreamFailure.Kind.connectionRefused.rawValue }
         return refusal ?? failures.last ?? self.timeout
@@ -46,11 +54,7 @@ enum DialError {
         case ETIMEDOUT:
             self.timeout
         case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-            ExchangeFailure(
-                status: .serviceUnavailable,
-                error: UpstreamFailure.Kind.connectionLimitReached.rawValue,
-                detail: "no further connections are possible", party: .larder,
-                cacheStatus: CacheStatus(forward: .bypass))
+            self.exhausted
         default:
             .tunnel(503, .destinationUnavailable, "the origin cannot be reached")
         }

@@ -77,12 +77,15 @@ final class LoopState {
     /// Closes up to so many connections that wait for a further request, to make room.
     ///
     /// New ones stay: their first request is on its way.
-    func closeIdle(limit: Int) {
+    ///
+    /// - Returns: how many there were.
+    func closeIdle(limit: Int) -> Int {
         var left = limit
         for connection in self.connections.values where left > 0 && connection.isUsedAndIdle {
             connection.drain()
             left -= 1
         }
+        return limit - left
     }
 }
 
@@ -96,15 +99,19 @@ final class ProxyShared: Sendable {
     let headWriter: ResponseHeadWriter
     let waits: ConnectionWaits
     let connections: ConnectionCount
+    /// For tunnels and upgrades that no parent leads to.
+    let resolver: NameResolver
 
     init(
         configuration: ProxyConfiguration, access: any AccessPolicy, log: any ExchangeLog,
-        connections: ConnectionCount, clock: @escaping @Sendable () -> Timestamp
+        connections: ConnectionCount, resolver: NameResolver = NameResolver(),
+        clock: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.access = access
         self.log = log
         self.connections = connections
+        self.resolver = resolver
         self.clock = clock
         self.router = RequestRouter(configuration)
         self.waits = ConnectionWaits(configuration)

@@ -93,6 +93,14 @@ struct Upload {
         self.clientWaits = clientWaits
     }
 
+    /// Nobody reads it any more; what still comes is thrown away, without waiting for anybody.
+    ///
+    /// - Returns: the feed that it went to.
+    mutating func abandon() -> BodyFeed? {
+        self.isPaused = false
+        return self.feed.take()
+    }
+
     mutating func decode(_ buffer: inout ByteBuffer) throws(HeadError) -> ChunkedDecoder.Step {
         switch self.decoder {
         case .length(let remaining):

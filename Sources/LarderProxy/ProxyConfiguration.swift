@@ -26,7 +26,9 @@ package struct ProxyConfiguration: Sendable {
     /// How long a closing connection still takes input, so that a reset does not destroy the
     /// answer on its way (RFC 9112 §9.6).
     package var lingerTimeout: Duration = .seconds(5)
-    /// To resolve, reach and connect to the origin of a tunnel; then 504.
+    /// To resolve the name of a tunnel's origin; then 504.
+    package var resolveTimeout: Duration = .seconds(10)
+    /// To reach and connect to it, whatever addresses it has; then 504.
     package var connectTimeout: Duration = .seconds(30)
     /// How long the origin of an upgrade may take to answer; then 504.
     package var upgradeTimeout: Duration = .seconds(60)

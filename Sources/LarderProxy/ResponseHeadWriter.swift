@@ -4,7 +4,7 @@ package import NIOCore
 /// Writes a response's head as it goes to a client.
 ///
 /// Fields of this hop alone (RFC 9110 §7.6.1) are the connection's own affair: whatever the answer
-/// has of them is left out here.
+/// has of them is left out here, but for the protocols that a 426 demands (§15.5.22).
 package struct ResponseHeadWriter {
     /// What `Connection` says.
     package enum Persistence: Hashable, Sendable {
@@ -31,7 +31,9 @@ package struct ResponseHeadWriter {
         date: [UInt8]?, into buffer: inout ByteBuffer
     ) {
         self.writeStatusLine(head, into: &buffer)
-        if !self.write(head.fields, persistence, into: &buffer), let date {
+        let offers = head.status == .upgradeRequired && head.fields.contains(FieldName(.upgrade))
+        let keepsUpgrade = offers || persistence == .upgrade
+        if !self.write(head.fields, keepsUpgrade: keepsUpgrade, into: &buffer), let date {
             buffer.writeStaticString("Date: ")
             buffer.writeBytes(date)
             buffer.writeStaticString("\r\n")
@@ -49,7 +51,9 @@ package struct ResponseHeadWriter {
             buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
         }
         switch persistence {
+        case .implied where offers: buffer.writeStaticString("Connection: upgrade\r\n")
         case .implied: break
+        case .close where offers: buffer.writeStaticString("Connection: close, upgrade\r\n")
         case .close: buffer.writeStaticString("Connection: close\r\n")
         case .upgrade: buffer.writeStaticString("Connection: upgrade\r\n")
         }
@@ -80,11 +84,11 @@ package struct ResponseHeadWriter {
     ///
     /// - Returns: whether `Date` is among them.
     private func write(
-        _ fields: Fields, _ persistence: Persistence, into buffer: inout ByteBuffer
+        _ fields: Fields, keepsUpgrade: Bool, into buffer: inout ByteBuffer
     ) -> Bool {
         var hasDate = false
         var stretch = 0..<0
-        for line in fields.lines where self.travels(line.known, persistence) {
+        for line in fields.lines where self.travels(line.known, keepsUpgrade) {
             if line.known == .date { hasDate = true }
             let place = Self.place(of: line, in: fields.bytes.span)
             if let place, place.lowerBound == stretch.upperBound {
@@ -110,13 +114,13 @@ package struct ResponseHeadWriter {
         return start..<end + 2
     }
 
-    private func travels(_ field: KnownField, _ persistence: Persistence) -> Bool {
+    private func travels(_ field: KnownField, _ keepsUpgrade: Bool) -> Bool {
         switch field {
         case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding,
             .contentLength:
             false
         case .upgrade:
-            persistence == .upgrade
+            keepsUpgrade
         default:
             true
         }

@@ -30,7 +30,8 @@ final class UpgradeExchange {
     private let name: String
     private let report: (Outcome) -> Void
     private var parser: ResponseHeadParser
-    private var buffer = ByteBuffer()
+    /// Received and not yet understood.
+    private(set) var buffer = ByteBuffer()
     private var isAnswered = false
     /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
     private var informationalBytes = 0
@@ -106,10 +107,17 @@ final class UpgradeExchange {
     // MARK: Events of the channel
 
     func received(_ bytes: ByteBuffer) {
-        var bytes = bytes
-        self.buffer.writeBuffer(&bytes)
+        if self.buffer.readableBytes == 0 {
+            self.buffer = bytes
+        } else {
+            var bytes = bytes
+            // Taking moves an index only: what was passed on would stay until the end.
+            self.buffer.discardReadBytes()
+            self.buffer.writeBuffer(&bytes)
+        }
         if self.body == nil { self.readHeads() }
         self.readBody()
+        if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
         if self.isAnswered { self.setTimer() }
     }
 
@@ -174,7 +182,8 @@ final class UpgradeExchange {
         let isChunked = try MessageFraming.isChunked(head)
         self.answerBegan()
         var head = head
-        HopByHop.strip(&head.fields)
+        // What a 426 is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
+        HopByHop.strip(&head.fields, except: head.status == .upgradeRequired ? .upgrade : nil)
         head.fields.remove(FieldName(.contentLength))
         let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
         head.fields.append("Cache-Status", status.member(named: self.name))

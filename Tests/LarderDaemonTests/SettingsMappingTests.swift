@@ -35,7 +35,8 @@ struct SettingsMappingTests {
         #expect(proxy.idleTimeout == .seconds(7))
         #expect(proxy.sendTimeout == .seconds(7))
         #expect(proxy.requestBodyTimeout == .seconds(13))
-        #expect(proxy.connectTimeout == .seconds(5))
+        #expect(proxy.resolveTimeout == .seconds(2))
+        #expect(proxy.connectTimeout == .seconds(3))
         #expect(proxy.upgradeTimeout == .seconds(11))
     }
 

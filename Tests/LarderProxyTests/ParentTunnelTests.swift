@@ -48,17 +48,12 @@ private final class ScriptedDialer: TunnelDialer {
 
     private static func connected(_ port: Int) -> Result<DialledSocket, UpstreamFailure> {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isConnected = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(descriptor, $0, size) == 0
-            }
+        // The fields of `sockaddr_in` belong to one module or another, depending on what was read before.
+        let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port)
+        let isConnected = unsafe address?.withSockAddr { pointer, size in
+            unsafe Glibc.connect(descriptor, pointer, socklen_t(size)) == 0
         }
-        guard isConnected else {
+        guard isConnected == true else {
             return .failure(UpstreamFailure(.connectionRefused, detail: "not connected"))
         }
         return .success(DialledSocket(descriptor))

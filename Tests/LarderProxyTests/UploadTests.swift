@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderSession
 import NIOCore
+import NIOEmbedded
 import NIOPosix
 import Testing
 
@@ -259,6 +260,32 @@ struct UploadTests {
             }
         }
         try await group.shutdownGracefully()
+    }
+
+    @Test(
+        "that nobody wants any more has its time, however full its buffer was",
+        arguments: [true, false])
+    func stallsUnwanted(isAbandoned: Bool) throws {
+        let session = ScriptedSession { _ in }
+        let loop = EmbeddedEventLoop()
+        let connection = ReleaseTests.connection(session, log: LogRecorder(), loop: loop)
+        let channel = EmbeddedChannel(handler: connection, loop: loop)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let begun = "40000\r\n" + String(repeating: "x", count: 140_000)
+        try channel.writeInbound(
+            ByteBuffer(string: post("Transfer-Encoding: chunked\r\n", begun)))
+        let exchange = try #require(session.exchanges.value.first)
+        #expect((exchange.body as? BodyFeed)?.isFull == true)
+        #expect(connection.timer.wait == .nothing)
+        if isAbandoned {
+            exchange.body?.cancel()
+            loop.run()
+            #expect(connection.timer.wait == .content)
+        }
+        exchange.answer()
+        loop.run()
+        #expect(connection.timer.wait == .content)
+        _ = try? channel.finish()
     }
 
     @Test("that stalls is answered 408")

@@ -10,6 +10,7 @@ struct Fixture {
     let address: ListenAddress
     let session: ScriptedSession
     let log: LogRecorder
+    let events: Event<[ProxyEvent]>
 
     static let now = Timestamp(seconds: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -20,6 +21,7 @@ struct Fixture {
         options: ListenerOptions = ListenerOptions(),
         on listens: ListenAddress = .tcp(host: "127.0.0.1", port: 0),
         configure: (inout ProxyConfiguration) -> Void = { _ in },
+        resolver: NameResolver = NameResolver(),
         clock: @escaping @Sendable () -> Timestamp = { Self.now },
         _ body: (Fixture) async throws -> Void
     ) async throws {
@@ -27,12 +29,15 @@ struct Fixture {
         configuration.pseudonym = "pantry"
         configure(&configuration)
         let log = LogRecorder()
+        let events = Event<[ProxyEvent]>([])
         let server = ProxyServer(
             group: group, configuration: configuration, access: access, log: log,
+            report: { event in events.change { $0.append(event) } }, resolver: resolver,
             clock: clock)
         let address = try await server.listen(
             on: listens, directory: directory ?? OneSessionDirectory(session), options: options)
-        let fixture = Fixture(server: server, address: address, session: session, log: log)
+        let fixture = Fixture(
+            server: server, address: address, session: session, log: log, events: events)
         do {
             try await body(fixture)
         } catch {

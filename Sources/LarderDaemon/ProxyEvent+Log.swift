@@ -1,0 +1,30 @@
+import LarderProxy
+import Logging
+
+extension ProxyEvent {
+    /// Writes it to the log, with what can be done about it.
+    func record(to log: Logger) {
+        switch self {
+        case .acceptingPaused(let address, let cause, let count):
+            log.error(
+                "no connection can be accepted: they wait",
+                metadata: [
+                    "remedy": "raise the limit of open files, or lower limits.connections",
+                    "listener": "\(address)", "cause": "\(cause)", "count": "\(count)",
+                    "from-now-on": "counted only, for an hour",
+                ])
+        case .acceptFailed(let address, let cause):
+            log.error(
+                "a listener failed", metadata: ["listener": "\(address)", "cause": "\(cause)"])
+        case .listenerLost(let address):
+            log.error(
+                "a listener was closed; it is opened again", metadata: ["listener": "\(address)"])
+        case .listenerReopened(let address):
+            log.notice("a listener is open again", metadata: ["listener": "\(address)"])
+        case .listenerNotReopened(let error):
+            log.error(
+                "a listener cannot be opened again; it is tried each second",
+                metadata: ["cause": "\(error)"])
+        }
+    }
+}

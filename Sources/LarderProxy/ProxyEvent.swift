@@ -1,0 +1,16 @@
+/// What befalls the proxy that whoever runs it should know.
+package enum ProxyEvent: Sendable, Equatable {
+    /// No connection can be accepted for want of descriptors or memory; the first time, and then once
+    /// an hour at most.
+    ///
+    /// - Parameter count: how often so far.
+    case acceptingPaused(ListenAddress, cause: String, count: UInt64)
+    /// The error of accept(2) for which a listener will be closed.
+    case acceptFailed(ListenAddress, cause: String)
+    /// A listener was closed by an error; it will be opened again.
+    case listenerLost(ListenAddress)
+    /// A listener that was lost is back; a Unix socket has the mode that the umask left it.
+    case listenerReopened(ListenAddress)
+    /// A listener that was lost cannot be opened; said once, and tried again each second.
+    case listenerNotReopened(ListenError)
+}
