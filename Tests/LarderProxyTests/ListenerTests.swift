@@ -30,7 +30,11 @@ struct ListenerTests {
     @Test("turn no loop in vain while there is no descriptor left, and go on when there is one")
     func exhausted() async {
         await #expect(processExitsWith: .success) {
-            var limit = rlimit(rlim_cur: 128, rlim_max: 128)
+            // Others' may have been inherited.
+            let free = dup(2)
+            close(free)
+            let most = rlim_t(free + 128)
+            var limit = rlimit(rlim_cur: most, rlim_max: most)
             precondition(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
             let session = ScriptedSession { if $0.request.method == .get { $0.answer() } }
