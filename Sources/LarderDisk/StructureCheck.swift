@@ -50,8 +50,8 @@ package enum StructureCheck {
         }
         defer { lock.release() }
         do throws(LMDBError) {
-            let finding = try FileStructure.check(path: files.data, progress: progress)
-            return StructureReport(finding.newest)
+            return StructureReport(
+                try FileStructure.check(path: files.data, progress: progress))
         } catch {
             throw StoreError(error, path: files.data)
         }
