@@ -198,6 +198,7 @@ import Synchronization
             // "If this function fails, mdb_env_close() must be called to discard the MDB_env
             // handle."
             unsafe mdb_env_close(handle)
+            try unsafe Self.keepFromChildren(handle)
             throw error
         }
         return unsafe handle
@@ -207,8 +208,29 @@ import Synchronization
     @unsafe private static func identity(
         of handle: OpaquePointer
     ) throws(LMDBError) -> FileIdentity {
+    /// The descriptor by which LMDB has opened the file.
+    @unsafe private static func descriptor(
+        of handle: OpaquePointer
+    ) throws(LMDBError) -> Int32 {
         var descriptor: Int32 = -1
         try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
+        return descriptor
+    }
+
+    /// Closes the file where a child begins another program.
+    ///
+    /// LMDB 0.9 opens with `O_CLOEXEC` whatever it opens but the file itself.
+    @unsafe private static func keepFromChildren(
+        _ handle: OpaquePointer
+    ) throws(LMDBError) {
+        let descriptor = try unsafe Self.descriptor(of: handle)
+        let flags = fcntl(descriptor, F_GETFD)
+        guard flags >= 0, fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "fcntl")
+        }
+    }
+
+        let descriptor = try unsafe Self.descriptor(of: handle)
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw LMDBError(returnCode: errno, operation: "fstat")
