@@ -16,6 +16,10 @@ import Synchronization
     struct Usage {
         var transactions = 0
         var isClosed = false
+        /// Nothing of the file is in use any more.
+        var isUnmapped = false
+        /// Who waits for that.
+        var closers: [@Sendable () -> Void] = []
         /// Read transactions that were reset and can be renewed.
         var idle: [IdleReader] = []
         var databases: [String: Database] = [:]
@@ -239,13 +243,18 @@ import Synchronization
     }
 
     /// Ends the use of the file; harmless when repeated.
-    package func close() {
-        let isIdle = self.usage.withLock { usage in
-            if usage.isClosed { return false }
+    ///
+    /// - Parameter completion: called when the last transaction has ended and the file is let go of, on
+    ///   the thread that ends it; at once where it is.
+    package func close(_ completion: (@Sendable () -> Void)? = nil) {
+        let (isIdle, isUnmapped) = self.usage.withLock { usage in
+            if let completion, !usage.isUnmapped { usage.closers.append(completion) }
+            if usage.isClosed { return (false, usage.isUnmapped) }
             usage.isClosed = true
-            return usage.transactions == 0
+            return (usage.transactions == 0, false)
         }
         if isIdle { self.unmap() }
+        if isUnmapped { completion?() }
     }
 
     /// lmdb.h: "All transactions, databases, and cursors must already be closed before calling this
@@ -253,7 +262,16 @@ import Synchronization
     private func unmap() {
         // Left in the middle of something it keeps its memory, and its file its place in the
         // registry: freeing either could do harm.
-        if self.soundness.mustAbandon { return }
+        if !self.soundness.mustAbandon { self.letGoOfFile() }
+        let closers = self.usage.withLock { usage in
+            usage.isUnmapped = true
+            defer { usage.closers = [] }
+            return usage.closers
+        }
+        for closer in closers { closer() }
+    }
+
+    private func letGoOfFile() {
         self.takeIdleReaders().forEach { $0.abort() }
         self.map.release()
         let held = self.heldFile()
