@@ -198,20 +198,16 @@ import Synchronization
                 mdb_env_set_maxreaders(handle, options.maximumReaders), "mdb_env_set_maxreaders")
             try unsafe LMDBError.check(
                 mdb_env_open(handle, path, flags, 0o600), "mdb_env_open")
+            try unsafe Self.keepFromChildren(handle)
         } catch {
             // "If this function fails, mdb_env_close() must be called to discard the MDB_env
             // handle."
             unsafe mdb_env_close(handle)
-            try unsafe Self.keepFromChildren(handle)
             throw error
         }
         return unsafe handle
     }
 
-    /// Which file LMDB has opened.
-    @unsafe private static func identity(
-        of handle: OpaquePointer
-    ) throws(LMDBError) -> FileIdentity {
     /// The descriptor by which LMDB has opened the file.
     @unsafe private static func descriptor(
         of handle: OpaquePointer
@@ -234,6 +230,10 @@ import Synchronization
         }
     }
 
+    /// Which file LMDB has opened.
+    @unsafe private static func identity(
+        of handle: OpaquePointer
+    ) throws(LMDBError) -> FileIdentity {
         let descriptor = try unsafe Self.descriptor(of: handle)
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
@@ -306,13 +306,23 @@ import Synchronization
     }
 
     func endUse(returning idle: IdleReader? = nil) {
+        let surplus = self.usage.withLock { usage -> IdleReader? in
+            guard let idle else { return nil }
+            if usage.idle.count >= self.mostIdle { return idle }
+            usage.idle.append(idle)
+            return nil
+        }
+        // Before the end of the use, after which the environment may be gone.
+        surplus?.abort()
         let isLast = self.usage.withLock { usage in
-            if let idle { usage.idle.append(idle) }
             usage.transactions -= 1
             return usage.isClosed && usage.transactions == 0
         }
         if isLast { self.unmap() }
     }
+
+    /// Idle readers keep their slots, of which other processes want some.
+    private var mostIdle: Int { max(1, Int(self.options.maximumReaders) / 2) }
 
     func takeIdleReaders() -> [IdleReader] {
         self.usage.withLock { usage in
