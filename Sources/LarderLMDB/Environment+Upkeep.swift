@@ -35,7 +35,11 @@ extension Environment {
         let (needed, overflow) = (last &+ 1).multipliedReportingOverflow(by: statistics.pageSize)
         if overflow { return }
         guard try self.fileSize() < needed else { return }
-        try self.withDescriptor { descriptor in ftruncate(descriptor, off_t(clamping: needed)) }
+        try self.vetting.writing { () throws(LMDBError) in
+            try self.withDescriptor { descriptor in
+                ftruncate(descriptor, off_t(clamping: needed))
+            }
+        }
     }
 
     private func withDescriptor(_ body: (Int32) -> Int32) throws(LMDBError) {
