@@ -262,8 +262,15 @@ package actor StateFile {
     ) throws(StateError) -> R {
         let opened = try self.current()
         do throws(LMDBError) { return try body(opened) } catch {
-            throw StateError(error, path: self.directory.data)
+            throw self.failed(error)
         }
+    }
+
+    /// The error to throw; a file that others use, too, is examined anew where it is damaged.
+    private func failed(_ error: LMDBError) -> StateError {
+        let failure = StateError(error, path: self.directory.data)
+        if self.sharing != nil, failure.code == .damaged { self.known = nil }
+        return failure
     }
 
     private func write<R>(
@@ -291,7 +298,7 @@ package actor StateFile {
                     }
                 default: break
                 }
-                throw StateError(error, path: self.directory.data)
+                throw self.failed(error)
             }
         }
     }
