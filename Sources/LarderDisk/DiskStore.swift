@@ -109,15 +109,23 @@ package final class DiskStore: ObjectStore {
     package func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
+        self.ask(for: key) { completion($0.objects) }
+    }
+
+    package func ask(
+        for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void
+    ) {
         let core = self.core
         if key.leavesOutSearch, !core.holdsSearch.load(ordering: .sequentiallyConsistent) {
-            return completion([])
+            return completion(StoreAnswer([]))
         }
         let lookup = { @Sendable in
-            if !core.reads.submit(for: .lookup, { completion(core.find(key)) }) { completion([]) }
+            if !core.reads.submit(for: .lookup, { completion(core.find(key)) }) {
+                completion(.unknown)
+            }
         }
         if core.waitsForLanding(of: key, lookup) { return }
-        if let found = core.findInPlace(key) { return completion(found) }
+        if let found = core.findInPlace(key) { return completion(StoreAnswer(found)) }
         lookup()
     }
 
