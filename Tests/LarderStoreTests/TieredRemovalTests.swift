@@ -1,8 +1,9 @@
 import LarderHTTP
 import LarderPolicy
-import LarderStore
 import NIOCore
 import Testing
+
+@testable import LarderStore
 
 @Suite("Two tiers seen as one: freshening and removal")
 struct TieredRemovalTests {
@@ -140,7 +141,13 @@ struct TieredRemovalTests {
         let id = try #require(tiers.store.put("a").id)
         // Each eviction is remembered in its part; this capacity makes 16 of 1,024.
         for i in 0..<20_000 { tiers.store.put("fill\(i)", body: Sample.body(2000)) }
-        _ = tiers.removed("a", ids: [id])
+        tiers.disk.hold()
+        let below = tiers.disk.ids("a")
+        let count = tiers.removed("a", ids: below + [id])
+        #expect(tiers.store.found("a").isEmpty)
+        #expect(count.all.isEmpty, "not done while it is there")
+        tiers.disk.letGo()
+        #expect(count.all == [1])
         #expect(tiers.disk.ids("a").isEmpty)
     }
 
