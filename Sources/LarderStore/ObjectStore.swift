@@ -264,14 +264,6 @@ extension ObjectStore {
     /// For a store that does at once what it is told.
     package func flush(_ completion: @escaping @Sendable () -> Void) { completion() }
 
-    /// For a store that is never asked for it.
-    package func names(
-        storedSince time: Timestamp,
-        _ completion: @escaping @Sendable ([StoredName]) -> Void
-    ) {
-        completion([])
-    }
-
     /// For a store that lies below another, which minds them for it.
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {}
 

@@ -149,6 +149,35 @@ struct TieredRemovalTests {
         tiers.disk.letGo()
         #expect(count.all == [1])
         #expect(tiers.disk.ids("a").isEmpty)
+        let hashed = HashedKey(Sample.key("a"))
+        #expect(tiers.store.memory.withShard(of: hashed) { $0.lower.hidden.isEmpty })
+    }
+
+    @Test("of many by their names asks for a part when the part before is gone")
+    func inParts() {
+        let disk = ScriptedStore()
+        let names = (0..<20_000).map { number in
+            StoredName(
+                key: Sample.key("\(number)"), id: disk.seed("\(number)"),
+                lastUsed: Timestamp(seconds: 0), bytes: 1)
+        }
+        let told = Box<Bool>()
+        disk.hold()
+        disk.remove(Array(names.prefix(2000))) { told.put(true) }
+        #expect(disk.calls.count == 512)
+        for _ in 0..<511 { disk.step() }
+        #expect(disk.calls.count == 512)
+        disk.step()
+        #expect(disk.calls.count == 1024)
+        disk.letGo()
+        #expect(told.all == [true])
+        #expect(disk.calls.count == 2000)
+        // At once, and without a stack that grows with them.
+        disk.remove(Array(names.dropFirst(2000))) { told.put(true) }
+        #expect(told.all == [true, true])
+        #expect((0..<20_000).allSatisfy { disk.ids("\($0)").isEmpty })
+        disk.remove([]) { told.put(true) }
+        #expect(told.all.count == 3)
     }
 
     @Test("does not show again what was purged on its way")
