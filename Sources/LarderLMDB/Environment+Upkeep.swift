@@ -91,20 +91,4 @@ extension Environment {
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
         try self.map.move(to: MapFinder.map(of: self.identity))
     }
-
-    /// Writes a consistent copy to a new file at `path`; waits for the disk.
-    ///
-    /// It is a long read transaction: the file can grow meanwhile. To compact it LMDB walks all
-    /// trees, so that they are walked and vetted before.
-    package func copy(to path: String, compacting: Bool) throws(LMDBError) {
-        if compacting {
-            try self.read { (transaction) throws(LMDBError) in try transaction.vetAll() }
-        }
-        try self.checkMap()
-        _ = try self.beginUse(takesIdle: false)
-        defer { self.endUse() }
-        try unsafe LMDBError.check(
-            mdb_env_copy2(self.handle, path, compacting ? UInt32(MDB_CP_COMPACT) : 0),
-            "mdb_env_copy2")
-    }
 }

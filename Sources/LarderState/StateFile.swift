@@ -225,23 +225,6 @@ package actor StateFile {
         self.endTurn()
     }
 
-    /// Drops the records that do not open; returns how many.
-    @discardableResult
-    package func dropUnreadable() throws(StateError) -> Int {
-        if self.plan != nil { return 0 }
-        guard try self.take() else { return 0 }
-        defer { self.giveBack() }
-        return try self.write { (transaction, opened) throws(LMDBError) in
-            let damaged = try opened.storage.all([], transaction.reading).filter {
-                opened.seal.open($0.value, under: $0.key) == nil
-            }
-            for sealed in damaged {
-                try transaction.delete(opened.storage.records, sealed.key.span)
-            }
-            return damaged.count
-        }
-    }
-
     // MARK: The file
 
     /// The open file; one that could not be opened again the last time is tried once more.

@@ -253,7 +253,7 @@ struct StateOpening: Sendable {
         case .credential:
             guard let key else { return seal }
             let rotation = StateRotation(storage: storage, old: seal, key: key)
-            let new = try rotation.perform(droppingUnreadable: false, path: self.directory.data)
+            let new = try rotation.perform(path: self.directory.data)
             self.report(.rotationFinished)
             return new.seal
         }

@@ -207,23 +207,6 @@ struct EnvironmentTests {
         #expect(missing?.code == .notFound)
     }
 
-    @Test("copies itself while it is open")
-    func copy() throws {
-        let environment = try self.open()
-        let database = try environment.openDatabases(["a"], creating: true)[0]
-        try environment.write { (transaction) throws(LMDBError) in
-            try transaction.put(database, [1].span, [2].span)
-        }
-        let path = self.directory.path + "/copy.mdb"
-        try environment.copy(to: path, compacting: true)
-        let copy = try Environment.open(path: path, options: EnvironmentOptions())
-        let copied = try copy.openDatabases(["a"], creating: false)[0]
-        let isThere = try copy.read { (transaction) throws(LMDBError) in
-            try transaction.contains(copied, [1].span)
-        }
-        #expect(isThere)
-    }
-
     @Test("serves many threads at once")
     func threads() async throws {
         let environment = try self.open()

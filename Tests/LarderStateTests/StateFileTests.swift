@@ -195,7 +195,7 @@ struct StateFileTests {
         await state.close()
     }
 
-    @Test("loads what opens, and says how much does not; drops that on request alone")
+    @Test("loads what opens, and says how much does not")
     func unreadable() async throws {
         let state = try self.place.open()
         try await state.cookies(of: "").apply((0..<20).map { .stored(cookie("c\($0)", "\($0)")) })
