@@ -126,9 +126,9 @@ extension ArchivedResponse {
         let lengths = self.fields.values(FieldName(.contentLength))
         let asWritten = [Array(String(self.contentLength).utf8)]
         if lengths.map({ Array($0) }) != asWritten {
-            let stored = lengths.map { String(decoding: $0, as: UTF8.self) }
-            fields.append(
-                "Larder-Content-Length", stored.isEmpty ? "none" : stored.joined(separator: ","))
+            if lengths.isEmpty { fields.append("Larder-Content-Length", "none") }
+            // A line for each: a value may be a list itself (RFC 9112 §6.3).
+            for length in lengths { fields.append("Larder-Content-Length", Array(length)) }
         }
         if let part = self.part {
             fields.append("Larder-Part", "\(part.index + 1)/\(part.count)")
@@ -172,18 +172,17 @@ extension ArchivedResponse {
         guard let uri = record.targetURI.flatMap({ TargetURI(text: $0) }) else { throw .uri }
         guard let response = record.date,
             let sent = Self.time("Larder-Request-Time", record),
-            let stored = Self.time("Larder-Stored-Time", record),
-            let used = Self.time("Larder-Last-Used", record)
+            let stored = Self.time("Larder-Stored-Time", record)
         else { throw .times }
+        // How it was used is for a reader's information: no store takes it back.
+        let used = Self.time("Larder-Last-Used", record) ?? response
         self.init(
             uri: uri, status: head.status, reason: head.reason, fields: head.fields,
             requestTime: sent, responseTime: response, storedTime: stored, lastUsed: used,
             contentLength: contentLength)
         self.partition = record.fields.string("Larder-Partition") ?? ""
-        guard let hits = record.fields.first("Larder-Hits").flatMap({ UInt64(exactDigits: $0) }),
-            !self.partition.contains(" ")
-        else { throw .fields }
-        self.hits = hits
+        if self.partition.contains(" ") { throw .fields }
+        self.hits = record.fields.first("Larder-Hits").flatMap { UInt64(exactDigits: $0) } ?? 0
         self.isInvalidated = record.fields.contains("Larder-Invalidated")
         try self.readPart(record, head)
         try self.readLength(record)
@@ -220,10 +219,11 @@ extension ArchivedResponse {
 
     /// Puts the stored length back where the content's own stands.
     private mutating func readLength(_ record: WARCHead) throws(Damage) {
-        guard let stored = record.fields.string("Larder-Content-Length") else { return }
+        var values = record.fields.values("Larder-Content-Length").map { Array($0) }
+        if values.isEmpty { return }
+        if values == [Array("none".utf8)] { values = [] }
+        try Self.checkLengths(values)
         var fields = Fields()
-        let values = stored == "none" ? [] : stored.split(separator: ",").map(String.init)
-        guard values.allSatisfy({ UInt64($0) != nil }) else { throw .fields }
         var isPlaced = false
         for line in self.fields.lines {
             if line.known != .contentLength {
@@ -236,6 +236,17 @@ extension ArchivedResponse {
         // A 204 has none in the archive.
         if !isPlaced { for value in values { fields.append("Content-Length", value) } }
         self.fields = fields
+    }
+
+    /// Throws where no response that was stored bore these.
+    private static func checkLengths(_ values: [[UInt8]]) throws(Damage) {
+        var fields = Fields()
+        for value in values { fields.append("Content-Length", value) }
+        do throws(HeadError) {
+            _ = try MessageFraming.contentLength(of: fields)
+        } catch {
+            throw .fields
+        }
     }
 
     private mutating func readTrailers(_ record: WARCHead) throws(Damage) {

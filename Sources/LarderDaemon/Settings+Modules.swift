@@ -53,6 +53,8 @@ extension LoadedSettings {
                 DiskConfiguration(
                     directory: directory, capacity: ByteCount(session.cache.disk),
                     maximumObject: ByteCount(session.cache.maximumObject),
+                    maximumReaders: DiskConfiguration.readers(
+                        eventLoops: self.settings.eventLoops ?? UsableProcessors.count),
                     admission: AdmissionRules(
                         largeFrom: session.cache.admission.largeFrom.map { ByteCount($0) },
                         takesOnceSeen: session.cache.admission.onceSeen))

@@ -41,6 +41,14 @@ package struct DiskConfiguration: Sendable {
     var pause: Duration?
 
     package static let minimumCapacity = ByteCount.mebibytes(1)
+    /// Slots for the threads of a usual program, and for others that look into the file.
+    package static let usualReaders: UInt32 = 126
+
+    /// Slots where so many event loops read in place: two for each, as one may be reading when it asks
+    /// again, and 64 for all others.
+    package static func readers(eventLoops: Int) -> UInt32 {
+        UInt32(clamping: max(Int(Self.usualReaders), 2 * min(max(0, eventLoops), 1 << 16) + 64))
+    }
 
     package init(
         directory: String, capacity: ByteCount,
@@ -48,7 +56,7 @@ package struct DiskConfiguration: Sendable {
         outstanding: ByteCount = .mebibytes(128), bodyWithHead: ByteCount = .kibibytes(32),
         residentBound: ByteCount = .mebibytes(32),
         retryInterval: Duration = .seconds(10), useFlushInterval: Duration = .seconds(1),
-        maximumReaders: UInt32 = 126, admission: AdmissionRules = AdmissionRules()
+        maximumReaders: UInt32 = Self.usualReaders, admission: AdmissionRules = AdmissionRules()
     ) {
         self.directory = directory
         self.capacity = capacity

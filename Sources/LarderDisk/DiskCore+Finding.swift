@@ -27,12 +27,12 @@ extension DiskCore {
     private static let attemptsOnPool = 16
 
     /// All variants of `key`, the most recent first; waits for the disk.
-    func find(_ key: CacheKey) -> [StoredObject] {
+    func find(_ key: CacheKey) -> StoreAnswer {
         self.counts.lookupsOnPool.add(1, ordering: .relaxed)
-        return self.find(key, waits: true) ?? []
+        return self.find(key, waits: true).map { StoreAnswer($0) } ?? .unknown
     }
 
-    /// The same without waiting; nil where a page that it takes is not in memory.
+    /// The same without waiting; nil where a page that it takes is not in memory, or cannot be read.
     ///
     /// A key of which nothing is stored takes the pages of `objects` that lead to its place there,
     /// and none of a body.
@@ -46,17 +46,18 @@ extension DiskCore {
 
     /// Looks until no entry has left the file meanwhile: what was found is there then, and stays as
     /// long as it is held.
+    ///
+    /// nil where it cannot be read, or changes each time: that is a miss, but no knowledge.
     private func find(_ key: CacheKey, waits: Bool) -> [StoredObject]? {
         for _ in 0..<(waits ? Self.attemptsOnPool : Self.attemptsInPlace) {
             let mark = self.entries.withLock { $0.removals }
             guard let found = self.snapshot(of: key, waits: waits) else { return nil }
             if let objects = self.admitted(found, since: mark) { return objects }
         }
-        // A miss is never wrong.
-        return waits ? [] : nil
+        return nil
     }
 
-    /// What is stored under `key` at one moment.
+    /// What is stored under `key` at one moment; nil where that cannot be read, or not without waiting.
     private func snapshot(of key: CacheKey, waits: Bool) -> [FoundEntry]? {
         let hash = Checksum.key(key.bytes, seed: self.seed)
         var damaged: [(ObjectKey, String)] = []
@@ -84,7 +85,7 @@ extension DiskCore {
             }
         } catch {
             self.readFailed(error, with: environment)
-            found = []
+            found = nil
         }
         // Where it could not be read to its end, whoever does that finds them again.
         self.touchedTrees(1 + (found?.count ?? 0), waits: waits)

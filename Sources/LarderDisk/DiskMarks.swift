@@ -73,6 +73,9 @@ extension DiskStore {
 struct ReclaimBudget: Sendable {
     /// Entries that it may look at.
     var entries: Int
+    /// Entries whose bodies are held that it may pass by: they cost it no page, and where a whole step
+    /// went on them, the next one would begin with the same.
+    var held = 16_384
     /// Pages of bodies that it may delete: so many LMDB notes in one value of 32 KiB.
     var pages = 4096
     /// When it ends at the latest, but for what it is at.

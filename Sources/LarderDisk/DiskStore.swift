@@ -109,15 +109,23 @@ package final class DiskStore: ObjectStore {
     package func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
+        self.ask(for: key) { completion($0.objects) }
+    }
+
+    package func ask(
+        for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void
+    ) {
         let core = self.core
         if key.leavesOutSearch, !core.holdsSearch.load(ordering: .sequentiallyConsistent) {
-            return completion([])
+            return completion(StoreAnswer([]))
         }
         let lookup = { @Sendable in
-            if !core.reads.submit(for: .lookup, { completion(core.find(key)) }) { completion([]) }
+            if !core.reads.submit(for: .lookup, { completion(core.find(key)) }) {
+                completion(.unknown)
+            }
         }
         if core.waitsForLanding(of: key, lookup) { return }
-        if let found = core.findInPlace(key) { return completion(found) }
+        if let found = core.findInPlace(key) { return completion(StoreAnswer(found)) }
         lookup()
     }
 
@@ -238,16 +246,28 @@ package final class DiskStore: ObjectStore {
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        RemovalWalk(core: self.core, matches: matches, completion: completion).step(after: [], 0)
+        RemovalWalk(core: self.core, matches: matches, completion: completion)
+            .step(after: [], removed: 0)
     }
 
     /// Waits for what is being committed.
+    ///
+    /// Who asks wants them removed: where the file cannot be read, it is given up.
     package func names(
         storedSince time: Timestamp,
         _ completion: @escaping @Sendable ([StoredName]) -> Void
     ) {
-        let core = self.core
-        self.flush { NameWalk(core: core, time: time, completion: completion).step(after: [], []) }
+        let walk = NameWalk(core: self.core, time: time, givesUp: true) { completion($0 ?? []) }
+        self.flush { walk.step(after: []) }
+    }
+
+    /// The names of all that is stored; nil where the file cannot be read, which stays as it is.
+    ///
+    /// Waits for what is being committed.
+    package func allNames(_ completion: @escaping @Sendable ([StoredName]?) -> Void) {
+        let walk = NameWalk(
+            core: self.core, time: Timestamp(microseconds: .min), givesUp: false, completion)
+        self.flush { walk.step(after: []) }
     }
 
     /// Calls back once all that was asked for before is committed, or has failed.

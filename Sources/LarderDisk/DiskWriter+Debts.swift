@@ -75,7 +75,7 @@ extension DiskWriter {
                 self.owe(ids.map { self.core.objectKey($0, of: key) })
                 self.promise { completion?(ids.count) }
             case .remove(let key, nil, let completion):
-                let count = self.core.find(key).count
+                let count = self.core.find(key).objects.count
                 self.owe(key)
                 self.promise { completion?(count) }
             case .removeExactly(let keys, let isPromise, let completion):

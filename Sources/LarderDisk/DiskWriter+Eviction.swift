@@ -19,7 +19,8 @@ extension DiskWriter {
             guard var queue = self.core.rules.next(small: small, main: main) else { break }
             var head = try self.head(
                 of: queue, from: &starts[queue, default: []], &budget, transaction)
-            if head == nil, !budget.isSpent {
+            // The time may have gone by on the way there.
+            if head == nil, !budget.isSpent || progress == 0 {
                 // All of it is being read.
                 queue = queue == .small ? .main : .small
                 head = try self.head(

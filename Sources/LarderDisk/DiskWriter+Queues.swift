@@ -75,10 +75,13 @@ extension DiskWriter {
             var head: (place: [UInt8], entry: QueueEntry?)?
             var reached = start
             let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
-                budget.entries -= 1
                 reached = key.copied
                 let entry = QueueEntry(value)
-                if let entry, self.core.isInTheWay(entry.key.id) { return !budget.isSpent }
+                if let entry, self.core.isInTheWay(entry.key.id) {
+                    budget.held -= 1
+                    return budget.held > 0
+                }
+                budget.entries -= 1
                 head = (reached, entry)
                 return false
             }

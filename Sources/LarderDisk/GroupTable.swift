@@ -18,13 +18,25 @@ final class GroupTable: Sendable {
 
     private struct State {
         var groups: GroupInvalidations<KeyHash>
+        /// Bounded, however long the disk refuses: names that are known, or that the file knows.
         var unwritten = Unwritten()
+        /// Names that the file knows.
+        var written: Set<KeyHash>
+
+        /// A group is no longer kept by name: nor is it in the file.
+        mutating func fold(_ name: KeyHash) {
+            if self.written.contains(name) {
+                self.unwritten.times.updateValue(nil, forKey: name)
+            } else {
+                self.unwritten.times.removeValue(forKey: name)
+            }
+        }
     }
 
     private let state: Mutex<State>
 
     init(_ groups: GroupInvalidations<KeyHash>) {
-        self.state = Mutex(State(groups: groups))
+        self.state = Mutex(State(groups: groups, written: Set(groups.times.keys)))
     }
 
     func time(of name: KeyHash) -> Timestamp? {
@@ -37,9 +49,7 @@ final class GroupTable: Sendable {
             if let known = state.groups.time(of: name), known >= time { return false }
             let change = state.groups.note(name, at: time)
             state.unwritten.times.updateValue(time, forKey: name)
-            for folded in change.folded {
-                state.unwritten.times.updateValue(nil, forKey: folded)
-            }
+            for folded in change.folded { state.fold(folded) }
             if !change.folded.isEmpty { state.unwritten.floor = state.groups.floor }
             return true
         }
@@ -50,6 +60,7 @@ final class GroupTable: Sendable {
         self.state.withLock { state in
             state.unwritten.times = state.groups.times.mapValues { .some($0) }
             state.unwritten.floor = state.groups.floor
+            state.written = []
         }
     }
 
@@ -60,6 +71,15 @@ final class GroupTable: Sendable {
         self.state.withLock { state in
             for (name, time) in written.times where state.unwritten.times[name] == .some(time) {
                 state.unwritten.times.removeValue(forKey: name)
+            }
+            for (name, time) in written.times {
+                guard time != nil else {
+                    state.written.remove(name)
+                    continue
+                }
+                state.written.insert(name)
+                // Folded while it was being written.
+                if state.groups.times[name] == nil { state.fold(name) }
             }
             if state.unwritten.floor == written.floor { state.unwritten.floor = nil }
         }

@@ -95,7 +95,8 @@ struct InspectedFile {
             switch try FileHeader.check(path: files.data) {
             case .sound: break
             case .absent: throw LMDBError(.noSuchFile, operation: "open")
-            case .unsound(let reason): throw LMDBError(.corrupted, operation: reason)
+            case .unsound(let reason), .short(let reason):
+                throw LMDBError(.corrupted, operation: reason)
             }
             let environment = try Environment.open(
                 path: files.data, options: EnvironmentOptions(isReadOnly: true)

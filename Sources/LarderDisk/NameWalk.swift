@@ -2,25 +2,43 @@ import LarderHTTP
 import LarderLMDB
 import LarderPolicy
 import LarderStore
+import Synchronization
 
 /// Collects the names of all entries that were first stored at a moment or after it, a bounded part
 /// of the file at a time.
 struct NameWalk: Sendable {
-    let core: DiskCore
-    let time: Timestamp
-    let completion: @Sendable ([StoredName]) -> Void
+    private let core: DiskCore
+    private let time: Timestamp
+    /// Whether what cannot be looked at is not to be served any more.
+    private let givesUp: Bool
+    private let completion: @Sendable ([StoredName]?) -> Void
+    private let found = FoundNames()
 
     private static let stepSize = 512
 
-    /// Goes on with the entries behind `place`.
-    func step(after place: [UInt8], _ names: [StoredName]) {
-        if !self.core.reads.submit(for: .body, { self.run(after: place, names) }) {
-            self.completion(names)
-        }
+    /// - Parameters:
+    ///   - givesUp: give the file up where it cannot be read.
+    ///   - completion: gets nil where it cannot be read otherwise.
+    init(
+        core: DiskCore, time: Timestamp, givesUp: Bool,
+        _ completion: @escaping @Sendable ([StoredName]?) -> Void
+    ) {
+        self.core = core
+        self.time = time
+        self.givesUp = givesUp
+        self.completion = completion
     }
 
-    private func run(after place: [UInt8], _ names: [StoredName]) {
-        var names = names
+    /// Goes on with the entries behind `place`.
+    ///
+    /// - Parameter repeats: how often it has failed to read them.
+    func step(after place: [UInt8], repeats: Int = 0) {
+        if !self.core.reads.submit(for: .body, { self.run(after: place, repeats) }) { self.end() }
+    }
+
+    private func end() { self.completion(self.found.take()) }
+
+    private func run(after place: [UInt8], _ repeats: Int) {
         let part: (last: ObjectKey?, names: [StoredName])
         let file = self.core.file
         do throws(LMDBError) {
@@ -28,17 +46,33 @@ struct NameWalk: Sendable {
                 in: file.environment, storedSince: self.time, after: place,
                 limit: Self.stepSize)
         } catch {
-            self.core.readFailed(error, with: file.environment)
-            // Who asks wants them removed: what cannot be looked at is not to be served.
-            let command = WriteCommand.giveUp(file) { [names] isGone in
-                if isGone { self.completion(names) } else { self.step(after: place, names) }
+            if self.core.walkFailed(error, with: file, repeats: repeats) == .again {
+                return self.step(after: place, repeats: repeats + 1)
             }
-            if self.core.mailbox.post(command) != .accepted { self.completion(names) }
+            guard self.givesUp else { return self.completion(nil) }
+            let command = WriteCommand.giveUp(file) { isGone in
+                if isGone { self.end() } else { self.step(after: place) }
+            }
+            if self.core.mailbox.post(command) != .accepted { self.end() }
             return
         }
-        names += part.names
-        guard let last = part.last else { return self.completion(names) }
-        self.step(after: last.bytes, names)
+        self.found.add(part.names)
+        guard let last = part.last else { return self.end() }
+        self.step(after: last.bytes)
+    }
+}
+
+/// The names that a walk has met so far: behind a reference, so that no step copies those of all before.
+private final class FoundNames: Sendable {
+    private let names = Mutex<[StoredName]>([])
+
+    func add(_ names: [StoredName]) { self.names.withLock { $0 += names } }
+
+    func take() -> [StoredName] {
+        self.names.withLock { names in
+            defer { names = [] }
+            return names
+        }
     }
 }
 

@@ -76,12 +76,17 @@ struct OpenedCache {
         if isOwed, files.dataSize ?? 0 > 0 {
             return "responses were removed while the disk refused to write, and are still in it"
         }
-        if case .unsound(let reason) = try FileHeader.check(path: files.data) { return reason }
+        switch try FileHeader.check(path: files.data) {
+        case .absent, .sound: break
+        case .unsound(let reason): return reason
+        case .short(let reason):
+            if try !FileStructure.check(path: files.data).isSound { return reason }
+        }
         guard earlyEnds >= Self.suspicion, files.dataSize ?? 0 > 0 else { return nil }
         if earlyEnds >= Self.earlyEndLimit {
             return "\(earlyEnds) processes in a row ended soon after opening it"
         }
-        let found = try FileStructure.check(path: files.data).newest
+        let found = try FileStructure.check(path: files.data)
         return found.isSound ? nil : "\(found.problemCount) of its pages are damaged"
     }
 
@@ -90,7 +95,7 @@ struct OpenedCache {
     static func reopen(
         _ files: DiskFiles, _ configuration: DiskConfiguration, seed: UInt64, now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
-        guard case .sound = try FileHeader.check(path: files.data),
+        guard try Self.objection(files, 0, isOwed: false) == nil, files.dataSize ?? 0 > 0,
             let opened = try Self.openSound(files, configuration, now)
         else { return nil }
         if opened.meta.seed == seed { return opened }
@@ -199,6 +204,8 @@ struct OpenedCache {
             }
             let schema = try Schema(environment, creating: false)
             try environment.clearStaleReaders()
+            // Its last writer may have been killed before it did.
+            try environment.extendFileToLastPage()
             try Self.migrate(environment, schema)
             let opened = try Self.describe(environment, schema, files, capacity, now)
             if opened == nil { environment.close() }

@@ -72,7 +72,8 @@ final class ReadPool: Sendable {
         }
         let ended = self.state.withLock { state -> (@Sendable () -> Void)? in
             state.threads -= 1
-            return state.threads == 0 ? state.ended : nil
+            // Taken out: it holds who holds this.
+            return state.threads == 0 ? state.ended.take() : nil
         }
         ended?()
     }

@@ -14,23 +14,32 @@ struct RemovalWalk: Sendable {
     private static let stepSize = 512
 
     /// Goes on with the entries behind `place`, `removed` having gone before.
-    func step(after place: [UInt8], _ removed: Int) {
-        if !self.core.reads.submit(for: .body, { self.run(after: place, removed) }) {
-            self.completion(removed)
+    ///
+    /// - Parameter repeats: how often it has failed to read them.
+    func step(after place: [UInt8], removed: Int, repeats: Int = 0) {
+        let isTaken = self.core.reads.submit(for: .body) {
+            self.run(after: place, removed, repeats)
         }
+        if !isTaken { self.completion(removed) }
     }
 
-    private func run(after place: [UInt8], _ removed: Int) {
+    private func run(after place: [UInt8], _ removed: Int, _ repeats: Int) {
         let part: [(ObjectKey, CacheKey?)]
         let file = self.core.file
         do throws(LMDBError) {
             part = try file.schema.objectKeys(
                 in: file.environment, after: place, limit: Self.stepSize)
         } catch {
-            self.core.readFailed(error, with: file.environment)
+            if self.core.walkFailed(error, with: file, repeats: repeats) == .again {
+                return self.step(after: place, removed: removed, repeats: repeats + 1)
+            }
             // What is left cannot be looked at, and is not to be served.
             let command = WriteCommand.giveUp(file) { isGone in
-                if isGone { self.completion(removed) } else { self.step(after: place, removed) }
+                if isGone {
+                    self.completion(removed)
+                } else {
+                    self.step(after: place, removed: removed)
+                }
             }
             if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
             return
@@ -38,9 +47,9 @@ struct RemovalWalk: Sendable {
         guard let last = part.last else { return self.completion(removed) }
         // What is damaged is no loss, and may be what was meant.
         let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
-        guard !doomed.isEmpty else { return self.step(after: last.0.bytes, removed) }
+        guard !doomed.isEmpty else { return self.step(after: last.0.bytes, removed: removed) }
         let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in
-            self.step(after: last.0.bytes, removed + count)
+            self.step(after: last.0.bytes, removed: removed + count)
         }
         if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
     }

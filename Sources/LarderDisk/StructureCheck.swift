@@ -40,7 +40,7 @@ package enum StructureCheck {
         let files = DiskFiles(directory: directory)
         let lock: WriterLock
         do throws(StoreError) {
-            lock = try WriterLock.acquire(files)
+            lock = try WriterLock.acquire(files, opens: false)
         } catch {
             switch error.code {
             // Without the right to hold writers off nobody can say that the pages stay as they are.
@@ -48,10 +48,13 @@ package enum StructureCheck {
             default: throw error
             }
         }
-        defer { lock.release() }
+        defer {
+            lock.withdraw()
+            lock.release()
+        }
         do throws(LMDBError) {
-            let finding = try FileStructure.check(path: files.data, progress: progress)
-            return StructureReport(finding.newest)
+            return StructureReport(
+                try FileStructure.check(path: files.data, progress: progress))
         } catch {
             throw StoreError(error, path: files.data)
         }

@@ -103,22 +103,34 @@ final class WriterLock: Sendable {
 
     private static let owedMark = "owed"
 
+    /// What the former holder said, under the number of this process.
+    private static func takenOver(_ former: String) -> String {
+        "\(getpid())" + former.drop { $0 != "\n" }
+    }
+
     /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
-    static func acquire(_ files: DiskFiles) throws(StoreError) -> WriterLock {
+    ///
+    /// - Parameter opens: the file is about to be opened. Who only keeps writers off leaves the count
+    ///   as it is, also where it is killed: ``withdraw()`` then puts the former holder's number back.
+    static func acquire(
+        _ files: DiskFiles, opens: Bool = true
+    ) throws(StoreError) -> WriterLock {
         let (descriptor, text) = try Self.take(files)
         let early = Self.earlyEnds(text)
         let wasOwed = Self.isOwed(text)
+        let former = String(decoding: text, as: UTF8.self)
         let mark = "opened \(early + 1)"
         do throws(LMDBError) {
             // What is owed is so until the file is seen to.
-            try Self.write(Self.text(mark, owes: wasOwed), descriptor)
+            try Self.write(
+                opens ? Self.text(mark, owes: wasOwed) : Self.takenOver(former), descriptor)
         } catch {
             _ = close(descriptor)
             throw StoreError(error, path: files.writerLock)
         }
         return WriterLock(
             descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed, mark: mark,
-            former: String(decoding: text, as: UTF8.self))
+            former: former)
     }
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where

@@ -109,14 +109,17 @@ extension DiskTier {
     private static func shrink(
         _ disk: DiskStore, to capacity: ByteCount, _ completion: @escaping @Sendable () -> Void
     ) {
-        disk.names(storedSince: Timestamp(microseconds: .min)) { names in
+        disk.allNames { names in
+            // Eviction makes room by its own rules then.
+            guard let names else { return completion() }
             let aim = disk.lastingRoom(at: capacity).bytes
             var bytes = names.reduce(UInt64(0)) { $0 &+ $1.bytes }
-            for name in names.sorted(by: { $0.lastUsed < $1.lastUsed }) where bytes > aim {
+            let doomed = names.sorted { $0.lastUsed < $1.lastUsed }.prefix { name in
+                guard bytes > aim else { return false }
                 bytes -= min(bytes, name.bytes)
-                disk.remove(name.key, ids: [name.id], nil)
+                return true
             }
-            completion()
+            disk.remove(Array(doomed), completion)
         }
     }
 }

@@ -21,20 +21,27 @@ extension DiskTier {
     func lookup(
         _ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void
     ) {
+        self.ask(for: key) { completion($0.objects) }
+    }
+
+    func ask(
+        for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void
+    ) {
         self.withDisk { disk in
-            guard let disk else { return completion([]) }
+            guard let disk else {
+                return completion(self.isKnownEmpty ? StoreAnswer([]) : .unknown)
+            }
             // What was removed with its directory is not to be served from a file without a name. The
             // answer waits until there is a new one: made later, it might come into a directory that
             // the program has made for another cache by then.
-            guard disk.isInPlace else { return disk.flush { completion([]) } }
+            guard disk.isInPlace else { return disk.flush { completion(.unknown) } }
             let generation = self.generation
-            disk.lookup(key) { objects in
-                completion(
-                    objects.map { object in
-                        var object = object
-                        object.id = Self.outer(object.id, generation)
-                        return object
-                    })
+            disk.ask(for: key) { answer in
+                var answer = answer
+                for index in answer.objects.indices {
+                    answer.objects[index].id = Self.outer(answer.objects[index].id, generation)
+                }
+                completion(answer)
             }
         }
     }
@@ -58,6 +65,16 @@ extension DiskTier {
             late.opened(disk.flatMap { begin($0, late) })
         }
         return late
+    }
+
+    /// Whether there is certainly nothing, and not only no file that could be opened.
+    private var isKnownEmpty: Bool {
+        self.state.withLock { state in
+            switch state.phase {
+            case .none, .vacant, .closed: true
+            case .unopened, .changing, .open, .failed: false
+            }
+        }
     }
 
     private var mayOpen: Bool {

@@ -38,7 +38,7 @@ extension Environment {
             }
             reader = idle
         } else {
-            reader = try self.makeReader()
+            reader = try self.makeReaderInTime()
         }
         do throws(LMDBError) {
             try reader.begin()
@@ -47,6 +47,16 @@ extension Environment {
             throw error
         }
         return reader
+    }
+
+    /// A new reader, where there is no slot also in the place of one whose process died.
+    private func makeReaderInTime() throws(LMDBError) -> Reader {
+        do throws(LMDBError) {
+            return try self.makeReader()
+        } catch {
+            guard error.code == .readersFull, try self.clearStaleReaders() > 0 else { throw error }
+            return try self.makeReader()
+        }
     }
 
     private func makeReader() throws(LMDBError) -> Reader {

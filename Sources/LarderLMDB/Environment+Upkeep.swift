@@ -35,7 +35,11 @@ extension Environment {
         let (needed, overflow) = (last &+ 1).multipliedReportingOverflow(by: statistics.pageSize)
         if overflow { return }
         guard try self.fileSize() < needed else { return }
-        try self.withDescriptor { descriptor in ftruncate(descriptor, off_t(clamping: needed)) }
+        try self.vetting.writing { () throws(LMDBError) in
+            try self.withDescriptor { descriptor in
+                ftruncate(descriptor, off_t(clamping: needed))
+            }
+        }
     }
 
     private func withDescriptor(_ body: (Int32) -> Int32) throws(LMDBError) {
@@ -86,21 +90,5 @@ extension Environment {
         self.takeIdleReaders().forEach { $0.abort() }
         try unsafe LMDBError.check(mdb_env_set_mapsize(self.handle, 0), "mdb_env_set_mapsize")
         try self.map.move(to: MapFinder.map(of: self.identity))
-    }
-
-    /// Writes a consistent copy to a new file at `path`; waits for the disk.
-    ///
-    /// It is a long read transaction: the file can grow meanwhile. To compact it LMDB walks all
-    /// trees, so that they are walked and vetted before.
-    package func copy(to path: String, compacting: Bool) throws(LMDBError) {
-        if compacting {
-            try self.read { (transaction) throws(LMDBError) in try transaction.vetAll() }
-        }
-        try self.checkMap()
-        _ = try self.beginUse(takesIdle: false)
-        defer { self.endUse() }
-        try unsafe LMDBError.check(
-            mdb_env_copy2(self.handle, path, compacting ? UInt32(MDB_CP_COMPACT) : 0),
-            "mdb_env_copy2")
     }
 }

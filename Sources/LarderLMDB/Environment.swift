@@ -16,6 +16,10 @@ import Synchronization
     struct Usage {
         var transactions = 0
         var isClosed = false
+        /// Nothing of the file is in use any more.
+        var isUnmapped = false
+        /// Who waits for that.
+        var closers: [@Sendable () -> Void] = []
         /// Read transactions that were reset and can be renewed.
         var idle: [IdleReader] = []
         var databases: [String: Database] = [:]
@@ -194,6 +198,7 @@ import Synchronization
                 mdb_env_set_maxreaders(handle, options.maximumReaders), "mdb_env_set_maxreaders")
             try unsafe LMDBError.check(
                 mdb_env_open(handle, path, flags, 0o600), "mdb_env_open")
+            try unsafe Self.keepFromChildren(handle)
         } catch {
             // "If this function fails, mdb_env_close() must be called to discard the MDB_env
             // handle."
@@ -203,12 +208,33 @@ import Synchronization
         return unsafe handle
     }
 
+    /// The descriptor by which LMDB has opened the file.
+    @unsafe private static func descriptor(
+        of handle: OpaquePointer
+    ) throws(LMDBError) -> Int32 {
+        var descriptor: Int32 = -1
+        try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
+        return descriptor
+    }
+
+    /// Closes the file where a child begins another program.
+    ///
+    /// LMDB 0.9 opens with `O_CLOEXEC` whatever it opens but the file itself.
+    @unsafe private static func keepFromChildren(
+        _ handle: OpaquePointer
+    ) throws(LMDBError) {
+        let descriptor = try unsafe Self.descriptor(of: handle)
+        let flags = fcntl(descriptor, F_GETFD)
+        guard flags >= 0, fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "fcntl")
+        }
+    }
+
     /// Which file LMDB has opened.
     @unsafe private static func identity(
         of handle: OpaquePointer
     ) throws(LMDBError) -> FileIdentity {
-        var descriptor: Int32 = -1
-        try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
+        let descriptor = try unsafe Self.descriptor(of: handle)
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
             throw LMDBError(returnCode: errno, operation: "fstat")
@@ -217,13 +243,18 @@ import Synchronization
     }
 
     /// Ends the use of the file; harmless when repeated.
-    package func close() {
-        let isIdle = self.usage.withLock { usage in
-            if usage.isClosed { return false }
+    ///
+    /// - Parameter completion: called when the last transaction has ended and the file is let go of, on
+    ///   the thread that ends it; at once where it is.
+    package func close(_ completion: (@Sendable () -> Void)? = nil) {
+        let (isIdle, isUnmapped) = self.usage.withLock { usage in
+            if let completion, !usage.isUnmapped { usage.closers.append(completion) }
+            if usage.isClosed { return (false, usage.isUnmapped) }
             usage.isClosed = true
-            return usage.transactions == 0
+            return (usage.transactions == 0, false)
         }
         if isIdle { self.unmap() }
+        if isUnmapped { completion?() }
     }
 
     /// lmdb.h: "All transactions, databases, and cursors must already be closed before calling this
@@ -231,7 +262,16 @@ import Synchronization
     private func unmap() {
         // Left in the middle of something it keeps its memory, and its file its place in the
         // registry: freeing either could do harm.
-        if self.soundness.mustAbandon { return }
+        if !self.soundness.mustAbandon { self.letGoOfFile() }
+        let closers = self.usage.withLock { usage in
+            usage.isUnmapped = true
+            defer { usage.closers = [] }
+            return usage.closers
+        }
+        for closer in closers { closer() }
+    }
+
+    private func letGoOfFile() {
         self.takeIdleReaders().forEach { $0.abort() }
         self.map.release()
         let held = self.heldFile()
@@ -266,13 +306,23 @@ import Synchronization
     }
 
     func endUse(returning idle: IdleReader? = nil) {
+        let surplus = self.usage.withLock { usage -> IdleReader? in
+            guard let idle else { return nil }
+            if usage.idle.count >= self.mostIdle { return idle }
+            usage.idle.append(idle)
+            return nil
+        }
+        // Before the end of the use, after which the environment may be gone.
+        surplus?.abort()
         let isLast = self.usage.withLock { usage in
-            if let idle { usage.idle.append(idle) }
             usage.transactions -= 1
             return usage.isClosed && usage.transactions == 0
         }
         if isLast { self.unmap() }
     }
+
+    /// Idle readers keep their slots, of which other processes want some.
+    private var mostIdle: Int { max(1, Int(self.options.maximumReaders) / 2) }
 
     func takeIdleReaders() -> [IdleReader] {
         self.usage.withLock { usage in

@@ -11,8 +11,14 @@ package enum FileHeader {
         /// Nothing there, or an empty file, which LMDB makes into a new one.
         case absent
         case sound(mapSize: UInt64, lastPage: UInt64, pageSize: UInt64)
-        /// Not an LMDB file, or one that was cut short; says why.
+        /// Not an LMDB file; says why.
         case unsound(String)
+        /// It ends before its last page; says where.
+        ///
+        /// It was cut short, or its last pages were given free before they were ever written, and its
+        /// writer was killed before it made the file reach to them
+        /// (``Environment/extendFileToLastPage()``): ``FileStructure`` tells which.
+        case short(String)
     }
 
     /// Looks at the file at `path`; never call it for a file that this process has open in LMDB.
@@ -86,7 +92,7 @@ package enum FileHeader {
         let meta = second.transaction > first.transaction ? second : first
         let pageSize = UInt64(meta.pageSize)
         let needed = (meta.lastPage &+ 1) &* pageSize
-        guard needed <= size else { return .unsound("cut short: \(size) bytes of \(needed)") }
+        guard needed <= size else { return .short("cut short: \(size) bytes of \(needed)") }
         guard meta.objection == nil else { return .unsound("roots that cannot be") }
         for tree in [meta.free, meta.names] where tree.root != PageFormat.noPage {
             let page = try Self.read(descriptor, at: tree.root &* pageSize, meta.pageSize)

@@ -38,18 +38,6 @@ package struct FileReport: Sendable, Equatable {
     package var isSound: Bool { self.problemCount == 0 }
 }
 
-/// What a check of a whole file found.
-package struct FileFinding: Sendable, Equatable {
-    /// What the newer meta page leads to; what the other does where the newer is none.
-    package var newest: FileReport
-    /// What the meta page of the commit before leads to: to what the file could be put back.
-    ///
-    /// nil where it is none, or where it was taken for ``newest``.
-    package var older: FileReport?
-    /// One of the two meta pages is none, and which.
-    package var damagedMeta: UInt64?
-}
-
 /// The check of a whole file by reading it: for files that nobody writes to meanwhile.
 ///
 /// Every branch and leaf page is read and looked at whole, of overflow pages the first. In memory
@@ -58,15 +46,16 @@ package enum FileStructure {
     /// Problems that a report names.
     package static let problemLimit = 100
 
-    /// Walks all trees of the file at `path`; waits for the disk.
+    /// Walks all trees of the file at `path`, as the newer meta page names them, and as the other does
+    /// where that is none; waits for the disk.
     ///
     /// - Parameter progress: told now and then how many of the file's pages were seen, and of how
-    ///   many; the older commit's walk tells nothing.
+    ///   many.
     /// - Throws: `.alreadyOpen` where this process has it open, `.corrupted` where neither meta page
     ///   is one, `.noSuchFile`, and what reading it throws.
     package static func check(
         path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
-    ) throws(LMDBError) -> FileFinding {
+    ) throws(LMDBError) -> FileReport {
         // lmdb.h: "close()ing it breaks fcntl() advisory locking" for whoever has it open.
         if Environment.shared(path: path) != nil {
             throw LMDBError(.alreadyOpen, operation: "check")
@@ -74,20 +63,13 @@ package enum FileStructure {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
         defer { _ = close(descriptor) }
-        let metas = try Self.metas(descriptor)
-        let found = metas.compactMap { $0 }.sorted { $0.transaction > $1.transaction }
-        guard let newest = found.first else {
+        let metas = try Self.metas(descriptor).compactMap { $0 }
+        guard let newest = metas.max(by: { $0.transaction < $1.transaction }) else {
             throw LMDBError(.corrupted, operation: "no LMDB meta page")
         }
-        var finding = FileFinding(
-            newest: try Self.walk(descriptor, newest, progress), older: nil, damagedMeta: nil)
-        for (number, meta) in metas.enumerated() where meta == nil {
-            finding.damagedMeta = UInt64(number)
-        }
-        if found.count == 2, found[1].transaction < newest.transaction {
-            finding.older = try Self.walk(descriptor, found[1], { _, _ in })
-        }
-        return finding
+        var walk = FileWalk(descriptor, newest, fileBytes: try FileHeader.size(descriptor))
+        try walk.run(progress)
+        return walk.report
     }
 
     /// Both meta pages; nil for one that is none.
@@ -108,13 +90,5 @@ package enum FileStructure {
             }
         }
         return [nil, nil]
-    }
-
-    private static func walk(
-        _ descriptor: Int32, _ meta: MetaRecord, _ progress: (UInt64, UInt64) -> Void
-    ) throws(LMDBError) -> FileReport {
-        var walk = FileWalk(descriptor, meta, fileBytes: try FileHeader.size(descriptor))
-        try walk.run(progress)
-        return walk.report
     }
 }

@@ -20,8 +20,6 @@ enum PageFormat {
     static let maximumDepth = 32
     /// `MDB_MAXKEYSIZE` as Debian and everyone else compiles it.
     static let maximumKeySize = 511
-    /// `MDB_MAXDATASIZE`.
-    static let maximumValueSize: UInt64 = 0xFFFF_FFFF
 
     static let branchFlag: UInt16 = 0x01
     static let leafFlag: UInt16 = 0x02
@@ -32,7 +30,6 @@ enum PageFormat {
     static let bigData: UInt16 = 0x01
     /// The value is a sub-database's record.
     static let subDatabase: UInt16 = 0x02
-    static let duplicates: UInt16 = 0x04
 
     /// `MDB_INTEGERKEY`, which LMDB's own tree of free pages has.
     static let integerKeys: UInt16 = 0x08

@@ -1,5 +1,5 @@
-/// What a read that must not wait found.
-package enum ResidentValue<R> {
+/// What a movement that must not wait found.
+enum ResidentValue<R> {
     case value(R)
     /// The snapshot has no such key.
     case absent
@@ -17,20 +17,6 @@ package enum ValuePlace: Sendable, Equatable {
 }
 
 extension ReadTransaction {
-    /// Lends the value of `key` if all of it, and the way to it, is in memory: an event loop may ask.
-    ///
-    /// In memory means in the kernel's page cache, as mincore(2) says a moment before the page is
-    /// touched; pages of the tree that were found there are taken to be there for a while.
-    package func getResident<R>(
-        _ database: Database, _ key: Span<UInt8>,
-        _ body: (Span<UInt8>) throws(LMDBError) -> R
-    ) throws(LMDBError) -> ResidentValue<R> {
-        guard let reader = self.reader else {
-            return try self.get(database, key, body).map { .value($0) } ?? .absent
-        }
-        return try reader.get(database, key, .forbidden, body)
-    }
-
     /// Where the value of `key` lies; the value itself is not touched.
     ///
     /// For ``read(at:into:waits:)``. Throws `.badTransaction` in a write transaction, which has
@@ -80,24 +66,26 @@ extension ReadTransaction {
 }
 
 extension Reader {
-    /// Lends the value of `key`, found without LMDB.
+    /// Lends the value of `key`, found without LMDB; waits for the disk.
     func get<R>(
-        _ database: Database, _ key: Span<UInt8>, _ waiting: Waiting,
+        _ database: Database, _ key: Span<UInt8>,
         _ body: (Span<UInt8>) throws(LMDBError) -> R
-    ) throws(LMDBError) -> ResidentValue<R> {
+    ) throws(LMDBError) -> R? {
         let result: Result<R, LMDBError>
         do throws(TreeFailure) {
-            let tree = try self.existingTree(database, waiting)
-            let pages = self.pages(waiting)
-            guard let found = try pages.find(key, in: tree), found.isFound else { return .absent }
+            let tree = try self.existingTree(database, .allowed)
+            let pages = self.pages(.allowed)
+            guard let found = try pages.find(key, in: tree), found.isFound else { return nil }
             result = try pages.withEntry(ofLeaf: found.leaf, at: found.index) {
                 (_, value) throws(LMDBError) in try body(value)
             }
         } catch {
-            guard case .damaged(let page, let damage) = error else { return .notResident }
+            guard case .damaged(let page, let damage) = error else {
+                throw LMDBError(.other, operation: "get")
+            }
             throw self.error(page: page, damage)
         }
-        return .value(try result.get())
+        return try result.get()
     }
 
     func place(

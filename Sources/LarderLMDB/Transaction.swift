@@ -45,10 +45,7 @@ import CLMDB
     ) throws(LMDBError) -> R? {
         switch self.view {
         case .snapshot(let reader):
-            return switch try reader.get(database, key, .allowed, body) {
-            case .value(let result): result
-            case .absent, .notResident: nil
-            }
+            return try reader.get(database, key, body)
         case .working(let vetting):
             // LMDB has no empty key, and none that is longer.
             if key.isEmpty || key.count > PageFormat.maximumKeySize { return nil }

@@ -56,7 +56,9 @@ struct TreeCursor: ~Copyable {
         _ = try self.search(key)
         guard let leaf = self.way.last else { return false }
         if leaf.index < leaf.count { return true }
-        return try self.step(atLevel: self.way.count - 1, by: 1)
+        guard try self.step(atLevel: self.way.count - 1, by: 1) else { return false }
+        if self.isChecked { try self.expectFirstKey(above: key, orEqual: true) }
+        return true
     }
 
     /// Moves to where `key` is or would be in its leaf, maybe behind the last node of it; true
@@ -92,7 +94,42 @@ struct TreeCursor: ~Copyable {
             if isEnd { return false }
             throw .damaged(page: self.tree.root, .usedTwice)
         }
-        return try self.step(atLevel: self.way.count - 1, by: 1)
+        guard try self.step(atLevel: self.way.count - 1, by: 1) else { return false }
+        if self.isChecked { try self.expectAscent(from: leaf) }
+        return true
+    }
+
+    /// Whether each leaf must go on behind the one before.
+    ///
+    /// The keys of the free tree are numbers. A walk that must not wait has one page at a time, copied,
+    /// and is of a few entries. Neither is gone on with by a key.
+    private var isChecked: Bool {
+        self.pages.waiting == .allowed && self.tree.flags & PageFormat.integerKeys == 0
+    }
+
+    /// Throws where the leaf that was come to does not go on behind the one before.
+    ///
+    /// A walk that is broken off, and gone on with by its last key, would otherwise go round and round
+    /// where a page points back: each part of it comes to few leaves.
+    private func expectAscent(from leaf: Step) throws(TreeFailure) {
+        let page = try unsafe self.pages.page(leaf.page, isLeaf: true)
+        let bytes = unsafe page.span
+        let header = try self.pages.header(bytes, leaf.page, isLeaf: true)
+        let node = try self.pages.node(bytes, header, leaf.index, isLeaf: true)
+        let last = bytes.extracting(node.keyStart..<node.keyStart &+ node.keyCount)
+        try self.expectFirstKey(above: last, orEqual: false)
+    }
+
+    private func expectFirstKey(
+        above key: borrowing Span<UInt8>, orEqual: Bool
+    ) throws(TreeFailure) {
+        guard let leaf = self.way.last else { return }
+        let page = try unsafe self.pages.page(leaf.page, isLeaf: true)
+        let bytes = unsafe page.span
+        let header = try self.pages.header(bytes, leaf.page, isLeaf: true)
+        let order = try self.pages.node(bytes, header, leaf.index, isLeaf: true)
+            .compareKey(bytes, with: key)
+        if order < 0 || order == 0 && !orEqual { throw .damaged(page: leaf.page, .order) }
     }
 
     /// Moves to the page beside the one at `level`, whichever page is above it, and ends the way

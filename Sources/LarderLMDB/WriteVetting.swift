@@ -104,6 +104,16 @@ import Synchronization
         self.committed.withLock { $0 = stamp }
     }
 
+    /// Whether nobody has written to the file since the last commit of this process.
+    var isFileUnchanged: Bool { self.map.askStamp() == self.committed.withLock { $0 } }
+
+    /// Runs a write of this process's that changes no page: what was known stays known.
+    func writing(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let isUnchanged = self.isFileUnchanged
+        try body()
+        if isUnchanged { self.commitSucceeded() }
+    }
+
     /// Forgets which pages are sound where somebody has written to the file since the last look, and
     /// looks at what LMDB may read at any step.
     ///

@@ -8,6 +8,14 @@ final class Pace: Sendable {
 
     private let next = Mutex<ContinuousClock.Instant?>(nil)
 
+    /// A delay in whole microseconds.
+    static func microseconds(of delay: Duration) -> Int {
+        let (seconds, attoseconds) = delay.components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        let (sum, carry) = whole.addingReportingOverflow(attoseconds / 1_000_000_000_000)
+        return overflow || carry ? .max : Int(clamping: sum)
+    }
+
     /// Returns when the next batch may begin: at once, unless one has begun just now.
     func wait() async {
         let now = ContinuousClock.now
@@ -17,7 +25,7 @@ final class Pace: Sendable {
             return moment - now
         }
         guard delay > .zero else { return }
-        let microseconds = Int(clamping: delay.components.attoseconds / 1_000_000_000_000)
+        let microseconds = Self.microseconds(of: delay)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(microseconds)) {
                 continuation.resume()

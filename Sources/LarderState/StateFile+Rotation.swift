@@ -5,7 +5,6 @@ extension StateFile {
     /// What a rotation did.
     package struct Rotation: Sendable, Equatable {
         package var records: Int
-        package var dropped: Int
     }
 
     /// The steps of a rotation after which the process may end.
@@ -14,18 +13,17 @@ extension StateFile {
     /// Seals everything anew with a new key, and puts that in the place of the old one.
     ///
     /// Whenever the process ends meanwhile, the file opens at the next start with the key that it
-    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's.
-    ///
-    /// - Parameter droppingUnreadable: do without the records that do not open; else they stop it.
+    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's, and
+    /// `.damaged` where records do not open.
     @discardableResult
     package func rotate(
-        to key: StateKey = StateKey(), droppingUnreadable: Bool = false
+        to key: StateKey = StateKey()
     ) throws(StateError) -> Rotation {
-        try self.rotate(to: key, droppingUnreadable: droppingUnreadable) { _ in }
+        try self.rotate(to: key) { _ in }
     }
 
     func rotate(
-        to key: StateKey, droppingUnreadable: Bool,
+        to key: StateKey,
         _ reached: (RotationStep) throws(StateError) -> Void
     ) throws(StateError) -> Rotation {
         guard self.sharing == nil else {
@@ -46,7 +44,7 @@ extension StateFile {
         try reached(.keyWritten)
         let outcome: StateRotation.Outcome
         do throws(StateError) {
-            outcome = try self.reseal(with: key, droppingUnreadable: droppingUnreadable)
+            outcome = try self.reseal(with: key)
         } catch {
             // A commit that fails while the meta page is written may or may not be there. What the
             // file says decides, now as at the next start.
@@ -57,11 +55,11 @@ extension StateFile {
         self.opened?.seal = outcome.seal
         try KeyFile.rename(next, to: path)
         try reached(.keyInPlace)
-        return Rotation(records: outcome.records, dropped: outcome.dropped)
+        return Rotation(records: outcome.records)
     }
 
     private func reseal(
-        with key: StateKey, droppingUnreadable: Bool
+        with key: StateKey
     ) throws(StateError) -> StateRotation.Outcome {
         while true {
             let opened = try self.current()
@@ -73,8 +71,7 @@ extension StateFile {
             }
             let rotation = StateRotation(storage: opened.storage, old: opened.seal, key: key)
             do throws(StateError) {
-                return try rotation.perform(
-                    droppingUnreadable: droppingUnreadable, path: self.directory.data)
+                return try rotation.perform(path: self.directory.data)
             } catch {
                 guard error.code == .full, try self.grow() else { throw error }
             }

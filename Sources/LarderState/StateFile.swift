@@ -225,23 +225,6 @@ package actor StateFile {
         self.endTurn()
     }
 
-    /// Drops the records that do not open; returns how many.
-    @discardableResult
-    package func dropUnreadable() throws(StateError) -> Int {
-        if self.plan != nil { return 0 }
-        guard try self.take() else { return 0 }
-        defer { self.giveBack() }
-        return try self.write { (transaction, opened) throws(LMDBError) in
-            let damaged = try opened.storage.all([], transaction.reading).filter {
-                opened.seal.open($0.value, under: $0.key) == nil
-            }
-            for sealed in damaged {
-                try transaction.delete(opened.storage.records, sealed.key.span)
-            }
-            return damaged.count
-        }
-    }
-
     // MARK: The file
 
     /// The open file; one that could not be opened again the last time is tried once more.
@@ -262,8 +245,15 @@ package actor StateFile {
     ) throws(StateError) -> R {
         let opened = try self.current()
         do throws(LMDBError) { return try body(opened) } catch {
-            throw StateError(error, path: self.directory.data)
+            throw self.failed(error)
         }
+    }
+
+    /// The error to throw; a file that others use, too, is examined anew where it is damaged.
+    private func failed(_ error: LMDBError) -> StateError {
+        let failure = StateError(error, path: self.directory.data)
+        if self.sharing != nil, failure.code == .damaged { self.known = nil }
+        return failure
     }
 
     private func write<R>(
@@ -291,7 +281,7 @@ package actor StateFile {
                     }
                 default: break
                 }
-                throw StateError(error, path: self.directory.data)
+                throw self.failed(error)
             }
         }
     }

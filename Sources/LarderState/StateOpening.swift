@@ -118,14 +118,14 @@ struct StateOpening: Sendable {
                 // It gets its name when it is whole: somebody has cut it.
                 reason = "it is empty"
             case .unsound(let why): reason = why
-            case .sound:
-                let finding = try FileStructure.check(path: path).newest
-                if finding.isSound {
+            case .sound, .short:
+                let found = try FileStructure.check(path: path)
+                if found.isSound {
                     guard let why = try self.objection() else { return .state }
                     if why.isEmpty { return .nothing }
                     reason = why
                 } else {
-                    reason = "\(finding.problemCount) of its pages are damaged"
+                    reason = "\(found.problemCount) of its pages are damaged"
                 }
             }
         } catch {
@@ -253,7 +253,7 @@ struct StateOpening: Sendable {
         case .credential:
             guard let key else { return seal }
             let rotation = StateRotation(storage: storage, old: seal, key: key)
-            let new = try rotation.perform(droppingUnreadable: false, path: self.directory.data)
+            let new = try rotation.perform(path: self.directory.data)
             self.report(.rotationFinished)
             return new.seal
         }

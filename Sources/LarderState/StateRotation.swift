@@ -13,18 +13,17 @@ struct StateRotation {
     struct Outcome {
         var seal: RecordSeal
         var records: Int
-        var dropped: Int
     }
 
-    /// Throws where records do not open, unless they are to be dropped: nothing is changed then.
-    func perform(droppingUnreadable: Bool, path: String) throws(StateError) -> Outcome {
+    /// Throws where records do not open: nothing is changed then.
+    func perform(path: String) throws(StateError) -> Outcome {
         let (meta, seal) = StateMeta.make(for: self.key)
         let plan = try self.plan(for: seal, path: path)
-        if plan.unreadable > 0, !droppingUnreadable {
+        if plan.unreadable > 0 {
             throw StateError(
                 .damaged, path: path,
                 cause: "\(plan.unreadable) records do not open and cannot be sealed anew",
-                remedy: "drop them first, or set the file aside; the key is as it was")
+                remedy: "set the file aside; the key is as it was")
         }
         let (name, description) = (StateMeta.key, meta.encoded())
         do throws(LMDBError) {
@@ -39,7 +38,7 @@ struct StateRotation {
         } catch {
             throw StateError(error, path: path)
         }
-        return Outcome(seal: seal, records: plan.written.count, dropped: plan.unreadable)
+        return Outcome(seal: seal, records: plan.written.count)
     }
 
     private struct Plan {

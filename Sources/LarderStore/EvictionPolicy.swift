@@ -59,8 +59,6 @@ package struct EvictionPolicy: Sendable {
     package var count: Int { self.small.count + self.main.count }
     /// How many evicted entries are remembered; walks their table.
     package var ghostCount: Int { self.ghosts.count }
-    /// What remembering them takes in memory, whatever there is to remember.
-    package var ghostBytes: Int { self.ghosts.bytes }
 
     // MARK: Events
 

@@ -119,6 +119,8 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
     /// the store's, and must not block.
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
+    /// The same for who remembers the answer: says, too, whether it tells all.
+    func ask(for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void)
     /// Whether a response may be stored for other queries than the one that it answered, under a key
     /// without its query; false where there certainly is none.
     ///
@@ -261,14 +263,6 @@ extension ObjectStore {
 
     /// For a store that does at once what it is told.
     package func flush(_ completion: @escaping @Sendable () -> Void) { completion() }
-
-    /// For a store that is never asked for it.
-    package func names(
-        storedSince time: Timestamp,
-        _ completion: @escaping @Sendable ([StoredName]) -> Void
-    ) {
-        completion([])
-    }
 
     /// For a store that lies below another, which minds them for it.
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {}

@@ -35,9 +35,7 @@ extension TieredStore {
         switch work {
         case .none, .remove, .hurry: written?()
         case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head, written)
-        case .removeKey:
-            self.removeBelow(hashed)
-            written?()
+        case .removeKey: self.removeBelow(hashed) { _ in written?() }
         }
     }
 
@@ -90,15 +88,17 @@ extension TieredStore {
                     isForgotten = true
                 }
             }
-            shard.lower.hide(lowerIDs)
+            // Nothing of the key is shown until all of it is gone.
             if isForgotten { return .removeKey }
+            shard.lower.hide(lowerIDs)
             return lowerIDs.isEmpty ? (isLanding ? .hurry : .none) : .remove(lowerIDs)
         }
         switch work {
         case .none, .update: break
         case .hurry: self.disk?.flush {}
         case .removeKey:
-            self.removeBelow(key)
+            removal.expectOneMore()
+            self.removeBelow(key) { removal.settle(adding: $0) }
         case .remove(let lowerIDs):
             removal.expectOneMore()
             self.removeHidden(lowerIDs, of: key) { removal.settle(adding: $0) }
@@ -143,10 +143,14 @@ extension TieredStore {
     }
 
     /// Removes all that the lower tier has of a key, and leaves memory as it is.
-    private func removeBelow(_ key: HashedKey) {
+    private func removeBelow(
+        _ key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        guard let disk = self.disk else { return completion(0) }
         self.memory.withShard(of: key) { $0.lower.beganPurging(key.hashed) }
-        self.disk?.remove(key.key, ids: nil) { _ in
+        disk.remove(key.key, ids: nil) { removed in
             self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
+            completion(removed)
         }
     }
 

@@ -72,8 +72,8 @@ package final class TieredStore: ObjectStore {
         let mark = self.memory.removalMark()
         let hashed = HashedKey(key)
         if let known = self.beganAskingBelow(hashed) { return completion(known) }
-        disk.lookup(key) { found in
-            completion(self.merged(found, into: hashed, asked: mark))
+        disk.ask(for: key) { answer in
+            completion(self.merged(answer, into: hashed, asked: mark))
         }
     }
 
@@ -86,7 +86,7 @@ package final class TieredStore: ObjectStore {
             self.memory.withShard(of: hashed) { _ = $0.lower.endedAsking(hashed.hashed) }
             return nil
         }
-        return self.merged(found, into: hashed, asked: mark)
+        return self.merged(StoreAnswer(found), into: hashed, asked: mark)
     }
 
     /// All that may be found of a key, where memory has that; nil, and noted is that the lower tier is
@@ -107,8 +107,9 @@ package final class TieredStore: ObjectStore {
     /// What came with its body is taken up at once: no one reads that body, so there is no other
     /// moment for it.
     private func merged(
-        _ found: [StoredObject], into key: HashedKey, asked mark: RemovalMark
+        _ answer: StoreAnswer, into key: HashedKey, asked mark: RemovalMark
     ) -> [StoredObject] {
+        let found = answer.objects
         if !found.isEmpty { self.memory.willHold(key.key) }
         let swept = self.memory.isSwept(key.key, since: mark)
         let bodies = found.map { self.bodyToKeep(of: $0) }
@@ -119,7 +120,8 @@ package final class TieredStore: ObjectStore {
                 return shard.objects(of: key)
             }
             let below = Self.below(found, key, shard)
-            let tellsAll = isUntainted && !shard.lower.landings.contains(key)
+            let tellsAll =
+                answer.isCertain && isUntainted && !shard.lower.landings.contains(key)
             let lookup = LowerLookup(mark: mark, found: tellsAll ? found.map(\.id) : nil)
             // A removal by predicate that has been here since may have been for this key.
             let isSwept = shard.sweptMark > mark.rawValue

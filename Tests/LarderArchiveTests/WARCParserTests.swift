@@ -114,6 +114,8 @@ struct ArchivedResponseTests {
         Self.response { _ in },
         Self.response { $0.fields.append("Content-Length", "5") },
         Self.response { $0.fields = ["Content-Length": "5", "X": "y"] },
+        Self.response { $0.fields = ["Content-Length": "5, 5", "X": "y"] },
+        Self.response { $0.fields = ["Content-Length": "5", "Content-Length": "5,5", "X": "y"] },
         Self.response {
             $0.status = .noContent; $0.contentLength = 0
         },
@@ -159,14 +161,14 @@ struct ArchivedResponseTests {
 
     @Test("with anything missing is damaged, and not made up")
     func damaged() throws {
-        let written = Self.cases[5]
+        let written = Self.cases[7]
         let head = try ResponseHeadParser.parse(block: written.responseHead().span)
         var fields = written.larderFields(object: "o")
         fields.append("WARC-Target-URI", written.uri.description)
         fields.append("WARC-Date", WARCDate.format(written.responseTime))
         for name in [
-            "Larder-Request-Time", "Larder-Stored-Time", "Larder-Hits", "Larder-Part",
-            "Larder-Status", "WARC-Date", "WARC-Target-URI",
+            "Larder-Request-Time", "Larder-Stored-Time", "Larder-Part", "Larder-Status",
+            "WARC-Date", "WARC-Target-URI",
         ] {
             var less = fields
             less.remove(FieldName(name))
@@ -176,5 +178,31 @@ struct ArchivedResponseTests {
                     request: ["Host": "a"], contentLength: 5)
             }
         }
+        for length in ["+900", "900, 901", "", "none, none", "x"] {
+            var other = fields
+            other.remove(FieldName("Larder-Content-Length"))
+            other.append("Larder-Content-Length", length)
+            #expect(throws: ArchivedResponse.Damage.fields, "\(length)") {
+                try ArchivedResponse(
+                    WARCHead(type: "response", contentLength: 0, fields: other), head,
+                    request: ["Host": "a"], contentLength: 5)
+            }
+        }
+    }
+
+    @Test("is read back without how it was used, which no store takes")
+    func unused() throws {
+        let written = Self.cases[0]
+        var fields = written.larderFields(object: "o")
+        fields.append("WARC-Target-URI", written.uri.description)
+        fields.append("WARC-Date", WARCDate.format(written.responseTime))
+        fields.remove(FieldName("Larder-Hits"))
+        fields.remove(FieldName("Larder-Last-Used"))
+        let read = try ArchivedResponse(
+            WARCHead(type: "response", contentLength: 0, fields: fields),
+            try ResponseHeadParser.parse(block: written.responseHead().span),
+            request: ["Host": "a"], contentLength: 5)
+        #expect(read.hits == 0)
+        #expect(read.lastUsed == written.responseTime)
     }
 }

@@ -229,6 +229,27 @@ struct DiskVerifierTests {
         #expect(!damaged.problems.isEmpty)
     }
 
+    @Test(
+        "of the pages below is no opening, however often it is made",
+        arguments: ["", "1\nclosed\n", "1\nopened 2\n", "1\nopened 7\nowed\n"])
+    func pagesAgain(mark: String) async throws {
+        try await self.fill()
+        let files = DiskFiles(directory: self.directory.path)
+        let lock = URL(fileURLWithPath: files.writerLock)
+        try Data(mark.utf8).write(to: lock)
+        for _ in 0..<9 {
+            let report = try StructureCheck.run(directory: files.directory) { _, _ in
+                // It may be killed at any moment.
+                let text = (try? Data(contentsOf: lock)).map { Array($0) } ?? []
+                #expect(WriterLock.earlyEnds(text) == WriterLock.earlyEnds(Array(mark.utf8)))
+                #expect(WriterLock.isOwed(text) == mark.contains("owed"))
+                #expect(WriterLock.holder(of: files) == getpid())
+            }
+            #expect(report?.isSound == true)
+        }
+        #expect(try Data(contentsOf: lock) == Data(mark.utf8))
+    }
+
     @Test("calls nothing damaged that another writer changes meanwhile")
     func churn() async throws {
         let store = try self.world.open(self.directory)

@@ -149,6 +149,23 @@ struct EvictionTests {
         await store.closed()
     }
 
+    @Test("goes on where all at the old ends of the queues is being read")
+    func heldEnds() async throws {
+        let store = try self.world.open(self.directory, capacity: .mebibytes(4))
+        var held: [StoredObject] = []
+        for i in 0..<150 {
+            guard case .visible = await store.put(cacheKey("\(i)"), pattern(40_000)) else {
+                Issue.record("\(i) was refused")
+                break
+            }
+            if i < 30 { held += await store.find(cacheKey("\(i)")) }
+        }
+        #expect(held.count == 30)
+        #expect(try #require(store.statistics().disk).evictions > 40)
+        for object in held { #expect(await store.body(object).bytes == pattern(40_000)) }
+        await store.closed()
+    }
+
     @Test("frees the room of what was purged for what comes")
     func reuse() async throws {
         let store = try self.world.open(self.directory, capacity: .mebibytes(32))

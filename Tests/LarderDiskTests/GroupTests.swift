@@ -50,6 +50,43 @@ struct GroupTests {
         await second.closed()
     }
 
+    /// What the file would know.
+    private struct Known {
+        var times: [KeyHash: Timestamp] = [:]
+
+        mutating func write(_ unwritten: GroupTable.Unwritten) {
+            for (name, time) in unwritten.times { self.times[name] = time }
+        }
+    }
+
+    @Test("are bounded while the disk refuses them, and the file knows the same in the end")
+    func refused() {
+        let limit = GroupInvalidations<KeyHash>.usualLimit
+        let table = GroupTable(GroupInvalidations())
+        var known = Known()
+        var written = GroupTable.Unwritten()
+        var time = self.time
+        for round in 0..<5 as Range<UInt64> {
+            for number in 0..<UInt64(limit) {
+                time = time + .microseconds(1)
+                #expect(table.note(KeyHash(high: round, low: number), at: time))
+            }
+            #expect(table.unwritten.times.count <= 2 * limit)
+            // The second is on its way while the names of the third drive out its own.
+            if round == 1 { written = table.unwritten }
+            if round == 2 {
+                known.write(written)
+                table.wrote(written)
+            }
+        }
+        let rest = table.unwritten
+        known.write(rest)
+        table.wrote(rest)
+        #expect(table.unwritten.isEmpty)
+        #expect(known.times.count <= limit)
+        #expect(known.times.allSatisfy { table.time(of: $0.key) == $0.value })
+    }
+
     @Test("one that is damaged counts for all, from now on")
     func damaged() async throws {
         let directory = try TemporaryDirectory()

@@ -98,7 +98,7 @@ private struct CraftedFile {
 
     func problems() throws -> [FileReport.Problem] {
         try Data(self.bytes).write(to: URL(fileURLWithPath: self.sample.path))
-        return try FileStructure.check(path: self.sample.path).newest.problems
+        return try FileStructure.check(path: self.sample.path).problems
     }
 }
 
@@ -140,6 +140,36 @@ struct CraftedFileTests {
         _ = try file.use(writing: false)
         _ = try file.use(writing: true)
         #expect(try file.problems().contains { $0.damage == .usedTwice })
+    }
+
+    @Test("with a child that points back is not walked round and round, in however many parts")
+    func back() throws {
+        var file = try CraftedFile()
+        let count = try file.header(file.tree.root).nodeCount
+        try #require(file.tree.depth == 2 && count > 3)
+        file.setChild(file.tree.root, count - 1, to: file.child(file.tree.root, 0))
+        let error = try file.use(writing: false)
+        #expect(error?.operation.hasSuffix(PageDamage.order.rawValue) == true)
+        // A place behind all that the leaf before has: what is found there must lie behind it, too.
+        let leaf = file.child(file.tree.root, count - 2)
+        let start = Int(leaf) * 4096
+        let page = file.bytes.span.extracting(start..<start + 4096)
+        let header = try file.header(leaf)
+        guard let last = PageNode(page, header, at: header.nodeCount - 1, isLeaf: true) else {
+            throw CancellationError()
+        }
+        let place = (0..<last.keyCount).map { page[last.keyStart + $0] } + [0]
+        let environment = try file.sample.open()
+        defer { environment.close() }
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        let found = #expect(throws: LMDBError.self) {
+            try environment.read { (transaction) throws(LMDBError) in
+                try transaction.withCursor(database) { (cursor) throws(LMDBError) in
+                    _ = try cursor.seek(atOrAfter: place.span) { _, _ in true }
+                }
+            }
+        }
+        #expect(found?.operation.hasSuffix(PageDamage.order.rawValue) == true)
     }
 
     @Test("with a depth that is not the tree's is refused", arguments: [1, 3, 4, 31, 33, 65_535])

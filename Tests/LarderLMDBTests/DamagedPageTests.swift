@@ -209,28 +209,4 @@ struct DamagedPageTests {
         // Closed for good, so that the file can be set aside and replaced.
         #expect(Environment.shared(path: sample.path) == nil)
     }
-
-    @Test("is found before LMDB copies a file compactly")
-    func copy() throws {
-        let sample = try SampleFile(entries: 300)
-        let data = try Data(contentsOf: URL(fileURLWithPath: sample.path))
-        let copy = sample.directory.path + "/copy.mdb"
-        var refused = 0
-        for page in stride(from: 2, to: data.count / 4096, by: 2) {
-            var damaged = data
-            damaged.replaceSubrange(
-                page * 4096 + 12..<(page + 1) * 4096, with: [UInt8](repeating: 0x77, count: 4084))
-            try damaged.write(to: URL(fileURLWithPath: sample.path))
-            try? FileManager.default.removeItem(atPath: copy)
-            do throws(LMDBError) {
-                let environment = try sample.open(isReadOnly: true)
-                defer { environment.close() }
-                try environment.copy(to: copy, compacting: true)
-            } catch {
-                #expect(error.code == .corrupted)
-                refused += 1
-            }
-        }
-        #expect(refused > 5)
-    }
 }

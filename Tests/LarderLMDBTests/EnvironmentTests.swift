@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import LarderLMDB
@@ -111,6 +112,37 @@ struct EnvironmentTests {
         try self.open().close()
     }
 
+    @Test("tells its closing when the last that began before has ended, also to who asks late")
+    func closingTold() throws {
+        let environment = try self.open()
+        let told = Mutex<[Int]>([])
+        try environment.read { (_) throws(LMDBError) in
+            environment.close { told.withLock { $0.append(1) } }
+            environment.close { told.withLock { $0.append(2) } }
+            environment.close()
+            #expect(told.withLock { $0 } == [])
+        }
+        #expect(told.withLock { $0 } == [1, 2])
+        environment.close { told.withLock { $0.append(3) } }
+        #expect(told.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test("leaves no descriptor of its files to other programs", arguments: [false, true])
+    func descriptors(isReadOnly: Bool) throws {
+        try self.open().close()
+        let environment = try self.open(isReadOnly: isReadOnly)
+        defer { environment.close() }
+        var found = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            let path = try? FileManager.default.destinationOfSymbolicLink(
+                atPath: "/proc/self/fd/" + name)
+            guard let path, path.hasPrefix(self.path), let number = Int32(name) else { continue }
+            found += 1
+            #expect(fcntl(number, F_GETFD) & FD_CLOEXEC != 0, "\(path)")
+        }
+        #expect(found >= 2)
+    }
+
     @Test("says that the map is full, and goes on")
     func fullMap() throws {
         let environment = try self.open(mapSize: 64 << 10)
@@ -173,23 +205,6 @@ struct EnvironmentTests {
             try environment.openDatabases(["b"], creating: false)
         }
         #expect(missing?.code == .notFound)
-    }
-
-    @Test("copies itself while it is open")
-    func copy() throws {
-        let environment = try self.open()
-        let database = try environment.openDatabases(["a"], creating: true)[0]
-        try environment.write { (transaction) throws(LMDBError) in
-            try transaction.put(database, [1].span, [2].span)
-        }
-        let path = self.directory.path + "/copy.mdb"
-        try environment.copy(to: path, compacting: true)
-        let copy = try Environment.open(path: path, options: EnvironmentOptions())
-        let copied = try copy.openDatabases(["a"], creating: false)[0]
-        let isThere = try copy.read { (transaction) throws(LMDBError) in
-            try transaction.contains(copied, [1].span)
-        }
-        #expect(isThere)
     }
 
     @Test("serves many threads at once")

@@ -162,3 +162,29 @@ struct ForeignWriteTests {
         }
     }
 }
+
+@Suite("A write of one's own that changes no page")
+struct ExtensionTests {
+    @Test("does not look like somebody else's")
+    func extended() throws {
+        let sample = try SampleFile(entries: 100)
+        let environment = try sample.open()
+        defer { environment.close() }
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        try environment.write { (transaction) throws(LMDBError) in
+            // Given free before it is ever written, so that the file ends before it.
+            let value = [UInt8](repeating: 1, count: 1 << 20)
+            try transaction.put(database, [1].span, value.span)
+            try transaction.delete(database, [1].span)
+        }
+        let size = try environment.fileSize()
+        #expect(environment.vetting.isFileUnchanged)
+        try environment.extendFileToLastPage()
+        #expect(try environment.fileSize() > size)
+        #expect(environment.vetting.isFileUnchanged)
+        let url = URL(fileURLWithPath: sample.path)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: url.path)
+        #expect(!environment.vetting.isFileUnchanged)
+    }
+}

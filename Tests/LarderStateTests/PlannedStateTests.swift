@@ -34,7 +34,6 @@ struct PlannedStateTests {
         try await state.credentials(of: "").apply([.namedRemoved("t")])
         #expect(try await state.principals().isEmpty)
         #expect(try await state.removeAll(of: "") == 0)
-        #expect(try await state.dropUnreadable() == 0)
         #expect(await !state.isMade)
         await state.close()
         #expect(self.files.isEmpty && events.all.isEmpty)

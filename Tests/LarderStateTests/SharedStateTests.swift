@@ -2,6 +2,7 @@ import Glibc
 import LarderCookies
 import LarderCredentials
 import LarderHTTP
+import LarderLMDB
 import Testing
 
 @testable import LarderState
@@ -118,6 +119,39 @@ struct SharedStateTests {
         for name in TemporaryDirectory.names(place.state) {
             let result = unsafe unlink("\(place.state)/\(name)")
             try #require(result == 0)
+        }
+        try await state.cookies.apply([.stored(cookie("b"))])
+        #expect(try state.names() == ["b"])
+    }
+
+    @Test("that is damaged while it is in use is set aside by the next to come")
+    func damagedUnderway() async throws {
+        let (place, events) = (TemporaryDirectory(), Events())
+        let state = SharedState(place.configuration, now: t0) { events.note($0) }
+        try await state.cookies.apply([.stored(cookie("a"))])
+        #expect(try state.names() == ["a"])
+        let storage = try StateStorage.open(place.data)
+        let name = try #require(storage.all().first?.key)
+        let found = try storage.environment.read { (transaction) throws(LMDBError) in
+            try transaction.place(storage.records, name.span, mayWait: true)
+        }
+        storage.environment.close()
+        guard case .at(let offset, _) = found else {
+            Issue.record("no record")
+            return
+        }
+        // In place: it stays the file that was found to be sound.
+        let descriptor = unsafe open(place.data, O_WRONLY | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        let noise = [UInt8](repeating: 0xA5, count: 64)
+        #expect(unsafe pwrite(descriptor, noise, 64, off_t(offset / 4096 * 4096)) == 64)
+        _ = close(descriptor)
+        #expect(throws: (any Error).self) { try state.names() }
+        #expect(events.all.count == 1, "its key was made")
+        #expect(try state.names() == [])
+        guard case .setAside = events.all.last else {
+            Issue.record("\(events.all)")
+            return
         }
         try await state.cookies.apply([.stored(cookie("b"))])
         #expect(try state.names() == ["b"])

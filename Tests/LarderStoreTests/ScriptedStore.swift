@@ -26,6 +26,7 @@ final class ScriptedStore: ObjectStore {
         var isHeld = false
         var readsEarly = false
         var readsInPlace = false
+        var cannotRead = false
         var waiting: [@Sendable () -> Void] = []
         var whenWritten: (@Sendable () -> Void)?
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
@@ -44,6 +45,8 @@ final class ScriptedStore: ObjectStore {
     func fail(_ failure: SinkAbandonment?) { self.state.withLock { $0.failure = failure } }
     /// Lets lookups see what is there when they are asked, whenever they answer.
     func readEarly() { self.state.withLock { $0.readsEarly = true } }
+    /// Whether lookups find nothing because nothing can be read.
+    func failToRead(_ fails: Bool) { self.state.withLock { $0.cannotRead = fails } }
     /// Lets lookups that must not wait find what is there.
     func readInPlace() { self.state.withLock { $0.readsInPlace = true } }
     /// What happens, once, when a sink has been given a piece, before it is told anything else.
@@ -169,6 +172,11 @@ final class ScriptedStore: ObjectStore {
         self.log(.lookup(key))
         let early = self.state.withLock { $0.readsEarly ? $0.objects[key] ?? [] : nil }
         self.perform { completion(early ?? self.state.withLock { $0.objects[key] ?? [] }) }
+    }
+
+    func ask(for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void) {
+        let cannotRead = self.state.withLock { $0.cannotRead }
+        self.lookup(key) { completion(cannotRead ? .unknown : StoreAnswer($0)) }
     }
 
     func store(

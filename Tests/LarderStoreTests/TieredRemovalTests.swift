@@ -1,8 +1,9 @@
 import LarderHTTP
 import LarderPolicy
-import LarderStore
 import NIOCore
 import Testing
+
+@testable import LarderStore
 
 @Suite("Two tiers seen as one: freshening and removal")
 struct TieredRemovalTests {
@@ -140,8 +141,43 @@ struct TieredRemovalTests {
         let id = try #require(tiers.store.put("a").id)
         // Each eviction is remembered in its part; this capacity makes 16 of 1,024.
         for i in 0..<20_000 { tiers.store.put("fill\(i)", body: Sample.body(2000)) }
-        _ = tiers.removed("a", ids: [id])
+        tiers.disk.hold()
+        let below = tiers.disk.ids("a")
+        let count = tiers.removed("a", ids: below + [id])
+        #expect(tiers.store.found("a").isEmpty)
+        #expect(count.all.isEmpty, "not done while it is there")
+        tiers.disk.letGo()
+        #expect(count.all == [1])
         #expect(tiers.disk.ids("a").isEmpty)
+        let hashed = HashedKey(Sample.key("a"))
+        #expect(tiers.store.memory.withShard(of: hashed) { $0.lower.hidden.isEmpty })
+    }
+
+    @Test("of many by their names asks for a part when the part before is gone")
+    func inParts() {
+        let disk = ScriptedStore()
+        let names = (0..<20_000).map { number in
+            StoredName(
+                key: Sample.key("\(number)"), id: disk.seed("\(number)"),
+                lastUsed: Timestamp(seconds: 0), bytes: 1)
+        }
+        let told = Box<Bool>()
+        disk.hold()
+        disk.remove(Array(names.prefix(2000))) { told.put(true) }
+        #expect(disk.calls.count == 512)
+        for _ in 0..<511 { disk.step() }
+        #expect(disk.calls.count == 512)
+        disk.step()
+        #expect(disk.calls.count == 1024)
+        disk.letGo()
+        #expect(told.all == [true])
+        #expect(disk.calls.count == 2000)
+        // At once, and without a stack that grows with them.
+        disk.remove(Array(names.dropFirst(2000))) { told.put(true) }
+        #expect(told.all == [true, true])
+        #expect((0..<20_000).allSatisfy { disk.ids("\($0)").isEmpty })
+        disk.remove([]) { told.put(true) }
+        #expect(told.all.count == 3)
     }
 
     @Test("does not show again what was purged on its way")

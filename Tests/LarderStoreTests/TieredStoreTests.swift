@@ -45,6 +45,20 @@ struct TieredLookupTests {
         #expect(tiers.lookups == 1)
     }
 
+    @Test("learns nothing of a lower tier that could not be read")
+    func unreadable() {
+        let tiers = Tiers()
+        let id = tiers.disk.seed("a", body: Tiers.large)
+        tiers.disk.failToRead(true)
+        #expect(tiers.store.found("a").isEmpty)
+        #expect(tiers.store.resident("a") == nil, "not known to be nowhere")
+        tiers.store.put("b", Sample.head(at: 1))
+        #expect(tiers.store.found("b").count == 1)
+        #expect(tiers.store.resident("b") == nil, "nor to be all there is")
+        tiers.disk.failToRead(false)
+        #expect(tiers.store.foundIDs("a") == [id])
+    }
+
     @Test("finds without waiting what the lower tier finds so, and what memory has instead")
     func inPlace() throws {
         let tiers = Tiers()
