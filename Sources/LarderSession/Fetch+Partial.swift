@@ -31,11 +31,7 @@ extension Fetch {
     /// stored.
     func repeatAsAsked() {
         self.leaveTable()
-        let upstream = self.state.withLock { state in
-            state.asksForGap = false
-            return state.upstream.take()
-        }
-        upstream?.cancel()
+        self.state.withLock { $0.asksForGap = false }
         self.send(self.order.request)
     }
 

@@ -5,41 +5,83 @@ import NIOCore
 import Synchronization
 
 /// What the origin says.
-extension Fetch: UpstreamReceiver {
-    func upstream(informational head: ResponseHead) {
+extension Fetch {
+    /// Hears the answer to one request, which is over for it when the next one is sent: what still
+    /// comes of it then would be taken for the next one's.
+    final class Receiver: UpstreamReceiver {
+        private let fetch: Fetch
+        private let number: Int
+
+        init(_ fetch: Fetch, _ number: Int) {
+            self.fetch = fetch
+            self.number = number
+        }
+
+        func upstream(informational head: ResponseHead) {
+            self.fetch.informed(self.number, head)
+        }
+
+        func upstream(
+            head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+        ) -> UpstreamDemand {
+            self.fetch.answered(self.number, with: head, bodyLength, connection, body: nil)
+            return .more
+        }
+
+        var takesWholeResponses: Bool { true }
+
+        func upstream(whole response: WholeResponse) {
+            self.fetch.wholeReceived(self.number, response)
+        }
+
+        func upstream(piece: ByteBuffer) -> UpstreamDemand {
+            self.fetch.pieceReceived(self.number, piece)
+        }
+
+        func upstream(finished trailers: Fields) {
+            self.fetch.finished(self.number, trailers)
+        }
+
+        func upstream(failed failure: UpstreamFailure) {
+            self.fetch.failed(self.number, failure)
+        }
+    }
+
+    private func isCurrent(_ number: Int) -> Bool {
+        self.state.withLock { $0.requests == number }
+    }
+
+    private func informed(_ number: Int, _ head: ResponseHead) {
+        guard self.isCurrent(number) else { return }
         var head = head
         HopByHop.strip(&head.fields)
         self.order.client?.exchange(informational: head)
     }
 
-    func upstream(
-        head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
-    ) -> UpstreamDemand {
-        self.answered(with: head, bodyLength, connection, body: nil)
-        return .more
-    }
-
-    var takesWholeResponses: Bool { true }
-
-    func upstream(whole response: WholeResponse) {
+    private func wholeReceived(_ number: Int, _ response: WholeResponse) {
         self.answered(
-            with: response.head, response.bodyLength, response.connection, body: response.body)
+            number, with: response.head, response.bodyLength, response.connection,
+            body: response.body)
         // Where that did not take the body with the head, or does not want it at all.
-        guard self.state.withLock({ $0.machine.isRelaying }) else { return }
-        if response.body.readableBytes > 0 { _ = self.upstream(piece: response.body) }
-        self.upstream(finished: Fields())
+        guard self.state.withLock({ $0.requests == number && $0.machine.isRelaying }) else {
+            return
+        }
+        if response.body.readableBytes > 0 { _ = self.pieceReceived(number, response.body) }
+        self.finished(number, Fields())
     }
 
     /// - Parameter body: all of it, where it is there already.
     private func answered(
-        with head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts,
-        body: ByteBuffer?
+        _ number: Int, with head: ResponseHead, _ bodyLength: BodyLength,
+        _ connection: UpstreamConnectionFacts, body: ByteBuffer?
     ) {
         let now = self.session.clock.now()
-        let earlier = self.state.withLock { state in
+        let before = self.state.withLock { state -> UpstreamConnectionFacts? in
+            guard state.requests == number else { return nil }
             defer { state.connection = connection }
             return state.connection
         }
+        guard let earlier = before else { return }
         let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
             isAnswer
@@ -69,7 +111,6 @@ extension Fetch: UpstreamReceiver {
                     object, because: reason, for: ProxyStatus(receivedStatus: head.status))
             }
         case .repeatUnconditionally:
-            self.state.withLock { $0.upstream.take() }?.cancel()
             let request = self.order.request
             self.send(Validation.keepingRange(Validation.unconditional(request), of: request))
         case .repeatAsAsked: self.repeatAsAsked()
@@ -87,8 +128,13 @@ extension Fetch: UpstreamReceiver {
         }
     }
 
-    func upstream(piece: ByteBuffer) -> UpstreamDemand {
-        guard self.state.withLock({ $0.machine.isRelaying }) else { return .more }
+    private func pieceReceived(_ number: Int, _ piece: ByteBuffer) -> UpstreamDemand {
+        let (isCurrent, isRelaying) = self.state.withLock {
+            ($0.requests == number, $0.machine.isRelaying)
+        }
+        // Who sent the next request cancels this one, or who sent this one and comes back late.
+        guard isCurrent else { return .pause }
+        guard isRelaying else { return .more }
         guard self.isWithinLength(piece) else { return .pause }
         self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
         let demand = self.filling.received(piece)
@@ -100,11 +146,13 @@ extension Fetch: UpstreamReceiver {
         return demand
     }
 
-    func upstream(finished trailers: Fields) {
+    private func finished(_ number: Int, _ trailers: Fields) {
+        guard self.isCurrent(number) else { return }
         let isCounted = self.isCounted
         if !isCounted, self.state.withLock({ $0.isSpliced || $0.resumptions > 0 }) {
-            return self.upstream(
-                failed: UpstreamFailure(
+            return self.failed(
+                number,
+                UpstreamFailure(
                     .httpResponseIncomplete, detail: "less content than Content-Range says"))
         }
         guard self.state.withLock({ $0.machine.finished() }) else { return }
@@ -124,7 +172,8 @@ extension Fetch: UpstreamReceiver {
         self.upstreamEnded()
     }
 
-    func upstream(failed failure: UpstreamFailure) {
+    private func failed(_ number: Int, _ failure: UpstreamFailure) {
+        guard self.isCurrent(number) else { return }
         let standIn =
             failure.party == .client
             ? nil : self.standIn(hasAnswered: false, at: self.session.clock.now())

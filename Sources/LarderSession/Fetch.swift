@@ -150,14 +150,16 @@ final class Fetch: Sendable {
     func send(_ request: Request) {
         let now = self.session.clock.now()
         let removals = self.session.store.removalMark()
-        let number = self.state.withLock { state in
+        let (number, earlier) = self.state.withLock { state in
             state.requestTime = now
             state.removals = removals
             state.requests += 1
-            return state.requests
+            return (state.requests, state.upstream.take())
         }
+        // Its answer led to this request, and is of no use.
+        earlier?.cancel()
         let upstream = self.session.upstream.fetch(
-            request, body: self.order.body, receiver: self)
+            request, body: self.order.body, receiver: Receiver(self, number))
         let (isCancelled, resumes) = self.state.withLock { state in
             guard state.requests == number else { return (true, false) }
             if !state.upstreamIsOver { state.upstream = upstream }
