@@ -76,8 +76,10 @@ extension Fetch {
         self.settle(
             .spliced(
                 Filling.Spliced(
-                    object: object, answer: answer, part: part, status: head.status,
-                    isStored: sink != nil,
+                    object: object,
+                    own: Validation.addingWithheld(
+                        of: head, to: object.head, configuration: self.policy),
+                    answer: answer, part: part, status: head.status, isStored: sink != nil,
                     origin: origin)),
             sink: sink)
         self.afterSettling()

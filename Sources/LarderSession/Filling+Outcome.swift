@@ -26,6 +26,9 @@ extension Filling {
     struct Spliced: Sendable {
         /// The stored response, its head combined with the new one.
         var object: StoredObject
+        /// Its head with what is withheld of the new one: for the client that led to it, and nobody
+        /// else; nil where there is nothing of the kind.
+        var own: StoredHead?
         var answer: Splice.Answer
         /// What arrives.
         var part: PartialContent.Part
