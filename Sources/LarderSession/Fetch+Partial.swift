@@ -39,11 +39,13 @@ extension Fetch {
     func breakSplice() {
         self.cancelUpstream()
         self.leaveTable()
+        // Others may still make use of the new representation: this is a failure for this one alone.
         self.settle(
             .failed(
                 ExchangeFailure(
                     UpstreamFailure(
-                        .httpResponseIncomplete, detail: "the representation has changed"))),
+                        .httpResponseIncomplete, party: .client,
+                        detail: "the representation has changed"))),
             sink: nil)
         _ = self.filling.finished(.failed(.cancelled))
         self.upstreamEnded()

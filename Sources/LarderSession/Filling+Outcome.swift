@@ -60,6 +60,11 @@ extension Filling {
         /// A stored response: validated, or stale and allowed because the origin failed.
         case stored(Stored)
         case failed(ExchangeFailure)
+
+        /// Whether it is a failure that those would meet, too, who made the same request once more.
+        var isFailureOfAll: Bool {
+            if case .failed(let failure) = self { failure.party != .client } else { false }
+        }
     }
 
     /// Missing bytes of a stored response.
