@@ -81,6 +81,8 @@ final class Fetch: Sendable {
         var counted: UInt64?
         /// A body that breaks off stays in the store as the part that it is.
         var isKept = false
+        /// With no more bytes than these it does not: as many are stored of the same representation.
+        var bytesStored: UInt64 = 0
         /// How the rest of the body could be asked for.
         var resumption: Resumption?
         var resumptions = 0
