@@ -45,6 +45,11 @@ extension Transfer {
         }
     }
 
+    /// Whether what it waited for has come, at least a part of it, since the loop last looked.
+    func hasMoved(since wait: Wait) -> Bool {
+        self.hasProgressed || self.wantedWait != wait
+    }
+
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {

@@ -4,16 +4,22 @@ import LarderHTTP
 /// What follows from what was noted of transfers, once libcurl has returned.
 extension TransferLoop {
     func expire() {
+        guard let next = self.deadlines.next, next <= self.now else { return }
+        // What libcurl has finished is not late, however long this thread took to see it.
+        self.collectCompletions()
         while let (id, wait) = self.deadlines.takeExpired(self.now) {
             // Of one that is over and undelivered the receiver will learn how it ended.
             guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
-            if let failure = wait.failure {
+            self.touch(transfer)
+            switch wait {
+            // It has moved meanwhile, and will wait anew.
+            case _ where wait != .resource && transfer.hasMoved(since: wait): break
+            case .leave: transfer.releaseContent()
+            default:
+                guard let failure = wait.failure else { continue }
                 self.detach(transfer)
                 transfer.end(failure)
-            } else {
-                transfer.releaseContent()
             }
-            self.touch(transfer)
         }
     }
 
