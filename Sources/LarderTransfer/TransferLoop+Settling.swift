@@ -12,6 +12,7 @@ extension TransferLoop {
             guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
             self.touch(transfer)
             switch wait {
+            case .content: transfer.goOnSending()
             // It has moved meanwhile, and will wait anew.
             case _ where wait != .resource && transfer.hasMoved(since: wait): break
             case .leave: transfer.releaseContent()
@@ -58,7 +59,7 @@ extension TransferLoop {
         guard isLeft else { return }
         if transfer.easy != nil {
             if transfer.mustReleaseContent {
-                transfer.contentReleased()
+                transfer.mustReleaseContent = false
                 self.unpause(transfer, sendingGoesOn: true)
             } else if transfer.isHeld, !transfer.isPaused {
                 self.unpause(transfer, sendingGoesOn: false)
@@ -76,6 +77,12 @@ extension TransferLoop {
             self.deadlines.leave(transfer.waiting)
         }
         transfer.hasProgressed = false
+        guard let entry = transfer.contentWaiting else { return }
+        if !transfer.mayBeOver {
+            self.deadlines.leave(entry)
+        } else if entry.wait == nil {
+            self.deadlines.enter(entry, .content, self.now)
+        }
     }
 
     /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done

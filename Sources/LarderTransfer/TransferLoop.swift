@@ -389,6 +389,7 @@ final class TransferLoop: Timed {
         self.yieldPlace(transfer)
         self.deadlines.leave(transfer.waiting)
         if let lifetime = transfer.lifetime { self.deadlines.leave(lifetime) }
+        if let entry = transfer.contentWaiting { self.deadlines.leave(entry) }
         transfer.content?.cancel()
         self.counters.transferEnded()
         if self.transfers.isEmpty { self.idleSince = self.now }
