@@ -10,7 +10,8 @@ package protocol PublicSuffixes: Sendable {
 
 /// The rule for names that no list knows: the last label, and it alone, is a public suffix.
 ///
-/// It is the default rule of every list (`*`), and what remains where there is none.
+/// It is the default rule of every list (`*`): for those who need no list, as tests. What holds where
+/// there should be one and is none is `EverySuffix`.
 package struct TopLevelSuffixes: PublicSuffixes {
     package init() {}
 

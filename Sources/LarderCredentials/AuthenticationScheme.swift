@@ -21,9 +21,6 @@ package struct AuthenticationScheme: Hashable, Sendable {
 
     /// The schemes that a user name and a password answer, strongest first.
     package static let byStrength: [AuthenticationScheme] = [.negotiate, .ntlm, .digest, .basic]
-
-    /// Whether a listener on the connection learns nothing that it can use again by itself.
-    package var hidesSecret: Bool { self == .negotiate || self == .ntlm }
 }
 
 extension AuthenticationScheme: CustomStringConvertible {

@@ -137,10 +137,6 @@ package final class OpenSession: Sendable {
         }.get()
     }
 
-    package func transferStatistics() -> TransferStatistics {
-        self.upstream.statistics()
-    }
-
     /// Takes out of the disk tier what a verification of its file has found, where it is still so.
     ///
     /// - Returns: what was taken out; nil where the session has no disk tier.

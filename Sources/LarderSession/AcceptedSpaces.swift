@@ -60,13 +60,6 @@ struct AcceptedSpaces: Sendable {
         self.limit = max(1, limit)
     }
 
-    /// Where a credential is known to be good, and whose, in no order.
-    var accepted: [(space: ProtectionSpace, user: String)] {
-        self.entries.values.flatMap { known in
-            known.filter(\.isAccepted).map { ($0.space, $0.credential.user) }
-        }
-    }
-
     var isEmpty: Bool { self.entries.isEmpty }
 
     // MARK: What may be sent

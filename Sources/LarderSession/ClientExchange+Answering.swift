@@ -77,7 +77,7 @@ extension ClientExchange: FillingWaiter {
         let (forward, asked, splicing) = self.state.withLock {
             ($0.forward, $0.reason, $0.splicing)
         }
-        if !leads, let splicing {
+        if !leads, let splicing, !outcome.isFailureOfAll {
             return self.filling(outcome, brings: splicing, reader, forward, because: asked)
         }
         switch outcome {

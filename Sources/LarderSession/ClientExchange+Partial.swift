@@ -36,7 +36,7 @@ extension ClientExchange {
             collapsed: !leads, detail: reason?.rawValue)
         status.key = self.shownKey
         let stored = StoredExchangeAnswer.make(
-            spliced, reader: reader,
+            spliced, reader: reader, leads: leads,
             opener: GapFetch.opener(
                 self.session, self.request, self.policy, spliced.object),
             now: now, status: status, age: freshness.currentAge,

@@ -239,6 +239,7 @@ extension Fetch {
         if self.isUserAgents { return }
         let resumption = Resumption(head, bodyLength: bodyLength, to: self.order.request)
         var isKept = false
+        var bytesStored: UInt64 = 0
         if head.status == .ok || head.status == .partialContent,
             let validator = StrongValidator(of: head.fields)
         {
@@ -246,11 +247,23 @@ extension Fetch {
             isKept = !self.order.stored.contains {
                 $0.head.extent == nil && validator.matches($0.head.fields)
             }
+            // Nor that of what is stored further than it came itself; a 206 is added to that.
+            if head.status == .ok {
+                bytesStored = self.bytesStored(under: validator)
+            }
         }
         self.state.withLock { state in
             state.resumption = resumption
             state.isKept = isKept
+            state.bytesStored = bytesStored
         }
+    }
+
+    /// How many bytes a stored part has that a response under this validator would take the place of.
+    private func bytesStored(under validator: StrongValidator) -> UInt64 {
+        self.matching.lazy.map { self.order.stored[$0].head }
+            .filter { validator.matches($0.fields) }
+            .compactMap { $0.extent?.storedBytes }.max() ?? 0
     }
 
     /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3).

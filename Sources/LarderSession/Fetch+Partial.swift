@@ -31,11 +31,7 @@ extension Fetch {
     /// stored.
     func repeatAsAsked() {
         self.leaveTable()
-        let upstream = self.state.withLock { state in
-            state.asksForGap = false
-            return state.upstream.take()
-        }
-        upstream?.cancel()
+        self.state.withLock { $0.asksForGap = false }
         self.send(self.order.request)
     }
 
@@ -43,11 +39,13 @@ extension Fetch {
     func breakSplice() {
         self.cancelUpstream()
         self.leaveTable()
+        // Others may still make use of the new representation: this is a failure for this one alone.
         self.settle(
             .failed(
                 ExchangeFailure(
                     UpstreamFailure(
-                        .httpResponseIncomplete, detail: "the representation has changed"))),
+                        .httpResponseIncomplete, party: .client,
+                        detail: "the representation has changed"))),
             sink: nil)
         _ = self.filling.finished(.failed(.cancelled))
         self.upstreamEnded()
@@ -80,8 +78,10 @@ extension Fetch {
         self.settle(
             .spliced(
                 Filling.Spliced(
-                    object: object, answer: answer, part: part, status: head.status,
-                    isStored: sink != nil,
+                    object: object,
+                    own: Validation.addingWithheld(
+                        of: head, to: object.head, configuration: self.policy),
+                    answer: answer, part: part, status: head.status, isStored: sink != nil,
                     origin: origin)),
             sink: sink)
         self.afterSettling()

@@ -79,9 +79,9 @@ extension Fetch {
         guard let sink else { return }
         self.state.withLock { $0.storing }?.handedOver()
         let (isKept, completeLength) = self.state.withLock { state in
-            (state.isKept, state.resumption?.completeLength)
+            (state.isKept && received > state.bytesStored, state.resumption?.completeLength)
         }
-        guard isKept, received > 0 else { return sink.abandon() }
+        guard isKept else { return sink.abandon() }
         self.session.live.partsKept.add()
         sink.keep(completeLength: completeLength)
     }

@@ -26,6 +26,9 @@ extension Filling {
     struct Spliced: Sendable {
         /// The stored response, its head combined with the new one.
         var object: StoredObject
+        /// Its head with what is withheld of the new one: for the client that led to it, and nobody
+        /// else; nil where there is nothing of the kind.
+        var own: StoredHead?
         var answer: Splice.Answer
         /// What arrives.
         var part: PartialContent.Part
@@ -57,6 +60,11 @@ extension Filling {
         /// A stored response: validated, or stale and allowed because the origin failed.
         case stored(Stored)
         case failed(ExchangeFailure)
+
+        /// Whether it is a failure that those would meet, too, who made the same request once more.
+        var isFailureOfAll: Bool {
+            if case .failed(let failure) = self { failure.party != .client } else { false }
+        }
     }
 
     /// Missing bytes of a stored response.

@@ -129,7 +129,7 @@ final class GapFetch: GapOpening, FillingWaiter {
     }
 
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        guard leads else { return self.filling(outcome, reader) }
+        guard leads || outcome.isFailureOfAll else { return self.filling(outcome, reader) }
         switch outcome {
         case .spliced(let spliced):
             guard let reader else { return self.settle(.failure(.cancelled)) }

@@ -107,42 +107,23 @@ package final class Session: ExchangeSession {
 
     /// Puts other rules into force, for exchanges that begin from now on.
     ///
-    /// What is stored is judged by them when it is asked for next.
-    package func follow(_ policy: PolicyConfiguration, cachePolicy: RequestCachePolicy) {
-        self.change { configuration in
-            configuration.policy = policy
-            configuration.cachePolicy = cachePolicy
-        }
-        self.rules.change()
-    }
-
-    /// The same with what the session does by itself; the rest of a configuration stays as it is.
+    /// What is stored is judged by them when it is asked for next. Of a configuration only that is
+    /// taken which may change while the session runs.
     package func follow(_ newer: SessionConfiguration) {
         let conduct = self.makeConduct(newer)
-        self.change { configuration in
-            configuration.policy = newer.policy
-            configuration.cachePolicy = newer.cachePolicy
-            configuration.additionalFields = newer.additionalFields
-            configuration.injections = newer.injections
-            configuration.answersChallenges = newer.answersChallenges
-            configuration.followsRedirects = newer.followsRedirects
-        } with: { current in
+        self.current.withLock { current in
+            var values = current.configuration.values
+            values.policy = newer.policy
+            values.cachePolicy = newer.cachePolicy
+            values.additionalFields = newer.additionalFields
+            values.injections = newer.injections
+            values.answersChallenges = newer.answersChallenges
+            values.followsRedirects = newer.followsRedirects
+            current.configuration = ConfigurationSnapshot(
+                values, isPrivate: !self.partition.isEmpty)
             current.take(conduct, self.origins, self.clock, self.timers)
         }
         self.rules.change()
-    }
-
-    private func change(
-        _ change: (inout SessionConfiguration) -> Void,
-        with others: (inout Current) -> Void = { _ in }
-    ) {
-        self.current.withLock { current in
-            var values = current.configuration.values
-            change(&values)
-            current.configuration = ConfigurationSnapshot(
-                values, isPrivate: !self.partition.isEmpty)
-            others(&current)
-        }
     }
 
     package var dialer: (any TunnelDialer)? { self.upstream.dialer }

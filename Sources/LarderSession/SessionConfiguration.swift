@@ -3,7 +3,9 @@ package import LarderPolicy
 
 /// What a session is made with.
 ///
-/// `policy` and `cachePolicy` may change while it runs; the rest is fixed for its life.
+/// The rules may change while it runs (`Session.follow`): `policy` and `cachePolicy`, fields that are
+/// added, injections, whether challenges are answered and redirections followed. The rest is fixed
+/// for its life.
 package struct SessionConfiguration: Sendable {
     /// For whom a session works.
     package enum Role: Sendable {

@@ -111,7 +111,7 @@ extension SessionCookies {
 
     private func write() async {
         guard let storage = self.storage else { return }
-        while let batch = self.state.withLock({ $0.backlog.next() }) {
+        while let batch = self.nextBatch() {
             do throws(CookieStorageError) {
                 try await storage.apply(batch)
                 if self.finished(nil) { return }
@@ -119,8 +119,19 @@ extension SessionCookies {
                 if self.finished(error) { return }
             }
         }
-        // The storage was given up while this was about to begin.
-        self.state.withLock { $0.isWriting = false }
+    }
+
+    /// What is to be written next; nil where there is nothing, as when the storage was given up while
+    /// the writing was about to begin: then nobody writes any more, and nobody need wait.
+    private func nextBatch() -> [CookieChange]? {
+        let (batch, waiters) = self.state.withLock { state -> ([CookieChange]?, [Waiter]) in
+            if let batch = state.backlog.next() { return (batch, []) }
+            state.isWriting = false
+            defer { state.waiters = [] }
+            return (nil, state.waiters)
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .success(())) }
+        return batch
     }
 
     /// Notes how a batch went, and tells those who wait for it.

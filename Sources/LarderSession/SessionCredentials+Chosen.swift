@@ -72,13 +72,13 @@ extension SessionCredentials {
     package func change<R>(
         _ change: (inout CredentialStore) -> ([CredentialChange], R)
     ) -> R {
-        let (isEmpty, mustSave, result) = self.state.withLock { state in
+        let (mustSave, result) = self.state.withLock { state in
             let (changes, result) = change(&state.store)
             if self.storage != nil { state.pending += changes }
             state.spaces.forgetRefusals()
-            return (state.store.isEmpty, self.storage != nil && !changes.isEmpty, result)
+            self.noteHolding(state)
+            return (self.storage != nil && !changes.isEmpty, result)
         }
-        self.holdsAny.store(!isEmpty, ordering: .relaxed)
         self.revision.wrappingAdd(1, ordering: .releasing)
         if mustSave { Task { await self.save() } }
         return result
@@ -93,14 +93,12 @@ extension SessionCredentials {
     /// - Parameter count: `changeCount` before the storage was read.
     /// - Returns: false where something was changed since; nothing is done then.
     package func reread(_ kept: [CredentialChange], unchangedSince count: UInt64) -> Bool {
-        let isEmpty = self.state.withLock { state -> Bool? in
-            guard self.changeCount == count else { return nil }
+        self.state.withLock { state in
+            guard self.changeCount == count else { return false }
             state.store.reread(kept)
             state.store.restore(state.pending)
-            return state.store.isEmpty
+            self.noteHolding(state)
+            return true
         }
-        guard let isEmpty else { return false }
-        self.holdsAny.store(!isEmpty, ordering: .relaxed)
-        return true
     }
 }

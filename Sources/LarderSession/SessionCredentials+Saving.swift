@@ -11,11 +11,10 @@ extension SessionCredentials {
         guard let storage = self.storage else { return }
         do throws(CredentialStorageError) {
             let changes = try await storage.load()
-            let isEmpty = self.state.withLock { state in
+            self.state.withLock { state in
                 state.store.restore(changes)
-                return state.store.isEmpty
+                self.noteHolding(state)
             }
-            self.holdsAny.store(!isEmpty, ordering: .relaxed)
         } catch {
             self.failed(error)
         }
@@ -27,15 +26,20 @@ extension SessionCredentials {
     ///
     /// - Parameter change: gets the store, and gives what it says has changed; runs under a lock.
     package func update(_ change: @Sendable (inout CredentialStore) -> [CredentialChange]) async {
-        let isEmpty = self.state.withLock { state in
+        self.state.withLock { state in
             state.pending += change(&state.store)
             state.spaces.forgetRefusals()
             if self.storage == nil { state.pending = [] }
-            return state.store.isEmpty
+            self.noteHolding(state)
         }
-        self.holdsAny.store(!isEmpty, ordering: .relaxed)
         self.revision.wrappingAdd(1, ordering: .releasing)
         await self.save()
+    }
+
+    /// Says for those who only look whether anything is held; under the lock, or two who change it at
+    /// once might say it in the wrong order.
+    func noteHolding(_ state: borrowing State) {
+        self.holdsAny.store(!state.store.isEmpty, ordering: .relaxed)
     }
 
     /// Hands the changes over, one batch after the other.

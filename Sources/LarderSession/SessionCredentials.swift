@@ -66,11 +66,6 @@ package final class SessionCredentials: Sendable {
     /// What is held now: a copy.
     package var store: CredentialStore { self.state.withLock { $0.store } }
 
-    /// Where an origin has accepted which user's credential, as far as that is remembered.
-    package var acceptedSpaces: [(space: ProtectionSpace, user: String)] {
-        self.state.withLock { $0.spaces.accepted }
-    }
-
     var isEmpty: Bool { !self.holdsAny.load(ordering: .relaxed) }
 
     /// The credential that a rule means by a name: its own, or else the one held in common.

@@ -147,17 +147,21 @@ enum StoredExchangeAnswer {
     ///
     /// - Parameters:
     ///   - reader: of the bytes that arrive.
+    ///   - leads: they arrive for this client's own request, which so has validated what is stored:
+    ///     only then may the fields go along that are kept for such a client (RFC 9111 §5.2.2.4).
     ///   - opener: asks for what is missing beyond them.
     static func make(
-        _ spliced: Filling.Spliced, reader: any BodySource, opener: @escaping SplicedBody.Opener,
-        now: Timestamp, status: CacheStatus, age: Duration, configuration: SessionConfiguration
+        _ spliced: Filling.Spliced, reader: any BodySource, leads: Bool,
+        opener: @escaping SplicedBody.Opener, now: Timestamp, status: CacheStatus, age: Duration,
+        configuration: SessionConfiguration
     ) -> (answer: Answer, bodyBytes: UInt64) {
         let object = spliced.object
         let answer = spliced.answer
         var head = StoredAnswer.head(
-            for: object.head, outcome: answer.isWhole ? .full : .partial(answer.range),
+            for: (leads ? spliced.own : nil) ?? object.head,
+            outcome: answer.isWhole ? .full : .partial(answer.range),
             bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now,
-            isValidated: true, configuration: configuration.policy)
+            isValidated: leads, configuration: configuration.policy)
         if configuration.role == .intermediary {
             head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
         }

@@ -3,6 +3,8 @@ import LarderHTTP
 /// What a transfer waits for, each with a time of its own.
 enum Wait: Int, CaseIterable {
     case connection, name, handshake, tunnel, leave, head, sending, receiving
+    /// A moment in which an answer may have ended that came before all content was sent.
+    case content
     /// The end of it all, beside whatever else it waits for.
     case resource
 
@@ -14,6 +16,7 @@ enum Wait: Int, CaseIterable {
         case .handshake: configuration.connectTimeout
         case .tunnel: configuration.tunnelTimeout
         case .leave: configuration.continueTimeout
+        case .content: .milliseconds(100)
         case .head: configuration.idleTimeout ?? configuration.responseTimeout
         case .sending, .receiving: configuration.idleTimeout ?? configuration.stallTimeout
         case .resource: configuration.resourceTimeout
@@ -22,10 +25,10 @@ enum Wait: Int, CaseIterable {
 
     /// What it means when that time has passed.
     ///
-    /// Nil where nothing is wrong: the content is then sent without the origin's leave.
+    /// Nil where nothing is wrong: content is then sent without the origin's leave, or asked for again.
     var failure: UpstreamFailure? {
         switch self {
-        case .leave: nil
+        case .leave, .content: nil
         case .connection:
             UpstreamFailure(
                 .connectionLimitReached, party: .larder, cause: .connectionLimit,
@@ -80,7 +83,7 @@ final class WaitEntry: Timed {
         switch wait {
         case .name, .handshake, .tunnel, .head, .sending, .receiving: self.idle
         case .resource: self.resource
-        case .connection, .leave: nil
+        case .connection, .leave, .content: nil
         }
     }
 }

@@ -47,8 +47,7 @@ extension EasyHandle {
         }
         self.setLogin(parent, transfer)
         if configuration.parents.hasOtherLogins(parent) {
-            self.set(CURLOPT_FRESH_CONNECT, true)
-            self.set(CURLOPT_FORBID_REUSE, true)
+            self.setOwnConnection()
         }
     }
 
@@ -95,13 +94,11 @@ extension EasyHandle {
             self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
             // A login that another request of this origin's may not have.
             if transfer.options.proxyAuthorization?.scheme == .ntlm {
-                self.set(CURLOPT_FRESH_CONNECT, true)
-                self.set(CURLOPT_FORBID_REUSE, true)
+                self.setOwnConnection()
             }
             // Tickets authenticate the connection, by which libcurl 7.88 does not choose one.
             if parent.authentication == .negotiate {
-                self.set(CURLOPT_FRESH_CONNECT, true)
-                self.set(CURLOPT_FORBID_REUSE, true)
+                self.setOwnConnection()
             }
         }
     }
@@ -116,8 +113,7 @@ extension EasyHandle {
             CURLOPT_HTTPAUTH,
             authentication.scheme == .ntlm ? ccurl_auth_ntlm : ccurl_auth_negotiate)
         if authentication.scheme == .negotiate || way.isRelay {
-            self.set(CURLOPT_FRESH_CONNECT, true)
-            self.set(CURLOPT_FORBID_REUSE, true)
+            self.setOwnConnection()
         }
         self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
         self.set(CURLOPT_USERNAME, authentication.user)

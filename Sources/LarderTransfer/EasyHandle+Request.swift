@@ -83,8 +83,7 @@ extension EasyHandle {
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
         if transfer.logsConnectionIn {
-            self.set(CURLOPT_FRESH_CONNECT, true)
-            self.set(CURLOPT_FORBID_REUSE, true)
+            self.setOwnConnection()
         }
         if let authentication = request.connectionAuthentication {
             self.setAuthentication(authentication, transfer.way)
@@ -204,13 +203,18 @@ extension EasyHandle {
         self.setContentCallbacks(hasTrailers: transfer.mayHaveTrailers)
     }
 
+    /// Has the request go out on a connection that was not used before and is not used again.
+    func setOwnConnection() {
+        self.set(CURLOPT_FRESH_CONNECT, true)
+        self.set(CURLOPT_FORBID_REUSE, true)
+    }
+
     private func setFTP(_ request: Request) throws(UpstreamFailure) {
         let uri = request.uri
         self.set(CURLOPT_PROTOCOLS_STR, "ftp")
         // A control connection of its own for each transfer: on one that was used before, libcurl
         // 7.88 now and then waits in vain for the data connection of a listing.
-        self.set(CURLOPT_FRESH_CONNECT, true)
-        self.set(CURLOPT_FORBID_REUSE, true)
+        self.setOwnConnection()
         self.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Self.ftpReplyTime)
         self.set(CURLOPT_URL, "ftp://\(uri.host):\(uri.port)\(uri.pathAndQuery)")
         self.set(CURLOPT_FILETIME, request.transfer.asksFTPDate)

@@ -71,19 +71,12 @@ import LarderHTTP
         }
 
     private func judge(_ store: OpaquePointer) -> Bool {
-        let isVerified = unsafe X509_verify_cert(store) == 1
-        let error = unsafe X509_STORE_CTX_get_error(store)
-        let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-        var fault = isVerified ? nil : TLSFault(verifyResult: error) ?? .untrusted
-        if fault == nil, unsafe !Self.isName(self.host, in: leaf) { fault = .wrongHost }
-        let peer = TLSPeer(
-            host: self.host, port: self.port, certificates: unsafe Self.chain(store, leaf),
-            fault: fault)
+        let (peer, error) = unsafe Self.examine(store, host: self.host, port: self.port)
         if let cause = self.objection(to: peer) {
             if error == X509_V_OK {
                 unsafe X509_STORE_CTX_set_error(
                     store,
-                    fault == .wrongHost
+                    peer.fault == .wrongHost
                         ? X509_V_ERR_HOSTNAME_MISMATCH : X509_V_ERR_APPLICATION_VERIFICATION)
             }
             self.transfer?.fail(Self.failure(cause, peer))
@@ -124,8 +117,24 @@ import LarderHTTP
             detail: "the server's certificate was not accepted\(fault)")
     }
 
+    /// Who the server says it is, and what the system's rules say to that.
+    ///
+    /// - Returns: beside it what the verification itself came to, which knows nothing of the host.
+    static func examine(
+        _ store: OpaquePointer, host: String, port: UInt16
+    ) -> (peer: TLSPeer, error: Int32) {
+        let isVerified = unsafe X509_verify_cert(store) == 1
+        let error = unsafe X509_STORE_CTX_get_error(store)
+        let leaf = unsafe X509_STORE_CTX_get0_cert(store)
+        var fault = isVerified ? nil : TLSFault(verifyResult: error) ?? .untrusted
+        if fault == nil, unsafe !Self.isName(host, in: leaf) { fault = .wrongHost }
+        let peer = TLSPeer(
+            host: host, port: port, certificates: unsafe Self.chain(store, leaf), fault: fault)
+        return (peer, error)
+    }
+
     /// Whether a certificate is for the host that was asked for (RFC 9110 §4.3.4).
-    static func isName(_ host: String, in certificate: OpaquePointer?) -> Bool {
+    private static func isName(_ host: String, in certificate: OpaquePointer?) -> Bool {
         guard let certificate = unsafe certificate else { return false }
         if host.utf8.first == UInt8(ascii: "[") {
             let address = String(host.dropFirst().dropLast())
@@ -141,7 +150,7 @@ import LarderHTTP
     }
 
     /// The certificates as the server sent them, its own first, DER.
-    static func chain(_ store: OpaquePointer, _ leaf: OpaquePointer?) -> [[UInt8]] {
+    private static func chain(_ store: OpaquePointer, _ leaf: OpaquePointer?) -> [[UInt8]] {
         var chain: [[UInt8]] = []
         for index in 0..<Swift.max(0, unsafe copenssl_chain_count(store)) {
             let certificate = unsafe copenssl_chain_certificate(store, index)
@@ -153,20 +162,7 @@ import LarderHTTP
 
     private static func der(of certificate: OpaquePointer?) -> [UInt8]? {
         guard let certificate = unsafe certificate else { return nil }
-        return unsafe Self.encoded { unsafe i2d_X509(certificate, $0) }
-    }
-
-    /// What an `i2d_` function writes, which is asked for the length first (i2d_X509(3)).
-    static func encoded(
-        _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    ) -> [UInt8]? {
-        let length = encode(nil)
-        guard length > 0 else { return nil }
-        return unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
-            var start = buffer.baseAddress
-            let written = unsafe encode(&start)
-            count = written == length ? Int(length) : 0
-        }
+        return unsafe OpenSSLOctets.encoded { unsafe i2d_X509(certificate, $0) }
     }
 
     // MARK: The client's certificate
@@ -176,7 +172,7 @@ import LarderHTTP
         var issuers: [[UInt8]] = []
         for index in 0..<Swift.max(0, unsafe copenssl_issuer_count(ssl)) {
             guard let name = unsafe copenssl_issuer(ssl, index) else { continue }
-            if let der = unsafe Self.encoded({ unsafe i2d_X509_NAME(name, $0) }) {
+            if let der = unsafe OpenSSLOctets.encoded({ unsafe i2d_X509_NAME(name, $0) }) {
                 issuers.append(der)
             }
         }

@@ -202,14 +202,8 @@ package import LarderHTTP
         }
 
     private func judge(_ store: OpaquePointer) -> Bool {
-        let isVerified = unsafe X509_verify_cert(store) == 1
-        let error = unsafe X509_STORE_CTX_get_error(store)
-        let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-        var fault = isVerified ? nil : TLSFault(verifyResult: error) ?? .untrusted
-        if fault == nil, unsafe !HandshakeJudge.isName(self.host, in: leaf) { fault = .wrongHost }
-        let peer = TLSPeer(
-            host: self.host, port: self.port,
-            certificates: unsafe HandshakeJudge.chain(store, leaf), fault: fault)
+        let (peer, error) = unsafe HandshakeJudge.examine(
+            store, host: self.host, port: self.port)
         ERR_clear_error()
         guard let (judged, verdict) = self.verdict, judged == peer else {
             self.question = .server(peer)
@@ -218,7 +212,7 @@ package import LarderHTTP
         self.cause =
             switch verdict {
             case .trusted: nil
-            case .bySystem: fault?.cause
+            case .bySystem: peer.fault?.cause
             case .refused, .undecided: .certificateRefused
             }
         guard self.cause == nil else {

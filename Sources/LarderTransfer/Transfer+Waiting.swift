@@ -45,6 +45,29 @@ extension Transfer {
         }
     }
 
+    /// Whether what it waited for has come, at least a part of it, since the loop last looked.
+    func hasMoved(since wait: Wait) -> Bool {
+        self.hasProgressed || self.wantedWait != wait
+    }
+
+    /// Has the loop tell libcurl to ask for content again, once it has returned.
+    func goOnSending() { self.mustReleaseContent = true }
+
+    /// The same with the origin's leave, or without it.
+    func releaseContent() {
+        self.content?.release()
+        self.goOnSending()
+    }
+
+    /// Whether libcurl, which waits for content, may have read all of the answer without a word.
+    ///
+    /// Where the connection is closed behind it, libcurl 7.88 then sends no more, but does not end
+    /// before it is told to go on; and of an answer without a length nobody else knows where it ends.
+    var mayBeOver: Bool {
+        self.phase == .receiving && !self.isHeld && !self.isMultiplexed
+            && self.content?.isPending == true
+    }
+
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {
@@ -59,7 +82,10 @@ extension Transfer {
             } else {
                 self.isFTP ? .receiving : .head
             }
-        case .receiving: self.isPaused || self.isHeld ? nil : .receiving
+        case .receiving:
+            // An origin that reads content while it answers may be waiting for that.
+            self.isPaused || self.isHeld
+                || (!self.needsNoContent && self.content?.isPending == true) ? nil : .receiving
         case .over: nil
         }
     }

@@ -90,7 +90,9 @@ final class Transfer {
     private(set) var isAnsweredEarly = false
     /// libcurl must no longer wait for content: the origin gave leave to send it, or answered
     /// without it.
-    private(set) var mustReleaseContent = false
+    var mustReleaseContent = false
+    /// The answer is one after which no content need be sent: what is waited for is the origin's.
+    private(set) var needsNoContent = false
 
     /// The parent is given a login.
     var hasLogin = false
@@ -109,6 +111,8 @@ final class Transfer {
     let waiting: WaitEntry
     /// The place of the wait for its end; nil where that has no limit.
     let lifetime: WaitEntry?
+    /// The place of looking whether content is still needed; nil where there is none.
+    let contentWaiting: WaitEntry?
 
     init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
         self.fetch = order.fetch
@@ -131,6 +135,7 @@ final class Transfer {
             options.resourceTimeout != nil || loop.configuration.resourceTimeout != nil
         self.lifetime =
             isLimited ? WaitEntry(id: order.fetch.id, resource: options.resourceTimeout) : nil
+        self.contentWaiting = content.map { _ in WaitEntry(id: order.fetch.id) }
         self.way = Way(
             to: uri, isDial: order.dial != nil, for: order.dial?.scheme, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
@@ -276,6 +281,8 @@ final class Transfer {
         }
         self.received &+= UInt64(bytes.count)
         unsafe self.outbox.append(bytes, expected: expected)
+        // libcurl may have no need of content any more, and would wait for a paused source for ever.
+        if expected == UInt64(bytes.count), self.content?.isPending == true { self.goOnSending() }
         self.hasProgressed = true
         self.loop.touch(self)
         return .taken
@@ -327,8 +334,13 @@ final class Transfer {
         guard let content = self.content else { return }
         // HEAD with content goes out as an upload, to which libcurl expects an answer with a body.
         if self.request.method == .head { self.isAnsweredEarly = true }
-        // From 300 on libcurl sends no more, but would wait for a paused source for ever.
-        if content.isPending, content.isWithheld || head.status.rawValue >= 300 {
+        self.needsNoContent = head.status.rawValue >= 300
+        guard content.isPending else { return }
+        if self.needsNoContent {
+            // libcurl sends no more, or only until it has read all where the connection will be closed,
+            // but would wait for a paused source for ever. What was withheld remains so.
+            self.goOnSending()
+        } else if content.isWithheld {
             self.releaseContent()
         }
     }
@@ -353,17 +365,6 @@ final class Transfer {
         case .queued, .resolving, .connecting: self.isTunnelled
         case .awaitingHead, .receiving, .over: false
         }
-    }
-
-    /// Has the loop tell libcurl to send on, once it has returned.
-    func releaseContent() {
-        self.content?.release()
-        self.mustReleaseContent = true
-    }
-
-    /// Lets libcurl go on with content that an early answer made needless.
-    func contentReleased() {
-        self.mustReleaseContent = false
     }
 
     /// Requests to the same origin need no connection of their own.

@@ -4,16 +4,23 @@ import LarderHTTP
 /// What follows from what was noted of transfers, once libcurl has returned.
 extension TransferLoop {
     func expire() {
+        guard let next = self.deadlines.next, next <= self.now else { return }
+        // What libcurl has finished is not late, however long this thread took to see it.
+        self.collectCompletions()
         while let (id, wait) = self.deadlines.takeExpired(self.now) {
             // Of one that is over and undelivered the receiver will learn how it ended.
             guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
-            if let failure = wait.failure {
+            self.touch(transfer)
+            switch wait {
+            case .content: transfer.goOnSending()
+            // It has moved meanwhile, and will wait anew.
+            case _ where wait != .resource && transfer.hasMoved(since: wait): break
+            case .leave: transfer.releaseContent()
+            default:
+                guard let failure = wait.failure else { continue }
                 self.detach(transfer)
                 transfer.end(failure)
-            } else {
-                transfer.releaseContent()
             }
-            self.touch(transfer)
         }
     }
 
@@ -52,7 +59,7 @@ extension TransferLoop {
         guard isLeft else { return }
         if transfer.easy != nil {
             if transfer.mustReleaseContent {
-                transfer.contentReleased()
+                transfer.mustReleaseContent = false
                 self.unpause(transfer, sendingGoesOn: true)
             } else if transfer.isHeld, !transfer.isPaused {
                 self.unpause(transfer, sendingGoesOn: false)
@@ -70,6 +77,12 @@ extension TransferLoop {
             self.deadlines.leave(transfer.waiting)
         }
         transfer.hasProgressed = false
+        guard let entry = transfer.contentWaiting else { return }
+        if !transfer.mayBeOver {
+            self.deadlines.leave(entry)
+        } else if entry.wait == nil {
+            self.deadlines.enter(entry, .content, self.now)
+        }
     }
 
     /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done

@@ -187,9 +187,11 @@ final class TransferLoop: Timed {
             transfer.isPaused = false
             self.touch(transfer)
         case .contentReady(let id):
-            guard let transfer = self.transfers[id], transfer.content?.isPending == true else {
-                return
-            }
+            // What libcurl has just finished cannot go on.
+            self.collectCompletions()
+            guard let transfer = self.transfers[id], transfer.phase != .over,
+                transfer.content?.isPending == true
+            else { return }
             self.unpause(transfer, sendingGoesOn: true)
         case .cancel(let id):
             guard let transfer = self.transfers[id] else { return }
@@ -387,6 +389,7 @@ final class TransferLoop: Timed {
         self.yieldPlace(transfer)
         self.deadlines.leave(transfer.waiting)
         if let lifetime = transfer.lifetime { self.deadlines.leave(lifetime) }
+        if let entry = transfer.contentWaiting { self.deadlines.leave(entry) }
         transfer.content?.cancel()
         self.counters.transferEnded()
         if self.transfers.isEmpty { self.idleSince = self.now }

@@ -222,7 +222,7 @@ struct GapCollapsingTests {
     @Test(
         "where the answer brings something else each asks for itself",
         arguments: [
-            200, 206, 416, 0,
+            200, 206, 416,
         ])
     func changed(_ status: UInt16) {
         let bench = self.bench()
@@ -232,8 +232,7 @@ struct GapCollapsingTests {
         switch status {
         case 200: bench.upstream.fetches[1].whole(other)
         case 206: bench.upstream.fetches[1].part(400..<1000, of: other)
-        case 416: bench.upstream.fetches[1].answer(416, ["Content-Range": "bytes */300"])
-        default: bench.upstream.fetches[1].fail(.connectionRefused)
+        default: bench.upstream.fetches[1].answer(416, ["Content-Range": "bytes */300"])
         }
         var next = 2
         while next < bench.asked, next < 10 {
@@ -255,6 +254,33 @@ struct GapCollapsingTests {
         }
         #expect(clients[1].failure == nil)
         #expect(bench.session.openFetches().isEmpty)
+    }
+
+    @Test("and where the origin fails it has failed for all; the next request tries again")
+    func failed() {
+        let bench = self.bench()
+        let clients = [bench.ask(), bench.ask("bytes=100-")]
+        bench.upstream.fetches[1].fail(.connectionRefused)
+        for client in clients { #expect(client.failure?.status == .badGateway) }
+        #expect(bench.asked == 2)
+        let next = bench.ask()
+        #expect(bench.asked == 3)
+        bench.upstream.fetches[2].part(400..<1000, of: self.thousand)
+        #expect(next.wholeBytes == self.thousand.content)
+    }
+
+    @Test("a later gap that fails cuts all answers off, and is asked for once")
+    func laterFailure() {
+        let large = Representation(400_000)
+        let bench = Bench.large
+        bench.store(0..<1000, of: large)
+        bench.store(100_000..<200_000, of: large)
+        let clients = [bench.ask(), bench.ask()]
+        bench.upstream.fetches[2].part(1000..<100_000, of: large)
+        for client in clients { #expect(client.readBytes().bytes.count == 200_000) }
+        bench.upstream.fetches[3].fail(.connectionRefused)
+        for client in clients { #expect(client.isCutOff) }
+        #expect(bench.asked == 4)
     }
 
     @Test("a later gap of several answers, too")

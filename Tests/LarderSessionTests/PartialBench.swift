@@ -94,6 +94,14 @@ extension RecordingClient {
     }
 }
 
+extension RecordingClient {
+    /// Whether the body ends before its end, after what there is of it now.
+    var isCutOff: Bool {
+        if case .failed? = self.readBytes().last { return true }
+        return false
+    }
+}
+
 extension Bench {
     /// A bench whose window and store hold bodies of some MiB.
     static var large: Bench {

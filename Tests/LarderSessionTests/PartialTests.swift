@@ -314,6 +314,23 @@ struct PartialTests {
         #expect(bench.asked == 2)
     }
 
+    @Test("the beginning of a whole does not take the place of a part that is larger (§3.4)")
+    func largerPart() {
+        for (begun, isKept) in [(300, false), (700, true)] {
+            let bench = Bench()
+            bench.store(0..<600, of: self.thousand)
+            _ = bench.ask(nil, ["Cache-Control": "no-cache"])
+            bench.upstream.fetches[1].whole(self.thousand, sending: begun)
+            bench.upstream.fetches[1].fail(.httpResponseIncomplete)
+            bench.upstream.fetches[2].fail(.connectionRefused)
+            #expect(
+                bench.ask("bytes=500-599").wholeBytes == Array(self.thousand.content[500..<600]))
+            #expect(bench.asked == 3)
+            let further = bench.ask("bytes=600-699").wholeBytes
+            #expect((further == Array(self.thousand.content[600..<700])) == isKept)
+        }
+    }
+
     @Test("several ranges from a stored whole are multipart/byteranges (RFC 9110 §15.3.7.2)")
     func several() throws {
         let bench = Bench()

@@ -73,6 +73,30 @@ struct RepeatedRequestTests {
         #expect(repeated.isCancelled)
     }
 
+    @Test("what still comes of a request that was given up is not taken for the next one's")
+    func lateRemains() {
+        let bench = Bench()
+        bench.store(0..<400, of: Representation(1000))
+        let other = Representation(1000, tag: "\"b\"", seed: 2)
+        // All of it before the request was said to be under way.
+        bench.upstream.onFetch { [upstream = bench.upstream] early in
+            early.head(
+                206, other.head(("Content-Range", "bytes 400-999/1000")), length: .known(600))
+            upstream.fetches[2].head(200, ["Cache-Control": "no-store"], length: .known(5))
+            #expect(early.piece(bytes: 3) == .pause)
+            early.fail()
+        }
+        let client = bench.ask()
+        #expect(bench.upstream.fetches[1].isCancelled)
+        let repeated = bench.upstream.fetches[2]
+        repeated.piece("hello")
+        repeated.finish()
+        #expect(client.status == 200)
+        #expect(client.wholeBody == "hello")
+        #expect(bench.asked == 3)
+        #expect(bench.session.counters().openFetches == 0)
+    }
+
     @Test("a stored response does not stand in for an answer to a condition of the client's own")
     func condition() {
         let bench = Bench()

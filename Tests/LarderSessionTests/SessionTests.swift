@@ -5,6 +5,16 @@ import LarderStore
 import NIOCore
 import Testing
 
+extension Session {
+    /// Puts other rules of caching into force.
+    func follow(_ policy: PolicyConfiguration, cachePolicy: RequestCachePolicy) {
+        var newer = self.configuration
+        newer.policy = policy
+        newer.cachePolicy = cachePolicy
+        self.follow(newer)
+    }
+}
+
 /// A session with everything around it scripted, but for the memory store.
 struct Bench {
     let upstream = ScriptedUpstream()

@@ -89,6 +89,26 @@ struct SharedUpdateTests {
         #expect(waiting.wholeBody == "old")
     }
 
+    @Test("the same where what is missing of a part is filled (§5.2.2.4, §5.2.2.7)")
+    func fieldsOfParts() {
+        let bench = Bench()
+        var representation = Representation(1000)
+        representation.fields = [
+            "Cache-Control": "max-age=60, no-cache=\"x-now\", private=\"x-own\"", "X-Now": "1",
+        ]
+        bench.store(0..<400, of: representation)
+        let own = bench.ask()
+        let waiting = bench.ask()
+        representation.fields.append("X-Own", "s")
+        bench.upstream.fetches[1].part(400..<1000, of: representation)
+        #expect(own.field("X-Now") == "1" && own.field("X-Own") == "s")
+        #expect(waiting.field("X-Now") == nil && waiting.field("X-Own") == nil)
+        for client in [own, waiting, bench.ask()] {
+            #expect(client.wholeBytes == representation.content)
+        }
+        #expect(bench.asked == 2)
+    }
+
     @Test("an answer that is not stored makes what it replaces ask again (RFC 9111 §4.3.3)")
     func superseded() {
         let bench = Self.bench([

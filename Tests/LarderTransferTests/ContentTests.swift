@@ -97,12 +97,7 @@ struct ContentTests {
             let fetch = upstream.fetch(
                 origin.request(.post, length: .known(10)), body: content, receiver: recorder)
             await content.wasAsked.passed()
-            // An exchange that runs into the same limits meanwhile is the clock of this test.
-            let silent = try ScriptedOrigin { _ = $0.waitForEnd() }
-            for _ in 0..<2 {
-                let other = await upstream.answer(to: silent.request())
-                #expect(other.failure?.kind == .httpResponseTimeout)
-            }
+            try await upstream.letTimesPass()
             content.push(.piece(ByteBuffer(string: "hello")))
             content.push(.piece(ByteBuffer(string: "world")))
             content.push(.end(trailers: Fields()))
@@ -215,6 +210,76 @@ struct ContentTests {
         #expect(content.isCancelled)
     }
 
+    @Test(
+        "does not keep open what the origin has answered and will close (RFC 9112 §9.6)",
+        arguments: [
+            EarlyAnswer(413, expects: false), EarlyAnswer(413, expects: true),
+            EarlyAnswer(413, expects: false, isChunked: true), EarlyAnswer(200, expects: false),
+            EarlyAnswer(200, expects: false, isChunked: true),
+        ])
+    func closingAnswer(_ answer: EarlyAnswer) async throws {
+        let isHeard = Gate()
+        let origin = try ScriptedOrigin { connection in
+            _ = connection.readHead()
+            if !answer.expects { _ = connection.read(3) }
+            let framing = answer.isChunked ? "Transfer-Encoding: chunked" : "Content-Length: 4"
+            connection.write(
+                "HTTP/1.1 \(answer.status) Early\r\nConnection: close\r\n\(framing)\r\n\r\n")
+            // Its end comes in another read than its head.
+            guard isHeard.block() else { return }
+            connection.write(answer.isChunked ? "4\r\nlong\r\n0\r\n\r\n" : "long")
+            _ = connection.waitForEnd()
+        }
+        let content = ScriptedContent([.piece(ByteBuffer(string: "abc"))])
+        try await withUpstream({
+            $0.stallTimeout = .seconds(5)
+            $0.continueTimeout = .seconds(30)
+        }) { upstream in
+            let recorder = Recorder()
+            let fetch = upstream.fetch(
+                origin.request(.post, length: .known(1 << 40), expects: answer.expects),
+                body: content, receiver: recorder)
+            await recorder.wait { $0.head != nil }
+            isHeard.open()
+            let record = await recorder.end()
+            #expect(record.head?.status.rawValue == answer.status)
+            #expect(record.text == "long")
+            #expect(record.failure == nil)
+            #expect(content.isCancelled)
+            if answer.expects { #expect(content.asked == 0) }
+            _ = fetch
+        }
+    }
+
+    @Test("may still be on its way when the answer comes, and is not timed out for that")
+    func pendingBehindHead() async throws {
+        let origin = try ScriptedOrigin { connection in
+            _ = connection.readHead()
+            _ = connection.read(3)
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+            let rest = connection.read(3) ?? ""
+            connection.write("\(rest)!")
+            _ = connection.waitForEnd()
+        }
+        let content = ScriptedContent([.piece(ByteBuffer(string: "abc"))])
+        try await withUpstream({
+            $0.stallTimeout = .milliseconds(100)
+            $0.responseTimeout = .milliseconds(100)
+        }) { upstream in
+            let recorder = Recorder()
+            let fetch = upstream.fetch(
+                origin.request(.post, length: .known(6)), body: content, receiver: recorder)
+            await recorder.wait { $0.head != nil }
+            try await upstream.letTimesPass()
+            content.push(.piece(ByteBuffer(string: "def")))
+            content.push(.end(trailers: Fields()))
+            let record = await recorder.end()
+            #expect(record.text == "def!")
+            #expect(record.failure == nil)
+            _ = fetch
+        }
+    }
+
     @Test("of a HEAD request goes out, and the head ends the answer")
     func headWithContent() async throws {
         let notes = Notes()
@@ -250,5 +315,16 @@ struct ContentTests {
                 to: origin.request(.put, length: .known(10_000_000)), body: content)
         }
         #expect(record.text == "10000000")
+    }
+}
+
+/// An answer that comes before all of the content has gone out.
+struct EarlyAnswer: Sendable {
+    let status: UInt16
+    let expects: Bool
+    let isChunked: Bool
+
+    init(_ status: UInt16, expects: Bool, isChunked: Bool = false) {
+        (self.status, self.expects, self.isChunked) = (status, expects, isChunked)
     }
 }

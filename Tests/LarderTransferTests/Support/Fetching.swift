@@ -1,6 +1,7 @@
 import Foundation
 import LarderHTTP
 import Synchronization
+import Testing
 
 @testable import LarderTransfer
 
@@ -38,6 +39,19 @@ extension CurlUpstream {
         let fetch = self.fetch(request, body: body, receiver: recorder)
         defer { _ = fetch }
         return await recorder.end()
+    }
+}
+
+extension CurlUpstream {
+    /// Returns when what has the limits of this upstream would have run into them.
+    ///
+    /// Exchanges that do so are the clock.
+    func letTimesPass() async throws {
+        let silent = try ScriptedOrigin { _ = $0.waitForEnd() }
+        for _ in 0..<2 {
+            let other = await self.answer(to: silent.request())
+            #expect(other.failure?.kind == .httpResponseTimeout)
+        }
     }
 }
 
