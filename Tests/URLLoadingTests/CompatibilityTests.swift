@@ -85,6 +85,27 @@ struct CompatibilitySubclassTests {
         #expect(URLCache().memoryCapacity == 0 && URLCache().diskCapacity == 0)
     }
 
+    @Test("pauses a task by its progress, once until it goes on (§3.1)")
+    func pausing() throws {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: try #require(URL(string: "ws://host.invalid/")))
+        #expect(task.progress.isPausable && !task.progress.isPaused)
+        // What contains it may be paused before it begins.
+        task.progress.pause()
+        task.resume()
+        #expect(task.state == .suspended)
+        task.progress.resume()
+        #expect(task.state == .running)
+        let all = Progress(totalUnitCount: 1)
+        all.addChild(task.progress, withPendingUnitCount: 1)
+        all.pause()
+        task.progress.pause()
+        #expect(task.state == .suspended && task.progress.isPaused)
+        all.resume()
+        #expect(task.state == .running && !task.progress.isPaused)
+    }
+
     @Test("a task reports its progress as Foundation's do")
     func progress() throws {
         let session = URLSession(configuration: .ephemeral)
