@@ -38,6 +38,22 @@ private final class CountingSession: URLSession, @unchecked Sendable {
     }
 }
 
+/// A response that a test of a program's makes.
+private final class TeapotResponse: HTTPURLResponse, @unchecked Sendable {
+    override var statusCode: Int { 418 }
+}
+
+/// One with an initializer of its own that takes nothing, as it has none to override in Foundation.
+private final class OwnResponse: URLResponse, @unchecked Sendable {
+    init() {
+        super.init(
+            url: URL(fileURLWithPath: "/"), mimeType: "text/plain", expectedContentLength: 0,
+            textEncodingName: nil)
+    }
+
+    required init?(coder: NSCoder) { nil }
+}
+
 @Suite("A subclass of a program's")
 struct CompatibilitySubclassTests {
     @Test("hears of each task once: no method that makes one calls another that can be overridden")
@@ -48,6 +64,46 @@ struct CompatibilitySubclassTests {
         #expect(session.asked.withLock { $0 } == 1)
         _ = session.downloadTask(with: url) { _, _, _ in }
         #expect(session.asked.withLock { $0 } == 2)
+    }
+
+    @Test("gives a response another status than the one it is made with (§7)")
+    func status() throws {
+        let url = try #require(URL(string: "http://host.test/"))
+        let made = TeapotResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+        let response: HTTPURLResponse = try #require(made)
+        #expect(response.statusCode == 418)
+        #expect(response.description.contains("418"))
+    }
+
+    @Test("is made without anything, where a class of the library's can be")
+    func empty() {
+        #expect(URLResponse().url == nil && URLResponse().expectedContentLength == -1)
+        #expect(URLResponse().suggestedFilename == "Unknown")
+        #expect(HTTPURLResponse().url == nil && HTTPURLResponse().statusCode == 0)
+        #expect(HTTPURLResponse().allHeaderFields.isEmpty)
+        #expect(OwnResponse().mimeType == "text/plain")
+        #expect(URLCache().memoryCapacity == 0 && URLCache().diskCapacity == 0)
+    }
+
+    @Test("pauses a task by its progress, once until it goes on (§3.1)")
+    func pausing() throws {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: try #require(URL(string: "ws://host.invalid/")))
+        #expect(task.progress.isPausable && !task.progress.isPaused)
+        // What contains it may be paused before it begins.
+        task.progress.pause()
+        task.resume()
+        #expect(task.state == .suspended)
+        task.progress.resume()
+        #expect(task.state == .running)
+        let all = Progress(totalUnitCount: 1)
+        all.addChild(task.progress, withPendingUnitCount: 1)
+        all.pause()
+        task.progress.pause()
+        #expect(task.state == .suspended && task.progress.isPaused)
+        all.resume()
+        #expect(task.state == .running && !task.progress.isPaused)
     }
 
     @Test("a task reports its progress as Foundation's do")

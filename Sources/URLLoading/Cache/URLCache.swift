@@ -90,6 +90,11 @@ open class URLCache: NSObject, @unchecked Sendable {
             memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
     }
 
+    /// A cache that keeps nothing until it is given a capacity.
+    public convenience override init() {
+        self.init(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+    }
+
     /// The store that a session's engine works on.
     ///
     /// A session must hold the cache as long as it uses it.

@@ -12,8 +12,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         case made([String: String])
     }
 
-    /// Three digits; what is not in RFC 9110 is given as it came.
-    public let statusCode: Int
+    private let status: Int
     private let origin: Origin
     private let length: Int64
     private let translated = Mutex<ResponseFields?>(nil)
@@ -27,7 +26,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?
     ) {
         let fields = headerFields ?? [:]
-        self.statusCode = statusCode
+        self.status = statusCode
         self.origin = .made(fields)
         self.length = ResponseFields.contentLength(
             RequestFields.value(of: "Content-Length", in: fields))
@@ -38,14 +37,20 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///
     /// - Parameter expectedLength: nil: as `Content-Length` says.
     init(
-        url: URL, statusCode: Int, headerFields fields: [String: String], expectedLength: Int64?
+        url: URL?, statusCode: Int, headerFields fields: [String: String], expectedLength: Int64?
     ) {
-        self.statusCode = statusCode
+        self.status = statusCode
         self.origin = .made(fields)
         self.length =
             expectedLength
             ?? ResponseFields.contentLength(RequestFields.value(of: "Content-Length", in: fields))
         super.init(location: url)
+    }
+
+    /// A response without URL, status (0) and fields: for programs that put classes of their own in
+    /// its place.
+    public convenience init() {
+        self.init(url: nil, statusCode: 0, headerFields: [:], expectedLength: -1)
     }
 
     /// A response that was received.
@@ -66,7 +71,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         case .unknown:
             self.length = -1
         }
-        self.statusCode = Int(head.status.rawValue)
+        self.status = Int(head.status.rawValue)
         self.origin = .received(head)
         super.init(location: url)
     }
@@ -74,7 +79,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// Reads one from a keyed archive; nil where it holds none.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
-        self.statusCode = coder.decodeInteger(forKey: "NS.statusCode")
+        self.status = coder.decodeInteger(forKey: "NS.statusCode")
         // A key that is missing is not to be asked for: an unarchiver may trap on that.
         let fields =
             coder.containsValue(forKey: "NS.allHeaderFields")
@@ -124,6 +129,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     open override var expectedContentLength: Int64 { self.length }
+
+    /// Three digits; what is not in RFC 9110 is given as it came.
+    open var statusCode: Int { self.status }
 
     /// All header fields, repeated ones joined with `, ` (also `Set-Cookie`).
     ///

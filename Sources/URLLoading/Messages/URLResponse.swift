@@ -24,6 +24,11 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         super.init()
     }
 
+    /// A response of which nothing is known: for programs that put classes of their own in its place.
+    public convenience override init() {
+        self.init(location: nil)
+    }
+
     /// A response of which nothing else is known, or whose subclass finds it out when it is asked.
     init(location: URL?) {
         self.location = location

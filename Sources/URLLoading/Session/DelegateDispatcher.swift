@@ -14,13 +14,20 @@ final class DelegateDispatcher: Sendable {
 
     init(queue: OperationQueue) {
         self.queue = queue
-        self.session = DelegateLane(queue: queue)
         self.isSerial = queue.maxConcurrentOperationCount == 1
+        self.session = DelegateLane(
+            queue: queue, sight: self.isSerial ? Self.sight(of: queue) : .needless)
+    }
+
+    private static func sight(of queue: OperationQueue) -> DelegateLane.Sight {
+        if let queue = queue as? SessionQueue { return .counted(queue) }
+        // The main queue has one, too.
+        return unsafe queue.underlyingQueue == nil ? .byOperations : .none
     }
 
     /// Where the messages of a new task go.
     func lane() -> DelegateLane {
-        self.isSerial ? self.session : DelegateLane(queue: self.queue)
+        self.isSerial ? self.session : DelegateLane(queue: self.queue, sight: .needless)
     }
 }
 
@@ -31,93 +38,36 @@ final class DelegateDispatcher: Sendable {
 final class SessionQueue: OperationQueue, @unchecked Sendable {
     /// Held here, as an operation queue does not promise to.
     private let dispatch = DispatchQueue(label: "URLLoading.session")
+    private let others = Atomic(0)
 
     override init() {
         super.init()
         self.maxConcurrentOperationCount = 1
         unsafe self.underlyingQueue = self.dispatch
     }
-}
 
-/// Messages that wait for their turn on a queue, one after the other.
-///
-/// One operation delivers many of them: that is cheaper by far than one each.
-final class DelegateLane: Sendable {
-    typealias Message = @Sendable () -> Void
-
-    private struct State {
-        var waiting: [Message] = []
-        var isScheduled = false
-    }
-
-    /// How many messages one operation delivers at most, so that others get at a shared queue.
-    static let batch = 32
-
-    private let queue: OperationQueue
-    private let state = Mutex(State())
-
-    init(queue: OperationQueue) {
-        self.queue = queue
-    }
-
-    func send(_ message: @escaping Message) {
-        let isFirst = self.state.withLock { state in
-            state.waiting.append(message)
-            defer { state.isScheduled = true }
-            return !state.isScheduled
-        }
-        if isFirst { self.queue.addOperation(Delivery(self)) }
-    }
-
-    fileprivate func deliver() {
-        var delivered = 0
-        // A program may stop its queue in the midst of it; what was not delivered then waits.
-        while delivered < Self.batch, delivered == 0 || !self.queue.isSuspended {
-            let messages = self.take(atMost: Self.batch - delivered)
-            guard !messages.isEmpty else { return }
-            for (index, message) in messages.enumerated() {
-                if index > 0, self.queue.isSuspended {
-                    self.state.withLock { $0.waiting.insert(contentsOf: messages[index...], at: 0) }
-                    break
-                }
-                message()
-                delivered += 1
-            }
-        }
-        self.queue.addOperation(Delivery(self))
-    }
-
-    /// The next; none: and the lane is not scheduled any more.
-    private func take(atMost limit: Int) -> [Message] {
-        self.state.withLock { state in
-            let messages: [Message]
-            if state.waiting.count <= limit {
-                messages = state.waiting
-                state.waiting = []
-            } else {
-                messages = Array(state.waiting[..<limit])
-                state.waiting.removeSubrange(..<limit)
-            }
-            if messages.isEmpty { state.isScheduled = false }
-            return messages
-        }
-    }
-
-    /// Delivers what waits in a lane.
+    /// How often others have put something on it.
     ///
-    /// Not to be cancelled: whoever empties the queue must not take a task's completion away.
-    private final class Delivery: Operation, @unchecked Sendable {
-        private let lane: DelegateLane
+    /// Counted when it is there: what comes behind in between is taken for what came before, and stands
+    /// on its own.
+    var foreign: Int { self.others.load(ordering: .relaxed) }
 
-        init(_ lane: DelegateLane) {
-            self.lane = lane
-            super.init()
-        }
+    /// Adds what does not count.
+    func addOwn(_ operation: Operation) { super.addOperation(operation) }
 
-        override func cancel() {}
+    override func addOperation(_ operation: Operation) {
+        super.addOperation(operation)
+        self.others.add(1, ordering: .relaxed)
+    }
 
-        override func main() {
-            self.lane.deliver()
-        }
+    override func addOperations(_ operations: [Operation], waitUntilFinished wait: Bool) {
+        super.addOperations(operations, waitUntilFinished: false)
+        self.others.add(1, ordering: .relaxed)
+        if wait { for operation in operations { operation.waitUntilFinished() } }
+    }
+
+    override func addBarrierBlock(_ barrier: @escaping @Sendable () -> Void) {
+        super.addBarrierBlock(barrier)
+        self.others.add(1, ordering: .relaxed)
     }
 }

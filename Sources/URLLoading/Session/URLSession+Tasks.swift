@@ -67,8 +67,17 @@ extension URLSession {
     }
 
     /// Who hears of a task.
-    func delegates(of task: URLSessionTask) -> TaskDelegates {
-        TaskDelegates(own: task.delegate, common: self.delegate)
+    ///
+    /// - Parameter ownAlone: nothing falls through to the session's delegate.
+    func delegates(of task: URLSessionTask, ownAlone: Bool = false) -> TaskDelegates {
+        TaskDelegates(own: task.delegate, common: ownAlone ? nil : self.delegate)
+    }
+
+    /// Tells the delegate of a task that it is over.
+    func tellCompletion(of task: URLSessionTask, with error: (any Error)?) {
+        self.delegates(of: task).call(.completion) {
+            $0.task?.urlSession(self, task: task, didCompleteWithError: error)
+        }
     }
 }
 
@@ -104,7 +113,9 @@ extension URLSession {
         _ task: Task, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> Task {
         if let delegate { task.delegate = delegate }
-        self.delegates(of: task).task?.urlSession(self, didCreateTask: task)
+        self.delegates(of: task).call(.created) {
+            $0.task?.urlSession(self, didCreateTask: task)
+        }
         return task
     }
 }

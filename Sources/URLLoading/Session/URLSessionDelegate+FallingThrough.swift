@@ -1,7 +1,9 @@
 public import Foundation
 
 // What a delegate does not implement falls through: from the session to the task, and from a task's
-// own delegate to the session's. These defaults are where that is known.
+// own delegate to the session's. These defaults are where that is known. They do so when the library
+// calls them; called by a program, they are what a delegate does that has no opinion. Which it is must
+// be found out at once, as it is not known any more when an async method has been asked.
 
 extension URLSessionDelegate {
     public func urlSession(
@@ -9,12 +11,13 @@ extension URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
+        let isOurs = DelegateCall.isMade(to: self, .sessionChallenge)
         AsyncForm.sessionChallenge.ask(self, of: session) {
             await self.urlSession(session, didReceive: challenge)
         } then: {
             completionHandler($0.0, $0.1)
         } orElse: {
-            guard let passOn = challenge.passOn else {
+            guard isOurs, let passOn = challenge.passOn else {
                 return completionHandler(.performDefaultHandling, nil)
             }
             passOn(challenge, completionHandler)
@@ -24,7 +27,7 @@ extension URLSessionDelegate {
 
 extension URLSessionTaskDelegate {
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-        self.next(session, task)?.urlSession(session, didCreateTask: task)
+        self.next(session, task, .created)?.urlSession(session, didCreateTask: task)
     }
 
     public func urlSession(
@@ -32,12 +35,13 @@ extension URLSessionTaskDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
+        let next = self.next(session, task, .delayedRequest)
         AsyncForm.delayedRequest.ask(self, of: session) {
             await self.urlSession(session, task: task, willBeginDelayedRequest: request)
         } then: {
             completionHandler($0.0, $0.1)
         } orElse: {
-            guard let next = self.next(session, task) else {
+            guard let next else {
                 return completionHandler(.continueLoading, nil)
             }
             next.urlSession(
@@ -49,7 +53,8 @@ extension URLSessionTaskDelegate {
     public func urlSession(
         _ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask
     ) {
-        self.next(session, task)?.urlSession(session, taskIsWaitingForConnectivity: task)
+        self.next(session, task, .connectivity)?.urlSession(
+            session, taskIsWaitingForConnectivity: task)
     }
 
     public func urlSession(
@@ -57,13 +62,14 @@ extension URLSessionTaskDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+        let next = self.next(session, task, .redirection)
         AsyncForm.redirection.ask(self, of: session) {
             await self.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request)
         } then: {
             completionHandler($0)
         } orElse: {
-            guard let next = self.next(session, task) else { return completionHandler(request) }
+            guard let next else { return completionHandler(request) }
             next.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request,
                 completionHandler: completionHandler)
@@ -76,12 +82,13 @@ extension URLSessionTaskDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
+        let next = self.next(session, task, .challenge)
         AsyncForm.taskChallenge.ask(self, of: session) {
             await self.urlSession(session, task: task, didReceive: challenge)
         } then: {
             completionHandler($0.0, $0.1)
         } orElse: {
-            guard let next = self.next(session, task) else {
+            guard let next else {
                 return completionHandler(.performDefaultHandling, nil)
             }
             next.urlSession(
@@ -93,12 +100,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
+        let next = self.next(session, task, .bodyStream)
         AsyncForm.bodyStream.ask(self, of: session) {
             await self.urlSession(session, needNewBodyStreamForTask: task)
         } then: {
             completionHandler($0)
         } orElse: {
-            guard let next = self.next(session, task) else { return completionHandler(nil) }
+            guard let next else { return completionHandler(nil) }
             next.urlSession(session, task: task, needNewBodyStream: completionHandler)
         }
     }
@@ -107,12 +115,13 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
+        let next = self.next(session, task, .bodyStreamFrom)
         AsyncForm.bodyStreamFrom.ask(self, of: session) {
             await self.urlSession(session, task: task, needNewBodyStreamFrom: offset)
         } then: {
             completionHandler($0)
         } orElse: {
-            guard let next = self.next(session, task) else { return completionHandler(nil) }
+            guard let next else { return completionHandler(nil) }
             next.urlSession(
                 session, task: task, needNewBodyStreamFrom: offset,
                 completionHandler: completionHandler)
@@ -123,7 +132,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64, totalBytesExpectedToSend: Int64
     ) {
-        self.next(session, task)?.urlSession(
+        self.next(session, task, .sent)?.urlSession(
             session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
             totalBytesExpectedToSend: totalBytesExpectedToSend)
     }
@@ -132,7 +141,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        self.next(session, task)?.urlSession(
+        self.next(session, task, .informational)?.urlSession(
             session, task: task, didReceiveInformationalResponse: response)
     }
 
@@ -140,19 +149,21 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask,
         didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-        self.next(session, task)?.urlSession(session, task: task, didFinishCollecting: metrics)
+        self.next(session, task, .metrics)?.urlSession(
+            session, task: task, didFinishCollecting: metrics)
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) {
-        self.next(session, task)?.urlSession(session, task: task, didCompleteWithError: error)
+        self.next(session, task, .completion)?.urlSession(
+            session, task: task, didCompleteWithError: error)
     }
 
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionTaskDelegate
-    )? {
-        session.commonDelegate(behind: self, of: task) as? any URLSessionTaskDelegate
+    private func next(
+        _ session: URLSession, _ task: URLSessionTask, _ method: DelegateCall.Method
+    ) -> (any URLSessionTaskDelegate)? {
+        session.commonDelegate(behind: self, of: task, method) as? any URLSessionTaskDelegate
     }
 }
 
@@ -161,12 +172,13 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
+        let next = self.next(session, dataTask, .response)
         AsyncForm.response.ask(self, of: session) {
             await self.urlSession(session, dataTask: dataTask, didReceive: response)
         } then: {
             completionHandler($0)
         } orElse: {
-            guard let next = self.next(session, dataTask) else { return completionHandler(.allow) }
+            guard let next else { return completionHandler(.allow) }
             next.urlSession(
                 session, dataTask: dataTask, didReceive: response,
                 completionHandler: completionHandler)
@@ -177,7 +189,7 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask,
         didBecome downloadTask: URLSessionDownloadTask
     ) {
-        self.next(session, dataTask)?.urlSession(
+        self.next(session, dataTask, .becameDownload)?.urlSession(
             session, dataTask: dataTask, didBecome: downloadTask)
     }
 
@@ -185,14 +197,15 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask,
         didBecome streamTask: URLSessionStreamTask
     ) {
-        self.next(session, dataTask)?.urlSession(
+        self.next(session, dataTask, .becameStream)?.urlSession(
             session, dataTask: dataTask, didBecome: streamTask)
     }
 
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
     ) {
-        self.next(session, dataTask)?.urlSession(session, dataTask: dataTask, didReceive: data)
+        self.next(session, dataTask, .data)?.urlSession(
+            session, dataTask: dataTask, didReceive: data)
     }
 
     public func urlSession(
@@ -200,15 +213,16 @@ extension URLSessionDataDelegate {
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
+        let next = self.next(session, dataTask, .caching)
         AsyncForm.caching.ask(self, of: session) {
             await self.urlSession(
                 session, dataTask: dataTask, willCacheResponse: proposedResponse)
         } then: {
             completionHandler($0)
         } orElse: {
-            guard let next = self.next(session, dataTask) else {
+            guard let next else {
                 // Nobody has seen it but who was asked, unless that has handed it on.
-                if session.delegates(of: dataTask).data === self {
+                if session.delegates(of: dataTask).isOnlyData(self) {
                     proposedResponse.body.show(false)
                 }
                 return completionHandler(proposedResponse)
@@ -219,10 +233,10 @@ extension URLSessionDataDelegate {
         }
     }
 
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionDataDelegate
-    )? {
-        session.commonDelegate(behind: self, of: task) as? any URLSessionDataDelegate
+    private func next(
+        _ session: URLSession, _ task: URLSessionTask, _ method: DelegateCall.Method
+    ) -> (any URLSessionDataDelegate)? {
+        session.commonDelegate(behind: self, of: task, method) as? any URLSessionDataDelegate
     }
 }
 
@@ -232,7 +246,7 @@ extension URLSessionDownloadDelegate {
         didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        self.next(session, downloadTask)?.urlSession(
+        self.next(session, downloadTask, .written)?.urlSession(
             session, downloadTask: downloadTask, didWriteData: bytesWritten,
             totalBytesWritten: totalBytesWritten,
             totalBytesExpectedToWrite: totalBytesExpectedToWrite)
@@ -242,45 +256,47 @@ extension URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask,
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
     ) {
-        self.next(session, downloadTask)?.urlSession(
+        self.next(session, downloadTask, .resumed)?.urlSession(
             session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
             expectedTotalBytes: expectedTotalBytes)
     }
 
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionDownloadDelegate
-    )? {
-        session.commonDelegate(behind: self, of: task) as? any URLSessionDownloadDelegate
+    private func next(
+        _ session: URLSession, _ task: URLSessionTask, _ method: DelegateCall.Method
+    ) -> (any URLSessionDownloadDelegate)? {
+        session.commonDelegate(behind: self, of: task, method) as? any URLSessionDownloadDelegate
     }
 }
 
 extension URLSessionStreamDelegate {
     public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
-        self.next(session, streamTask)?.urlSession(session, readClosedFor: streamTask)
+        self.next(session, streamTask, .readClosed)?.urlSession(session, readClosedFor: streamTask)
     }
 
     public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
-        self.next(session, streamTask)?.urlSession(session, writeClosedFor: streamTask)
+        self.next(session, streamTask, .writeClosed)?.urlSession(
+            session, writeClosedFor: streamTask)
     }
 
     public func urlSession(
         _ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask
     ) {
-        self.next(session, streamTask)?.urlSession(session, betterRouteDiscoveredFor: streamTask)
+        self.next(session, streamTask, .betterRoute)?.urlSession(
+            session, betterRouteDiscoveredFor: streamTask)
     }
 
     public func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask,
         didBecome inputStream: InputStream, outputStream: OutputStream
     ) {
-        self.next(session, streamTask)?.urlSession(
+        self.next(session, streamTask, .captured)?.urlSession(
             session, streamTask: streamTask, didBecome: inputStream, outputStream: outputStream)
     }
 
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionStreamDelegate
-    )? {
-        session.commonDelegate(behind: self, of: task) as? any URLSessionStreamDelegate
+    private func next(
+        _ session: URLSession, _ task: URLSessionTask, _ method: DelegateCall.Method
+    ) -> (any URLSessionStreamDelegate)? {
+        session.commonDelegate(behind: self, of: task, method) as? any URLSessionStreamDelegate
     }
 }
 
@@ -289,7 +305,7 @@ extension URLSessionWebSocketDelegate {
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didOpenWithProtocol protocol: String?
     ) {
-        self.next(session, webSocketTask)?.urlSession(
+        self.next(session, webSocketTask, .opened)?.urlSession(
             session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
     }
 
@@ -297,25 +313,25 @@ extension URLSessionWebSocketDelegate {
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
-        self.next(session, webSocketTask)?.urlSession(
+        self.next(session, webSocketTask, .closed)?.urlSession(
             session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
     }
 
-    private func next(_ session: URLSession, _ task: URLSessionTask) -> (
-        any URLSessionWebSocketDelegate
-    )? {
-        session.commonDelegate(behind: self, of: task) as? any URLSessionWebSocketDelegate
+    private func next(
+        _ session: URLSession, _ task: URLSessionTask, _ method: DelegateCall.Method
+    ) -> (any URLSessionWebSocketDelegate)? {
+        session.commonDelegate(behind: self, of: task, method) as? any URLSessionWebSocketDelegate
     }
 }
 
 extension URLSession {
-    /// The session's delegate, where the one that is asked is a task's own.
+    /// The session's delegate, where the one that is asked is a task's own, and the library asks.
     fileprivate func commonDelegate(
-        behind delegate: AnyObject, of task: URLSessionTask
+        behind delegate: AnyObject, of task: URLSessionTask, _ method: DelegateCall.Method
     ) -> (any URLSessionDelegate)? {
-        guard let common = self.delegate, common !== delegate, task.delegate === delegate else {
-            return nil
-        }
+        guard let common = self.delegate, common !== delegate, task.delegate === delegate,
+            DelegateCall.isMade(to: delegate, method)
+        else { return nil }
         return common
     }
 }

@@ -136,11 +136,11 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         if sent > 0 { task.countOfBytesSent += Int64(sent) }
     }
 
-    func readClosed() { self.tell { $0.urlSession($1, readClosedFor: $2) } }
-    func writeClosed() { self.tell { $0.urlSession($1, writeClosedFor: $2) } }
+    func readClosed() { self.tell(.readClosed) { $0.urlSession($1, readClosedFor: $2) } }
+    func writeClosed() { self.tell(.writeClosed) { $0.urlSession($1, writeClosedFor: $2) } }
 
     func captured(_ connection: CapturedConnection) {
-        self.tell {
+        self.tell(.captured) {
             $0.urlSession(
                 $1, streamTask: $2, didBecome: CapturedInputStream(connection),
                 outputStream: CapturedOutputStream(connection))
@@ -158,6 +158,7 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
 
     /// Tells the delegates, also what the end of the task follows at once.
     private func tell(
+        _ method: DelegateCall.Method,
         _ message:
             @escaping @Sendable (any URLSessionStreamDelegate, URLSession, URLSessionStreamTask) ->
             Void
@@ -166,8 +167,10 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
             return
         }
         self.lane.send {
-            guard !task.isOver, let delegate = session.delegates(of: task).stream else { return }
-            message(delegate, session, task)
+            guard !task.isOver else { return }
+            session.delegates(of: task).call(method) { delegates in
+                if let delegate = delegates.stream { message(delegate, session, task) }
+            }
         }
     }
 
@@ -219,9 +222,7 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
             return state.handlers.sorted { $0.key < $1.key }.map(\.value)
         }
         for handler in left { handler.fail(reason) }
-        guard let session else { return }
-        session.delegates(of: task).task?.urlSession(
-            session, task: task, didCompleteWithError: error)
+        session?.tellCompletion(of: task, with: error)
     }
 }
 

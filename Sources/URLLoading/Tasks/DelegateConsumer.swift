@@ -4,13 +4,16 @@ import Synchronization
 
 /// Gives a body to the delegate, a message for each piece; the next is wanted when that returns.
 ///
-/// Where the task does not prefer incremental delivery, the whole comes as one, at the end.
+/// Where the task does not prefer incremental delivery, the whole comes as one, at the end. The body of
+/// an async method is its caller's: the task's own delegate may follow it, the session's does not hear of it.
 final class DelegateConsumer: BodyConsumer {
     private weak let task: URLSessionTask?
+    private let isCallers: Bool
     private let gathered: Mutex<Data?>
 
-    init(task: URLSessionTask) {
+    init(task: URLSessionTask, isCallers: Bool = false) {
         self.task = task
+        self.isCallers = isCallers
         self.gathered = Mutex(task.prefersIncrementalDelivery ? nil : Data())
     }
 
@@ -38,11 +41,12 @@ final class DelegateConsumer: BodyConsumer {
         _ data: @escaping @Sendable () -> Data, then next: @escaping @Sendable () -> Void
     ) {
         guard let task = self.task as? URLSessionDataTask else { return next() }
-        task.send { [weak task] in
+        task.send { [weak task, isCallers] in
             // What was under way when the task was cancelled need not come any more.
             if let task, let session = task.session, !task.isSettled {
-                session.delegates(of: task).data?.urlSession(
-                    session, dataTask: task, didReceive: data())
+                session.delegates(of: task, ownAlone: isCallers).call(.data) {
+                    $0.data?.urlSession(session, dataTask: task, didReceive: data())
+                }
             }
             next()
         }

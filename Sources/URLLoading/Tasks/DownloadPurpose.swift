@@ -126,18 +126,20 @@ final class DownloadPurpose: TaskPurpose {
     }
 
     /// Somebody follows what is written: the delegate whose download it is, or the one that an async
-    /// method was given for it.
+    /// method was given for it, and that alone.
     private func isHeard(by task: URLSessionTask) -> Bool {
         self.isDelegates || (self.isDirect && task.delegate is any URLSessionDownloadDelegate)
     }
 
     private func tellOfOffset(_ offset: Int64, _ task: URLSessionTask) {
         let total = self.state.withLock { $0.total }
-        task.tell { task, session, delegates in
+        task.tell(nil) { [isDirect] task, session, _ in
             guard let download = task as? URLSessionDownloadTask else { return }
-            delegates.download?.urlSession(
-                session, downloadTask: download, didResumeAtOffset: offset,
-                expectedTotalBytes: total)
+            session.delegates(of: task, ownAlone: isDirect).call(.resumed) {
+                $0.download?.urlSession(
+                    session, downloadTask: download, didResumeAtOffset: offset,
+                    expectedTotalBytes: total)
+            }
         }
     }
 
@@ -149,9 +151,11 @@ final class DownloadPurpose: TaskPurpose {
                 if !task.isSettled, let session = task.session,
                     let download = task as? URLSessionDownloadTask
                 {
-                    session.delegates(of: task).download?.urlSession(
-                        session, downloadTask: download, didWriteData: written,
-                        totalBytesWritten: total, totalBytesExpectedToWrite: expected)
+                    session.delegates(of: task, ownAlone: self.isDirect).call(.written) {
+                        $0.download?.urlSession(
+                            session, downloadTask: download, didWriteData: written,
+                            totalBytesWritten: total, totalBytesExpectedToWrite: expected)
+                    }
                 }
                 // In any case: the end of the file waits for it.
                 taken()
@@ -185,9 +189,7 @@ final class DownloadPurpose: TaskPurpose {
         partial?.letGo()
         switch receiver {
         case .delegate:
-            guard let session else { return }
-            session.delegates(of: task).task?.urlSession(
-                session, task: task, didCompleteWithError: error)
+            session?.tellCompletion(of: task, with: error)
         case .handler(let handler), .caller(let handler):
             guard error == nil, let file, let location = file.location else {
                 return handler(nil, nil, error ?? URLError(.cannotOpenFile))

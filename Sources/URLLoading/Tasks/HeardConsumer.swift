@@ -7,7 +7,7 @@ final class HeardConsumer: BodyConsumer {
 
     init(keeping memory: MemoryConsumer, task: URLSessionTask) {
         self.memory = memory
-        self.delegate = DelegateConsumer(task: task)
+        self.delegate = DelegateConsumer(task: task, isCallers: true)
     }
 
     func take(_ piece: ByteBuffer, ready: @escaping @Sendable (BodyConsumerError?) -> Void) {

@@ -84,9 +84,7 @@ final class DelegatePurpose: TaskPurpose {
     }
 
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
-        guard let session else { return }
-        session.delegates(of: task).task?.urlSession(
-            session, task: task, didCompleteWithError: error)
+        session?.tellCompletion(of: task, with: error)
     }
 }
 
@@ -94,8 +92,8 @@ final class DelegatePurpose: TaskPurpose {
 ///
 /// What the first does not implement, its default implementation passes on to the second.
 struct TaskDelegates {
-    private let own: (any URLSessionTaskDelegate)?
-    private let common: (any URLSessionDelegate)?
+    let own: (any URLSessionTaskDelegate)?
+    let common: (any URLSessionDelegate)?
 
     init(own: (any URLSessionTaskDelegate)?, common: (any URLSessionDelegate)?) {
         self.own = own
@@ -111,6 +109,12 @@ struct TaskDelegates {
 
     var data: (any URLSessionDataDelegate)? {
         self.own as? any URLSessionDataDelegate ?? self.common as? any URLSessionDataDelegate
+    }
+
+    /// Whether no other hears of the response and its body.
+    func isOnlyData(_ delegate: AnyObject) -> Bool {
+        guard self.data === delegate else { return false }
+        return self.common === delegate || !(self.common is any URLSessionDataDelegate)
     }
 
     var download: (any URLSessionDownloadDelegate)? {

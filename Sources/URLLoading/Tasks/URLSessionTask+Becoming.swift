@@ -10,8 +10,9 @@ extension URLSessionTask {
         let order = TaskOrder(self.originalRequest, for: DownloadPurpose(for: .delegate))
         let download = URLSessionDownloadTask(order, of: session)
         self.become(download, of: session) { session, task in
-            session.delegates(of: download).data?.urlSession(
-                session, dataTask: task, didBecome: download)
+            session.delegates(of: download).call(.becameDownload) {
+                $0.data?.urlSession(session, dataTask: task, didBecome: download)
+            }
         }
     }
 
@@ -24,8 +25,9 @@ extension URLSessionTask {
         order.content = .none
         let stream = URLSessionStreamTask(order, of: session)
         self.become(stream, of: session) { session, task in
-            session.delegates(of: stream).data?.urlSession(
-                session, dataTask: task, didBecome: stream)
+            session.delegates(of: stream).call(.becameStream) {
+                $0.data?.urlSession(session, dataTask: task, didBecome: stream)
+            }
         }
     }
 

@@ -75,19 +75,24 @@ extension URLSessionTask {
             guard self.guarded.withLock({ $0.machine.answer(question) }) else { return }
             answer($0, $1)
         }
-        self.tell(orElse: { decide(.performDefaultHandling, nil) }) { task, session, delegates in
+        self.tell(nil, orElse: { decide(.performDefaultHandling, nil) }) {
+            task, session, delegates in
             let asksTask: AsksAboutChallenge = { challenge, decide in
-                guard let delegate = session.delegates(of: task).task else {
-                    return decide(.performDefaultHandling, nil)
+                session.delegates(of: task).call(.challenge) { delegates in
+                    guard let delegate = delegates.task else {
+                        return decide(.performDefaultHandling, nil)
+                    }
+                    delegate.urlSession(
+                        session, task: task, didReceive: challenge, completionHandler: decide)
                 }
-                delegate.urlSession(
-                    session, task: task, didReceive: challenge, completionHandler: decide)
             }
             guard isSessionWide, let delegate = delegates.session else {
                 return asksTask(challenge, decide)
             }
             challenge.passOn = asksTask
-            delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
+            DelegateCall.make(to: delegate, .sessionChallenge) {
+                delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
+            }
         }
     }
 }

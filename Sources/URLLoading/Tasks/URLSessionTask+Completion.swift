@@ -40,9 +40,11 @@ extension URLSessionTask {
 
     /// Tells the delegates something, unless the task has failed or was cancelled meanwhile.
     ///
-    /// - Parameter alternative: done in its place where there is no delegate.
+    /// - Parameters:
+    ///   - method: the one that is called, of whichever delegate has it; nil: whoever tells says that.
+    ///   - alternative: done in its place where there is no delegate.
     func tell(
-        orElse alternative: @Sendable () -> Void = {},
+        _ method: DelegateCall.Method?, orElse alternative: @Sendable () -> Void = {},
         _ message: @escaping @Sendable (URLSessionTask, URLSession, TaskDelegates) -> Void
     ) {
         guard let session = self.session, !session.delegates(of: self).isEmpty else {
@@ -50,7 +52,9 @@ extension URLSessionTask {
         }
         self.send { [self] in
             guard self.mayTell else { return }
-            message(self, session, session.delegates(of: self))
+            let delegates = session.delegates(of: self)
+            guard let method else { return message(self, session, delegates) }
+            delegates.call(method) { message(self, session, $0) }
         }
     }
 
@@ -180,8 +184,10 @@ extension URLSessionTask {
     }
 
     private func tellMetrics(to session: URLSession?) {
-        guard let session, let delegate = session.delegates(of: self).task else { return }
-        delegate.urlSession(session, task: self, didFinishCollecting: self.metrics())
+        session?.delegates(of: self).call(.metrics) {
+            guard let session, let delegate = $0.task else { return }
+            delegate.urlSession(session, task: self, didFinishCollecting: self.metrics())
+        }
     }
 
     private func metrics() -> URLSessionTaskMetrics {

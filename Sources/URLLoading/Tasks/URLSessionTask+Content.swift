@@ -30,9 +30,10 @@ extension URLSessionTask {
             guard let stream else { return self.fail(.requestBodyStreamExhausted) }
             self.open(.stream(stream), of: request)
         }
-        self.tell(orElse: { decide(nil) }) { task, session, delegates in
+        let offset = self.purpose.sentBefore
+        let method = offset == 0 ? DelegateCall.Method.bodyStream : .bodyStreamFrom
+        self.tell(method, orElse: { decide(nil) }) { task, session, delegates in
             guard let delegate = delegates.task else { return decide(nil) }
-            let offset = task.purpose.sentBefore
             guard offset == 0 else {
                 return delegate.urlSession(
                     session, task: task, needNewBodyStreamFrom: offset, completionHandler: decide)

@@ -43,7 +43,7 @@ extension URLSessionTask {
                 keepsContent: keepsContent)
         }
         guard let response = response as? HTTPURLResponse else { return decide(next) }
-        self.tell(orElse: { decide(next) }) { task, session, delegates in
+        self.tell(.redirection, orElse: { decide(next) }) { task, session, delegates in
             guard let delegate = delegates.task else { return decide(next) }
             delegate.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: next,
@@ -106,7 +106,7 @@ extension URLSessionTask {
             guard self.guarded.withLock({ $0.machine.answer(question) }) else { return }
             self.dispose(disposition)
         }
-        self.tell(orElse: { decide(.allow) }) { task, session, delegates in
+        self.tell(.response, orElse: { decide(.allow) }) { task, session, delegates in
             guard let delegate = delegates.data, let task = task as? URLSessionDataTask else {
                 return decide(.allow)
             }
@@ -191,7 +191,7 @@ extension URLSessionTask {
         guard self.purpose.asksForStoring,
             let question = self.guarded.withLock({ $0.machine.ask() })
         else { return storesAsIs() }
-        self.tell(orElse: storesAsIs) { task, session, delegates in
+        self.tell(.caching, orElse: storesAsIs) { task, session, delegates in
             guard let delegate = delegates.data, let data = task as? URLSessionDataTask else {
                 return storesAsIs()
             }

@@ -114,7 +114,7 @@ extension URLSessionTask {
     func informed(by response: HTTPURLResponse, load: Int) {
         guard self.hears(load) else { return }
         self.purpose.informed(by: response, for: self)
-        self.tell { task, session, delegates in
+        self.tell(.informational) { task, session, delegates in
             delegates.task?.urlSession(
                 session, task: task, didReceiveInformationalResponse: response)
         }
@@ -186,7 +186,7 @@ extension URLSessionTask {
             return true
         }
         guard isFirst else { return }
-        self.tell { task, session, delegates in
+        self.tell(.connectivity) { task, session, delegates in
             delegates.task?.urlSession(session, taskIsWaitingForConnectivity: task)
         }
     }
@@ -203,7 +203,7 @@ extension URLSessionTask {
             return !state.isReporting
         }
         guard isFirst else { return }
-        self.tell { task, session, delegates in
+        self.tell(.sent) { task, session, delegates in
             let (sent, total, expected) = task.guarded.withLock { state in
                 defer {
                     state.reported = state.sent

@@ -14,7 +14,7 @@ extension URLSessionTask {
 
     func progressObject() -> Progress {
         if let progress = self.guarded.withLock({ $0.progress }) { return progress }
-        let made = Progress(totalUnitCount: -1)
+        let made = PausingProgress(of: self)
         made.cancellationHandler = { [weak self] in self?.cancel() }
         let (progress, now) = self.guarded.withLock { state in
             let progress = state.progress ?? made
@@ -23,6 +23,35 @@ extension URLSessionTask {
         }
         now.show(in: progress)
         return progress
+    }
+}
+
+/// The progress of a task, which pausing it suspends.
+///
+/// Not by its handlers: they come later, on any thread and in any order, so that who pauses and goes on
+/// could find the task suspended in the end.
+final class PausingProgress: Progress, @unchecked Sendable {
+    // `@unchecked`: what is added never changes.
+    private weak let task: URLSessionTask?
+
+    init(of task: URLSessionTask) {
+        self.task = task
+        super.init(parent: .current(), userInfo: nil)
+        self.totalUnitCount = -1
+        self.isPausable = true
+    }
+
+    /// Suspends the task, but once until it goes on.
+    override func pause() {
+        let wasPaused = self.isPaused
+        super.pause()
+        guard let task = self.task, !wasPaused || task.state == .running else { return }
+        task.suspend()
+    }
+
+    override func resume() {
+        super.resume()
+        self.task?.resume()
     }
 }
 

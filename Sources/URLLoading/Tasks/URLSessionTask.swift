@@ -125,7 +125,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// What it failed with; nil while it runs, and where it succeeded.
     open var error: (any Error)? { self.guarded.withLock { $0.error } }
 
-    /// How it gets on, in bytes of the two bodies; cancelling it cancels the task.
+    /// How it gets on, in bytes of the two bodies; cancelling it cancels the task, pausing it suspends
+    /// the task.
     open var progress: Progress { self.progressObject() }
 
     /// Bytes of the response's body that have come, after content codings were undone.

@@ -159,7 +159,7 @@ final class WebSocketPurpose: TaskPurpose {
             return state.task as? URLSessionWebSocketTask
         }
         guard let task else { return }
-        self.tell(task) {
+        self.tell(task, .closed) {
             $0.urlSession($1, webSocketTask: task, didCloseWith: code, reason: reason)
         }
         task.settle(.finished)
@@ -167,13 +167,15 @@ final class WebSocketPurpose: TaskPurpose {
 
     /// Tells the delegates, also what the end of the task follows at once.
     private func tell(
-        _ task: URLSessionWebSocketTask,
+        _ task: URLSessionWebSocketTask, _ method: DelegateCall.Method,
         _ message: @escaping @Sendable (any URLSessionWebSocketDelegate, URLSession) -> Void
     ) {
         guard let session = task.session else { return }
         self.lane.send {
-            guard !task.isOver, let delegate = session.delegates(of: task).webSocket else { return }
-            message(delegate, session)
+            guard !task.isOver else { return }
+            session.delegates(of: task).call(method) { delegates in
+                if let delegate = delegates.webSocket { message(delegate, session) }
+            }
         }
     }
 
@@ -185,7 +187,9 @@ final class WebSocketPurpose: TaskPurpose {
         guard let body = answer.body as? WebSocketBody, let task = task as? URLSessionWebSocketTask
         else { throw BodyConsumerError(error: URLError(.badServerResponse)) }
         let chosen = body.chosen
-        self.tell(task) { $0.urlSession($1, webSocketTask: task, didOpenWithProtocol: chosen) }
+        self.tell(task, .opened) {
+            $0.urlSession($1, webSocketTask: task, didOpenWithProtocol: chosen)
+        }
         self.state.withLock { state in
             // The task has completed meanwhile, and would be kept for ever: it keeps this.
             guard state.end == nil else { return }
@@ -233,9 +237,7 @@ final class WebSocketPurpose: TaskPurpose {
         }
         for waiter in left.0 + left.1 { waiter(reason) }
         for receiver in left.2 { receiver(.failure(reason)) }
-        guard let session else { return }
-        session.delegates(of: task).task?.urlSession(
-            session, task: task, didCompleteWithError: error)
+        session?.tellCompletion(of: task, with: error)
     }
 }
 
