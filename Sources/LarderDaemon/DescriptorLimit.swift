@@ -1,6 +1,9 @@
 import Glibc
 
 /// How many files and connections the process may have open (getrlimit(2), `RLIMIT_NOFILE`).
+///
+/// To run out of them may end the process: once a second Dispatch counts its busy threads, by opening
+/// `/proc/PID/stat` of each, and traps where it cannot (`_dispatch_workq_count_runnable_workers`).
 enum DescriptorLimit {
     /// For all that is no client's: files, pipes, event loops, idle connections to origins.
     static let reserve = 256

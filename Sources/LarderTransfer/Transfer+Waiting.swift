@@ -64,7 +64,7 @@ extension Transfer {
     /// Where the connection is closed behind it, libcurl 7.88 then sends no more, but does not end
     /// before it is told to go on; and of an answer without a length nobody else knows where it ends.
     var mayBeOver: Bool {
-        self.phase == .receiving && !self.isHeld && !self.isMultiplexed
+        self.phase == .receiving && self.endsConnection && !self.isHeld && !self.isMultiplexed
             && self.content?.isPending == true
     }
 

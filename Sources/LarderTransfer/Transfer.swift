@@ -93,6 +93,8 @@ final class Transfer {
     var mustReleaseContent = false
     /// The answer is one after which no content need be sent: what is waited for is the origin's.
     private(set) var needsNoContent = false
+    /// The origin will close the connection behind the answer.
+    private(set) var endsConnection = false
 
     /// The parent is given a login.
     var hasLogin = false
@@ -335,6 +337,10 @@ final class Transfer {
         // HEAD with content goes out as an upload, to which libcurl expects an answer with a body.
         if self.request.method == .head { self.isAnsweredEarly = true }
         self.needsNoContent = head.status.rawValue >= 300
+        let isChunked = head.fields.contains(FieldName(.transferEncoding))
+        self.endsConnection =
+            !HopByHop.keepsAlive(head.fields, version: head.version)
+            || (length == .unknown && !isChunked)
         guard content.isPending else { return }
         if self.needsNoContent {
             // libcurl sends no more, or only until it has read all where the connection will be closed,
