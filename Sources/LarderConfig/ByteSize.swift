@@ -19,6 +19,8 @@ package struct ByteSize: SettingText, Comparable, Hashable {
     private static let units: [(name: String, bytes: UInt64)] = [
         ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
         ("kB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
+        // As other programs have them.
+        ("k", 1 << 10), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40),
     ]
 
     package init(settingText text: String) throws(SettingTextProblem) {

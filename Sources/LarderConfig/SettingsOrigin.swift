@@ -51,6 +51,18 @@ package struct LoadedSettings: Sendable, Equatable {
         return self.places.keyFile(of: session)
     }
 
+    /// The listeners that other machines reach while there are no access rules but those which hold
+    /// without any: they let in nobody but clients of this machine.
+    package var closedListeners: [ListenerSettings] {
+        guard !self.origins.keys.contains(where: { $0.hasPrefix("access") }) else { return [] }
+        return self.settings.listeners.filter(\.address.isReachedByOthers)
+    }
+
+    /// What is to be said of each of them.
+    package static let closedListener =
+        "other machines reach this listener, and are all denied: without access rules clients of "
+        + "this machine alone are allowed; add access"
+
     /// Where the control socket may lie, the preferred place first.
     package var controlSockets: [String] {
         if let path = self.settings.controlSocket { return [path.text] }

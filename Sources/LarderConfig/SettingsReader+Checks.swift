@@ -200,6 +200,16 @@ extension ListenAddress {
         }
     }
 
+    /// Whether clients may come from other machines.
+    var isReachedByOthers: Bool {
+        switch self {
+        case .ip(let address, _):
+            address.family == .v4 ? address.value >> 24 != 127 : address.value != 1
+        case .everywhere: true
+        case .localhost, .unix: false
+        }
+    }
+
     /// Whether clients come through a Unix socket, so that their uid is known.
     var isUnix: Bool {
         if case .unix = self { return true }

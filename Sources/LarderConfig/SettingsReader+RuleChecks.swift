@@ -61,6 +61,12 @@ extension SettingsReader {
     }
 
     mutating func checkAccess() {
+        if self.origins.keys.allSatisfy({ !$0.hasPrefix("access") }) {
+            for (index, listener) in self.settings.listeners.enumerated()
+            where listener.address.isReachedByOthers {
+                self.warn("listeners[\(index)].address", LoadedSettings.closedListener)
+            }
+        }
         for (index, rule) in self.settings.access.enumerated() {
             self.warnOfClients(rule.clients, self.settings.listeners, "access[\(index)].clients")
         }

@@ -73,7 +73,8 @@ extension SettingsTable {
         # It is looked for as $XDG_CONFIG_HOME/larder/larder.yaml (~/.config/larder/larder.yaml), then
         # as /etc/larder/larder.yaml; every verb takes --config FILE.
         #
-        # Sizes: B, KiB, MiB, GiB, TiB (and kB, MB, GB, TB). Times: ms, s, min, h, d.
+        # Sizes: B, KiB, MiB, GiB, TiB, for short K, M, G, T (and kB, MB, GB, TB).
+        # Times: ms, s, min, h, d.
         # SIGHUP puts the settings marked "reload" into force; the others need a restart.
 
         """

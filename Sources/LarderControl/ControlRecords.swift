@@ -148,6 +148,8 @@ package struct ReloadOutcome: Codable, Sendable, Equatable {
 package struct ControlFailure: Codable, Sendable, Equatable {
     package enum Code: String, Codable, Sendable {
         case unknownVersion, malformed, noSuchSession, invalid, noSpace, failed
+        /// What the request names is not there: a record, or a file that was to be read.
+        case notFound, noInput
     }
 
     package var code: Code

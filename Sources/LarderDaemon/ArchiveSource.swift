@@ -17,14 +17,14 @@ package final class ArchiveSource {
     /// Opens a file.
     ///
     /// - Parameter isAsked: whether another process named the file, which may see other files.
-    /// - Throws: `.invalid` with what to do about it.
+    /// - Throws: `.noInput` or `.invalid` with what to do about it.
     package init(path: String, isAsked: Bool = false) throws(ControlRefusal) {
         // Without O_NONBLOCK, opening a pipe would wait for its writer.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
             let code = errno
             let remedy = Self.remedy(code, path, isAsked: isAsked)
-            throw Self.refusal("cannot open \(path): \(SystemError.text(code))\(remedy)")
+            throw Self.refusal("cannot open \(path): \(SystemError.text(code))\(remedy)", .noInput)
         }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -44,7 +44,8 @@ package final class ArchiveSource {
             let isHidden = self.hiddenPlaces.contains { path.hasPrefix($0) }
             return "; the proxy opens it itself, as user \(getuid())"
                 + (isHidden ? ", and a service has a /tmp of its own and sees no /home" : "")
-                + ": put it where that user may read it"
+                + ": give that user a copy elsewhere (chmod, chown), or run this as that user "
+                + "(sudo -u '#\(getuid())')"
         }
         guard code != ENOENT else { return "" }
         return "; user \(getuid()) must be allowed to read it, and to pass its directories"
@@ -52,8 +53,10 @@ package final class ArchiveSource {
 
     deinit { close(self.descriptor) }
 
-    private static func refusal(_ text: String) -> ControlRefusal {
-        ControlRefusal(failure: ControlFailure(.invalid, text))
+    private static func refusal(
+        _ text: String, _ code: ControlFailure.Code = .invalid
+    ) -> ControlRefusal {
+        ControlRefusal(failure: ControlFailure(code, text))
     }
 
     /// The next bytes; nil at the end.

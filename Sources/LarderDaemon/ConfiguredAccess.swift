@@ -45,7 +45,7 @@ final class ConfiguredAccess: AccessPolicy {
         if query.method == .connect,
             !rules.connectPorts.contains(where: { $0.ports.contains(query.port) })
         {
-            return .denied(rule: "connect-ports")
+            return .denied(rule: AccessVerdict.connectPorts)
         }
         let decision = rules.access.judge(
             AccessQuestion(

@@ -43,8 +43,12 @@ enum CredentialFile {
         // Without waiting: a pipe in its place would have nobody at its other end.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
+            let code = errno
             throw CredentialFileError(
-                path, "cannot be opened: \(SystemError.text(errno)); make it, or name another file")
+                path,
+                "cannot be opened: \(SystemError.text(code)); "
+                    + (code == EACCES
+                        ? "let user \(geteuid()) read it" : "make it, or name another file"))
         }
         defer { close(file) }
         var status = stat()

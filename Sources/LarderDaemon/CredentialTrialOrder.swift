@@ -22,8 +22,10 @@ struct CredentialTrialOrder: Sendable {
     ) throws(ControlRefusal) {
         guard case .named(let name) = reference, let found = held(name) else {
             throw ControlRefusal(
-                invalid: "there is no such credential; \"larder credentials list\" shows which "
-                    + "there are")
+                failure: ControlFailure(
+                    .notFound,
+                    "there is no such credential; \"larder credentials list\" shows which there "
+                        + "are"))
         }
         guard let uri = TargetURI(text: url), uri.scheme != .ftp else {
             throw ControlRefusal(

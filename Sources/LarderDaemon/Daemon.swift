@@ -27,6 +27,7 @@ package enum Daemon {
         let proxy = try await RunningProxy.start(
             loaded, log: log, level: level, reload: reload)
         announce(await proxy.announcement)
+        ServiceManager.tell("READY=1")
         await Self.run(proxy, until: signals, log)
     }
 
@@ -44,6 +45,7 @@ package enum Daemon {
             guard signal == SIGHUP else { break }
             await Self.reload(proxy, log)
         }
+        ServiceManager.tell("STOPPING=1")
         log.notice("stopping", metadata: ["connections": "\(proxy.openConnections)"])
         let stopping = Task { await proxy.stop(within: await proxy.drainTime) }
         let (ends, end) = AsyncStream.makeStream(of: Bool.self)

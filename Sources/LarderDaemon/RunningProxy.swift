@@ -190,10 +190,18 @@ actor RunningProxy {
     /// Reads the configuration again, and opens log files anew.
     ///
     /// - Returns: the settings that changed but wait for a restart.
-    /// - Throws: the file's problems; then everything stays as it was.
+    /// - Throws: the file's problems; then every setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> [String] {
-        let loaded = try self.readAgain()
+        let loaded: LoadedSettings
+        do throws(ConfigurationError) {
+            loaded = try self.readAgain()
+        } catch {
+            // A rotation has moved the log away, whatever the file says.
+            try? await self.accessLog?.change(
+                from: self.loaded.settings.log, to: self.loaded.settings.log)
+            throw error
+        }
         let fresh = loaded.settings
         let old = self.loaded.settings
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }

@@ -73,6 +73,8 @@ package struct StateAnswers: Sendable {
                     + "running")
         }
         if !making, unsafe access("\(directory)/state.mdb", F_OK) != 0 { return nil }
+        // Also for looking: a lock and a table of readers come with the opening.
+        try ForeignFile.check(directory, holding: "state.mdb")
         let key =
             self.settings.keyFile == nil
             ? KeySource.automatic(file: file, environment: self.environment) : .file(file)

@@ -34,8 +34,11 @@ package struct AccessQuery: Sendable {
 /// Whether a client may do what it asks for.
 package enum AccessVerdict: Hashable, Sendable {
     case allowed
-    /// - Parameter rule: which rule said so, for the log; it is not told to the client.
+    /// - Parameter rule: which rule said so; the client is not told, but for ``connectPorts``.
     case denied(rule: String)
+
+    /// The rule on the ports of tunnels, which clients may know: it is the same for all of them.
+    package static let connectPorts = "connect-ports"
 }
 
 /// Judges requests before anything is done for them.

@@ -85,6 +85,12 @@ package struct RequestRouter: Sendable {
     static let denied = OwnAnswer(
         403, error: "http_request_denied", detail: "the access rules do not allow this request")
 
+    private static func denied(port: UInt16) -> OwnAnswer {
+        OwnAnswer(
+            403, error: "http_request_denied",
+            detail: "no tunnels to port \(port): see connect-ports")
+    }
+
     // MARK: The proxy itself
 
     private static let allowedMethods = "GET, HEAD, OPTIONS, TRACE"
@@ -142,13 +148,14 @@ package struct RequestRouter: Sendable {
             return .answer(OwnAnswer.tunnelLoop)
         }
         guard self.connectPorts?.contains(port) ?? true else {
-            return .answer(
-                OwnAnswer(
-                    403, error: "http_request_denied", detail: "no tunnels to this port"))
+            return .answer(Self.denied(port: port))
         }
         let query = AccessQuery(
             client: client.address, user: client.user, method: .connect, host: host, port: port)
-        if case .denied = access.judge(query) { return .answer(Self.denied) }
+        if case .denied(let rule) = access.judge(query) {
+            return .answer(
+                rule == AccessVerdict.connectPorts ? Self.denied(port: port) : Self.denied)
+        }
         return .tunnel(host: host, port: port)
     }
 

@@ -55,8 +55,15 @@ enum KeyFile {
         // O_NONBLOCK: a FIFO of that name must not hold anybody up.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw Self.failure(path, "open", errno)
+            let number = errno
+            if number == ENOENT { return nil }
+            guard number == EACCES, unsafe access(path, F_OK) == 0 else {
+                throw Self.failure(path, "open", number)
+            }
+            // Without the key nothing can be read or kept, and waiting will not help.
+            throw StateError(
+                .badKeyFile, path: path, cause: "user \(geteuid()) may not read the key file",
+                remedy: "let that user read it, and nobody else, or run larder as its owner")
         }
         defer { _ = close(descriptor) }
         var status = stat()
@@ -76,7 +83,7 @@ enum KeyFile {
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw StateError(
                 .badKeyFile, path: path, cause: "the key file belongs to user \(status.st_uid)",
-                remedy: "let it belong to the user that larder runs as")
+                remedy: "run larder as that user, or name a key-file of your own")
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)

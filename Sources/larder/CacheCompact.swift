@@ -36,7 +36,9 @@ struct CacheCompact: AsyncParsableCommand {
             outcome = CompactionOutcome(session: name, before: report.before, after: report.after)
         }
         line.clear()
-        guard let outcome else { return try Output.line("nothing is stored on disk") }
+        guard let outcome else {
+            throw CommandFailure(.nothingFound, "the session \(name) has nothing on disk")
+        }
         try Output.line(
             "\(Human.size(outcome.before)) before, \(Human.size(outcome.after)) after")
     }

@@ -16,8 +16,12 @@ struct CacheImport: AsyncParsableCommand {
             What "larder cache export" wrote comes back as it was, no fresher than it was. Of other \
             archives (wget --warc-file, say) what this session might store is taken, its age \
             reckoned from its date; other records are passed over and counted. Nothing stored is \
-            replaced by an older response. A running proxy reads the file itself, as its own user: \
-            one that is a service may not see /home, and has a /tmp of its own.
+            replaced by an older response.
+
+            A running proxy reads the file itself, as its own user, standard input included: one \
+            that is a service may not see /home, and has a /tmp of its own. An export can be read \
+            by its owner alone: for the proxy of another user, give that user a copy by chmod or \
+            chown, or run this as that user (sudo -u).
 
             Exit status: 0 when all of the file was read; 2 when records could not be read, or \
             the file ends too early: what was whole is stored.
@@ -90,6 +94,7 @@ struct CacheImport: AsyncParsableCommand {
                 .unavailable, "the session \(settings.name.text) keeps nothing on disk",
                 remedy: "import while a proxy runs, or give the session a disk")
         }
+        try ForeignFile.check(directory, holding: "cache.mdb")
         let source = try ArchiveSource(path: path)
         let store: DiskStore
         do throws(StoreError) {

@@ -10,6 +10,8 @@ struct CacheList: AsyncParsableCommand {
             Rows come as they are found, in no order that means anything, unless they are to be \
             sorted. On a terminal they stand in a table; elsewhere one space lies between columns, \
             and numbers are bytes and seconds.
+
+            Exit status: 0 also where there is nothing to list.
             """)
 
     @OptionGroup(title: "Which ones") var which: ListArguments

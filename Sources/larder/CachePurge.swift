@@ -5,7 +5,8 @@ import LarderControl
 /// The verb `larder cache purge …`.
 struct CachePurge: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "purge", abstract: "Remove stored responses; prints how many.")
+        commandName: "purge", abstract: "Remove stored responses; prints how many.",
+        discussion: "Exit status: 0 also where there was nothing to remove.")
 
     @OptionGroup var selection: SelectionArguments
 

@@ -289,6 +289,7 @@ struct DamageRepair {
     }
 
     private func mendHere(_ damage: [DiskDamage]) async throws -> [DiskDamage] {
+        try ForeignFile.check(self.directory, holding: "cache.mdb")
         let store: DiskStore
         do throws(StoreError) {
             store = try DiskStore.open(

@@ -14,7 +14,7 @@ struct ConfigurationOptions: ParsableArguments {
                 """, valueName: "file"))
     var file: String?
 
-    @Flag(help: "Use the places of a system service: /etc, /var/cache and /run.")
+    @Flag(help: "Use the places of a system service: /etc, /var/cache, /var/lib and /run.")
     var system = false
 
     func load() throws(ConfigurationError) -> LoadedSettings {

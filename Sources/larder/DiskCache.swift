@@ -134,6 +134,7 @@ final class DiskCache: CacheReading {
 
     func purge(_ selection: CacheSelection, principal: String? = nil) async throws -> Int {
         let filter = try PurgeFilter(selection, principal: principal)
+        try ForeignFile.check(self.directory, holding: "cache.mdb")
         let store = try self.translating { try self.openStore() }
         let removed = await filter.purge(store)
         await withCheckedContinuation { done in store.close { done.resume() } }
@@ -142,6 +143,7 @@ final class DiskCache: CacheReading {
 
     func compact(_ progress: @escaping @Sendable (UInt64) -> Void) async throws -> CompactionReport
     {
+        try ForeignFile.check(self.directory, holding: "cache.mdb")
         let store = try self.translating { try self.openStore() }
         let result = await withCheckedContinuation { done in
             store.compact(progress: { bytes, _ in progress(bytes) }) { done.resume(returning: $0) }

@@ -48,6 +48,8 @@ struct CommandFailure: Error, Equatable {
             let status: ExitStatus =
                 switch error.failure.code {
                 case .noSuchSession, .invalid: .data
+                case .notFound: .nothingFound
+                case .noInput: .noInput
                 case .noSpace: .cannotCreate
                 case .unknownVersion, .malformed, .failed: .software
                 }

@@ -78,8 +78,7 @@ struct StatusPattern: Equatable, ExpressibleByArgument {
     func matches(_ status: Int) -> Bool { self.range.contains(status) }
 }
 
-/// A size as an argument: as the configuration takes it, or as other tools do: `64 KiB`, `64K`,
-/// `65536`.
+/// A size as an argument: as the configuration takes it, `64 KiB` or `64K`, or in bytes, `65536`.
 struct SizeArgument: Equatable, ExpressibleByArgument {
     var bytes: UInt64
 
@@ -88,11 +87,7 @@ struct SizeArgument: Equatable, ExpressibleByArgument {
             self.bytes = bytes
             return
         }
-        var text = argument
-        if let unit = text.last, "kKMGT".contains(unit) {
-            text = "\(text.dropLast())\(unit == "k" ? "K" : unit)iB"
-        }
-        guard let size = try? ByteSize(settingText: text) else { return nil }
+        guard let size = try? ByteSize(settingText: argument) else { return nil }
         self.bytes = size.bytes
     }
 }

@@ -16,35 +16,31 @@ struct Serve: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Listen here instead of where the configuration says; may be repeated.",
-            valueName: "address"))
+            discussion: """
+                One address replaces that of a single listener, which keeps its other settings. \
+                Otherwise listeners are replaced as a whole, which is refused where one has settings \
+                other than the defaults; those whose address is named stay.
+                """, valueName: "address"))
     var listen: [String] = []
 
     func run() async throws {
+        let override = try ListenOverride(self.listen)
         let read: @Sendable () throws(ConfigurationError) -> LoadedSettings = {
-            [options, listen] () throws(ConfigurationError) in
+            [options] () throws(ConfigurationError) in
             var loaded = try options.load()
-            if !listen.isEmpty { loaded.settings.listeners = try Self.listeners(listen) }
+            if let objection = override.objection(to: loaded.settings) {
+                throw ConfigurationError(
+                    problems: objection.causes.map {
+                        ConfigurationProblem(file: loaded.file ?? "--listen", message: $0)
+                    })
+            }
+            override.apply(to: &loaded)
             return loaded
         }
-        try await Daemon.serve(try read(), reload: read, announce: Output.note)
-    }
-
-    static func listeners(
-        _ addresses: [String]
-    ) throws(ConfigurationError) -> [ListenerSettings] {
-        var listeners: [ListenerSettings] = []
-        for text in addresses {
-            do throws(SettingTextProblem) {
-                listeners.append(ListenerSettings(address: try ListenAddress(settingText: text)))
-            } catch {
-                let cause = error.cause.map { " \($0); expected " } ?? " is not "
-                throw ConfigurationError(problems: [
-                    ConfigurationProblem(
-                        file: "--listen", message: "\"\(text)\"\(cause)\(ListenAddress.expectation)"
-                    )
-                ])
-            }
+        // Of the start the usage is wrong; of a reload the file that has changed since.
+        if let objection = override.objection(to: try self.options.load().settings) {
+            throw objection
         }
-        return listeners
+        try await Daemon.serve(try read(), reload: read, announce: Output.note)
     }
 }

@@ -117,10 +117,15 @@ struct CommandTests {
         #expect(several?.status == .configuration)
     }
 
-    @Test("--listen takes what the configuration takes")
-    func listen() throws {
-        #expect(try Serve.listeners(["*:0"]).map(\.address) == [.everywhere(port: 0)])
-        #expect(throws: ConfigurationError.self) { try Serve.listeners(["nowhere"]) }
+    @Test(
+        "What a proxy refuses has the status that it would have without one",
+        arguments: [
+            (ControlFailure.Code.invalid, larder.ExitStatus.data), (.notFound, .nothingFound),
+            (.noInput, .noInput), (.noSpace, .cannotCreate),
+        ])
+    func refusal(_ code: ControlFailure.Code, _ status: larder.ExitStatus) {
+        let refusal = ControlRefusal(failure: ControlFailure(code, "x"))
+        #expect(CommandFailure(refusal)?.status == status)
     }
 }
 

@@ -145,3 +145,22 @@ struct AccessRuleTests {
         #expect(c.rules.judge(question) == AccessDecision(isAllowed: c.allowed, rule: c.rule))
     }
 }
+
+@Suite("Listeners beyond this machine")
+struct ClosedListenerTests {
+    @Test(
+        "are warned of while nobody from there is let in",
+        arguments: [
+            ("127.0.0.1:1", "", 0), ("[::1]:1", "", 0), ("localhost:1", "", 0),
+            ("unix:/run/x", "", 0), ("127.9.9.9:1", "", 0), ("*:1", "", 1), ("0.0.0.0:1", "", 1),
+            ("[::]:1", "", 1), ("10.0.0.1:1", "", 1),
+            ("*:1", "access: [{action: allow, clients: [10.0.0.0/8]}]", 0),
+        ])
+    func warned(_ address: String, _ access: String, _ count: Int) throws {
+        let loaded = try Configuration.parse(
+            "listeners: [{address: '\(address)'}]\n\(access)\n", file: "f",
+            environment: Environment(["HOME": "/h"]))
+        #expect(loaded.warnings.count == count)
+        #expect(loaded.warnings.allSatisfy { $0.line == 1 && $0.message.contains("add access") })
+    }
+}

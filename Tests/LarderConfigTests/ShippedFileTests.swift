@@ -65,7 +65,7 @@ struct ShippedFileTests {
 struct ExampleFileTests {
     @Test(
         "are right, and nothing in them is without effect",
-        arguments: ["private-jar", "injection", "company-parent"])
+        arguments: ["private-jar", "injection", "company-parent", "lan"])
     func right(_ name: String) throws {
         let parts = #filePath.split(separator: "/").dropLast(3)
         let path = "/" + parts.joined(separator: "/") + "/conf/examples/\(name).yaml"

@@ -13,7 +13,8 @@ struct ArchiveSourceTests {
                 "/tmp", true,
                 "the proxy opens it itself, as user \(getuid()), and a service has a /tmp"
             ),
-            ("/nowhere", true, "as user \(getuid()): put it where that user may read it"),
+            ("/nowhere", true, "as user \(getuid()): give that user a copy elsewhere"),
+            ("/nowhere", true, "or run this as that user (sudo -u '#\(getuid())')"),
             ("/tmp", false, "No such file or directory"),
         ])
     func told(_ directory: String, _ isAsked: Bool, _ told: String) {
@@ -21,6 +22,7 @@ struct ArchiveSourceTests {
         let refusal = #expect(throws: ControlRefusal.self) {
             try ArchiveSource(path: path, isAsked: isAsked)
         }
+        #expect(refusal?.failure.code == .noInput)
         let text = refusal?.failure.message ?? ""
         #expect(text.hasPrefix("cannot open \(path): No such file or directory"))
         #expect(text.contains(told))

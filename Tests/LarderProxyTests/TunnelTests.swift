@@ -128,6 +128,26 @@ struct TunnelTests {
         }
     }
 
+    /// Refuses all ports of tunnels, as a configuration does by its own list.
+    private final class NoPorts: AccessPolicy {
+        func judge(_ query: AccessQuery) -> AccessVerdict {
+            .denied(rule: AccessVerdict.connectPorts)
+        }
+    }
+
+    @Test("to a port that is not allowed is told so, and not that the access rules forbid it")
+    func port() async throws {
+        try await Self.run(access: NoPorts(), configure: { $0.connectPorts = nil }) {
+            _, _, client in
+            try await client.send(
+                "CONNECT h.example:8443 HTTP/1.1\r\nHost: h.example:8443\r\n\r\n")
+            let all = try await client.receivedAll()
+            #expect(all.hasPrefix("HTTP/1.1 403 Forbidden\r\n"))
+            #expect(all.contains("no tunnels to port 8443: see connect-ports"))
+            #expect(!all.contains("access rules"))
+        }
+    }
+
     @Test("is judged by the address that a name led to, with the name")
     func judgedByAddress() async throws {
         let access = ScriptedAccess { $0.host == "localhost" && $0.address?.isLoopback == true }

@@ -146,7 +146,7 @@ struct ArchiveTests {
         #expect(again.stored == 0)
         #expect(again.refused == ["stored-already": imported.stored])
         let none = try await home.cache("import", "/nonexistent.warc")
-        #expect(none.status == 65)
+        #expect(none.status == 66)
         #expect(none.errText.contains("cannot open /nonexistent.warc"))
         _ = try await proxy.stop()
     }

@@ -101,14 +101,14 @@ struct CacheFileTests {
         try await Program("/bin/umount", ["-l", path], environment: [:]).ended()
     }
 
-    @Test("larder cache compact of nothing is no error")
+    @Test("larder cache compact of nothing says so, as the other verbs do")
     func nothing() async throws {
         try await Scene.inTurn {
             let home = try Home()
             try home.configure("")
             let output = try await home.cache("compact")
-            #expect(output.status == 0)
-            #expect(output.outText == "nothing is stored on disk\n")
+            #expect(output.status == 1)
+            #expect(output.errText == "larder: the session default has nothing on disk\n")
             let unknown = try await home.cache("compact", "--session", "nowhere")
             #expect(unknown.status == 64)
         }

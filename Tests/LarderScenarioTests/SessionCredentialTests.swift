@@ -103,7 +103,7 @@ struct SessionCredentialTests {
                 #expect(Self.secrets.found(in: told.outText + told.errText).isEmpty)
             }
             let none = try await home.larder("credentials", "test", "none", origin.url("/"))
-            #expect(none.status == 65, "\(none.errText)")
+            #expect(none.status == 1, "\(none.errText)")
             let plain = try await home.larder("credentials", "test", "api", origin.url("/api"))
             #expect(plain.status == 77, "\(plain.outText)\(plain.errText)")
             if let proxy { #expect(try await proxy.stop().status == 0) }

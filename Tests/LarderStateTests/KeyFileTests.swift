@@ -49,6 +49,30 @@ struct KeyFileTests {
 
     private static func key(_ text: [UInt8]) -> StateKey? { StateKey(text.span) }
 
+    @Test("that is there and may not be read is told as such, as waiting does not help")
+    func unreadable() async {
+        // The superuser may read everything: a process of its own becomes somebody else.
+        await #expect(processExitsWith: .exitCode(78)) {
+            var template = Array("/tmp/larder-XXXXXX\0".utf8CString)
+            guard let made = unsafe mkdtemp(&template) else { exit(2) }
+            let directory = unsafe String(cString: made)
+            _ = unsafe chmod(directory, 0o755)
+            let path = "\(directory)/key"
+            close(unsafe open(path, O_WRONLY | O_CREAT, 0))
+            if geteuid() == 0 { _ = seteuid(65_534) }
+            var code: StateError.Code?
+            do throws(StateError) {
+                _ = try KeyFile.read(path, isGuarded: false)
+            } catch {
+                code = error.code
+            }
+            if getuid() == 0 { _ = seteuid(0) }
+            _ = unsafe unlink(path)
+            _ = unsafe rmdir(directory)
+            exit(code == .badKeyFile ? 78 : 1)
+        }
+    }
+
     @Test("is made with the state, for this user alone, and said")
     func made() async throws {
         let events = Events()

@@ -1,6 +1,8 @@
 """What scripts/bench makes of its figures: summaries, goals, comparisons."""
 
 import pathlib
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -95,6 +97,36 @@ class TakingPartTests(unittest.TestCase):
         self.assertIn(FLOOR, self.who("tunnel"))
         for row in ROWS:
             self.assertIn("Larder", self.who(row.name))
+
+
+class EndingTests(unittest.TestCase):
+    """A script like scripts/bench that a signal reaches while it waits for a server of its own."""
+
+    PROGRAM = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import ending
+ending.in_order()
+server = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL)
+try:
+    print("started", flush=True)
+    server.wait()
+finally:
+    server.terminate()
+    server.wait()
+    print("stopped", flush=True)
+"""
+
+    def test_signals_stop_what_was_started(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            program = subprocess.Popen(
+                [sys.executable, "-B", "-c", self.PROGRAM, ROOT / "scripts" / "bench.d"],
+                stdout=subprocess.PIPE, text=True)
+            with program:
+                self.assertEqual(program.stdout.readline(), "started\n")
+                program.send_signal(number)
+                self.assertEqual(program.stdout.readline(), "stopped\n")
+                self.assertEqual(program.wait(10), 128 + number)
 
 
 if __name__ == "__main__":

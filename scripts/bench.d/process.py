@@ -129,6 +129,9 @@ class Server:
         except Unavailable as problem:
             self.stop()
             raise Unavailable(f"{problem}; see {self.directory}/output.log") from None
+        except BaseException:
+            self.stop()  # Whoever stops the servers does not know of this one yet.
+            raise
 
     def accompany(self, command):
         """Starts what the server needs another process for; its cost is the server's."""

@@ -25,6 +25,7 @@ TEST_PACKAGES=(
     curl:command=curl
     wget:command=wget
     valgrind:command=valgrind
+    shellcheck:command=shellcheck
 )
 BENCH_PACKAGES=(
     wrk:command=wrk
@@ -89,22 +90,35 @@ as_root() {
     fi
 }
 
-# Keeps Debian from starting the services that it installs: the scripts start what they need.
-hold_services() {
-    [[ -e /usr/sbin/policy-rc.d ]] && return 1
-    printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null \
-        && as_root chmod 755 /usr/sbin/policy-rc.d
+# What Debian asks before it starts the services that it installs (invoke-rc.d(8)).
+POLICY=${LARDER_POLICY:-/usr/sbin/policy-rc.d}
+
+# without_services COMMAND…: runs it while Debian starts no service: the scripts start what they need.
+# Where the machine has a rule of its own, that holds.
+without_services() {
+    if [[ -e $POLICY ]]; then
+        "$@"
+        return
+    fi
+    # A shell of its own, whose traps take nobody's place: whatever ends it, the rule goes.
+    (
+        trap 'as_root rm -f "$POLICY"' EXIT
+        trap 'exit 129' HUP
+        trap 'exit 130' INT
+        trap 'exit 143' TERM
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$POLICY" >/dev/null
+        as_root chmod 755 "$POLICY"
+        "$@"
+    )
 }
 
+# With SERVICES=held, what is installed is not started.
 apt_install() {
     local install=(as_root env DEBIAN_FRONTEND=noninteractive
         apt-get install -y --no-install-recommends "$@")
-    local held=no status=0
-    hold_services && held=yes
+    [[ ${SERVICES:-} != held ]] || install=(without_services "${install[@]}")
     # The package lists may be absent or old: fetch them when the first attempt fails.
-    "${install[@]}" || { as_root apt-get update && "${install[@]}"; } || status=$?
-    [[ $held == no ]] || as_root rm -f /usr/sbin/policy-rc.d
-    return "$status"
+    "${install[@]}" || { as_root apt-get update && "${install[@]}"; }
 }
 
 # install_lacking required|optional ENTRY…: runs apt-get only when something lacks.

@@ -175,7 +175,11 @@ class Origins:
             process = subprocess.Popen(
                 [find("nginx"), "-e", self.directory / "error.log", "-c",
                  self.directory / "nginx.conf"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        wait_for_port(self.http, process)
+        try:
+            wait_for_port(self.http, process)
+        except BaseException:
+            process.terminate()
+            raise
         return process
 
     def url(self, path):

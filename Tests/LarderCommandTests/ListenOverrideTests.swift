@@ -1,0 +1,92 @@
+import LarderConfig
+import Testing
+
+@testable import larder
+
+@Suite("larder serve --listen")
+struct ListenOverrideTests {
+    private static func loaded(_ text: String) throws -> LoadedSettings {
+        try Configuration.parse(text, file: "f", environment: Environment(["HOME": "/h"]))
+    }
+
+    private static let guarded = """
+        listeners:
+          - address: 127.0.0.1:3128
+            session: offline
+            cache-policy: return-cache-dont-load
+            authentication: {password-file: /etc/users}
+        sessions: {offline: {}, other: {}}
+        routes:
+          - {listeners: ["127.0.0.1:3128"], clients: ["user:a"], session: other}
+        """
+
+    @Test("takes what the configuration takes")
+    func addresses() throws {
+        #expect(try ListenOverride(["*:0"]).addresses == [.everywhere(port: 0)])
+        let failure = #expect(throws: CommandFailure.self) { try ListenOverride(["nowhere"]) }
+        #expect(failure?.status == .usage)
+    }
+
+    @Test("of one address moves a single listener, with its settings and its routes")
+    func move() throws {
+        var loaded = try Self.loaded(Self.guarded)
+        var expected = loaded.settings
+        let address = ListenAddress.ip(IPAddress(.v4, 0x7F00_0001), port: 9)
+        expected.listeners[0].address = address
+        expected.routes[0].listeners = [address]
+        let override = try ListenOverride(["127.0.0.1:9"])
+        #expect(override.objection(to: loaded.settings) == nil)
+        override.apply(to: &loaded)
+        #expect(loaded.settings == expected)
+    }
+
+    @Test("is refused where a listener with settings of its own would be lost, which is named")
+    func lost() throws {
+        let loaded = try Self.loaded(Self.guarded)
+        let override = try ListenOverride(["127.0.0.1:9", "127.0.0.1:10"])
+        let objection = override.objection(to: loaded.settings)
+        #expect(objection?.status == .usage)
+        #expect(objection?.causes.first?.contains("127.0.0.1:3128") == true)
+        let two = try Self.loaded(
+            """
+            listeners:
+              - address: 127.0.0.1:3128
+              - {address: "unix:/run/x.sock", mode: "0666"}
+            """)
+        let one = try ListenOverride(["127.0.0.1:9"]).objection(to: two.settings)
+        #expect(one?.causes.first?.contains("unix:/run/x.sock") == true)
+    }
+
+    @Test("keeps the settings of the listeners that it names, and gives others the defaults")
+    func several() throws {
+        var loaded = try Self.loaded(Self.guarded)
+        let kept = loaded.settings.listeners[0]
+        let override = try ListenOverride(["127.0.0.1:3128", "127.0.0.1:9"])
+        #expect(override.objection(to: loaded.settings) == nil)
+        override.apply(to: &loaded)
+        #expect(
+            loaded.settings.listeners == [
+                kept, ListenerSettings(address: .ip(IPAddress(.v4, 0x7F00_0001), port: 9)),
+            ])
+    }
+
+    @Test("warns of a listener that lets in nobody from where it listens")
+    func closed() throws {
+        var loaded = try Self.loaded("")
+        try ListenOverride(["*:3128"]).apply(to: &loaded)
+        #expect(loaded.warnings.map(\.file) == ["--listen"])
+        var open = try Self.loaded("access: [{action: allow, clients: [10.0.0.0/8]}]")
+        try ListenOverride(["*:3128"]).apply(to: &open)
+        #expect(open.warnings.isEmpty)
+    }
+
+    @Test("that is not given changes nothing")
+    func none() throws {
+        var loaded = try Self.loaded(Self.guarded)
+        let before = loaded
+        let override = try ListenOverride([])
+        #expect(override.objection(to: loaded.settings) == nil)
+        override.apply(to: &loaded)
+        #expect(loaded == before)
+    }
+}

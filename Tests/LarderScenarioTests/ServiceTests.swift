@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import LarderProcess
+
+@Suite("The daemon as a service", .timeLimit(.minutes(10)))
+struct ServiceTests {
+    /// The socket of a service manager.
+    private final class Manager: Sendable {
+        let name: String
+        private let file: CInt
+
+        init() throws {
+            self.name = "larder-notify-\(UUID().uuidString)"
+            self.file = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            let bytes = [0] + Array(self.name.utf8)
+            unsafe withUnsafeMutableBytes(of: &address.sun_path) {
+                unsafe $0.copyBytes(from: bytes)
+            }
+            let length = socklen_t(2 + bytes.count)
+            let status = unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe bind(self.file, $0, length)
+                }
+            }
+            var limit = timeval(tv_sec: 60, tv_usec: 0)
+            let size = socklen_t(MemoryLayout<timeval>.size)
+            let isLimited = unsafe setsockopt(self.file, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
+            try #require(status == 0 && isLimited == 0)
+        }
+
+        deinit { close(self.file) }
+
+        /// The next of what it is told; nil after a minute.
+        func hears() async -> String? {
+            await withCheckedContinuation { continuation in
+                Thread.detachNewThread {
+                    var bytes = [UInt8](repeating: 0, count: 256)
+                    let count = unsafe recv(self.file, &bytes, bytes.count, 0)
+                    continuation.resume(
+                        returning: count < 0
+                            ? nil : String(decoding: bytes.prefix(count), as: UTF8.self))
+                }
+            }
+        }
+    }
+
+    @Test("tells the service manager when clients can connect, and when it stops")
+    func notifies() async throws {
+        try await Scene.inTurn {
+            let manager = try Manager()
+            let home = try Home()
+            try home.configure("")
+            let proxy = try await home.serve(variables: ["NOTIFY_SOCKET": "@\(manager.name)"])
+            #expect(await manager.hears() == "READY=1")
+            proxy.program.signal(SIGTERM)
+            #expect(await manager.hears() == "STOPPING=1")
+            #expect(try await proxy.program.ended().status == 0)
+        }
+    }
+
+    @Test("keeps its settings where --listen moves it, and does not start where they would be lost")
+    func listen() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(
+                "listeners: [{address: '127.0.0.1:1', cache-policy: return-cache-dont-load}]")
+            let words = ["serve", "--config", home.configuration, "--listen"]
+            let lost = try await home.start(
+                words + ["127.0.0.1:0", "--listen", "127.0.0.1:2"]
+            ).ended()
+            #expect(lost.status == 64)
+            #expect(lost.errText.contains("127.0.0.1:1"))
+            let wrong = try await home.start(words + ["nowhere"]).ended()
+            #expect(wrong.status == 64)
+        }
+    }
+}
