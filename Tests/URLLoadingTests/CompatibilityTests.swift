@@ -87,9 +87,11 @@ struct CompatibilitySubclassTests {
 
     @Test("pauses a task by its progress, once until it goes on (§3.1)")
     func pausing() throws {
-        let session = URLSession(configuration: .ephemeral)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [EndlessProtocol.self]
+        let session = URLSession(configuration: configuration)
         defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: try #require(URL(string: "ws://host.invalid/")))
+        let task = session.dataTask(with: try #require(URL(string: "http://host.test/")))
         #expect(task.progress.isPausable && !task.progress.isPaused)
         // What contains it may be paused before it begins.
         task.progress.pause()
@@ -113,6 +115,14 @@ struct CompatibilitySubclassTests {
         let reporting: any ProgressReporting = task
         #expect(reporting.progress === task.progress)
     }
+}
+
+/// Loads for ever.
+private final class EndlessProtocol: URLProtocol, @unchecked Sendable {
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+    override func startLoading() {}
+    override func stopLoading() {}
 }
 
 @Suite("The delegate queue that a session makes (§1.1)")
