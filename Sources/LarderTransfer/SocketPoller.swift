@@ -3,9 +3,10 @@ import Glibc
 
 /// The sockets of one loop: which of them libcurl waits for, and what they are used for.
 ///
-/// A plain HTTP/1 connection between two exchanges has nothing to say. libcurl 7.88 takes a
-/// connection with unread bytes for a living one and would read them as the answer to the next
-/// request; so such a socket stays in epoll while libcurl does not want it, and is cut off when
+/// A connection of HTTP/1 between two exchanges has nothing to say. libcurl 7.88 reads no more
+/// than was announced, takes a connection with unread bytes for a living one, and would read them as
+/// the answer to the next request. So when an exchange is over its socket is cut off where anything
+/// lies unread in it; otherwise it stays in epoll while libcurl does not want it, and is cut off when
 /// bytes come. It also spares two system calls an exchange.
 ///
 /// Not `Sendable`: belongs to one loop.
@@ -26,9 +27,11 @@ final class SocketPoller {
     private var watches: [Int32: Watch] = [:]
     /// How many of them lie idle.
     private var idle = 0
-    /// Sockets of our own making on which only answers may come.
-    private var plainSockets: Set<Int32> = []
-    /// The others, to whose connections a TLS library may write at any time, also to end them.
+    /// Sockets of our own making on which only answers may come: those of plain HTTP/1.1, and those
+    /// of TLS on which HTTP/1.1 was answered.
+    private var answerSockets: Set<Int32> = []
+    /// Those that are not plain, to whose connections a TLS library may write at any time, also to end
+    /// them.
     private var otherSockets: Set<Int32> = []
     /// Which sockets lie behind the numbers of both (stat(2), `st_ino`): a number may come to be
     /// somebody else's unnoticed.
@@ -60,10 +63,10 @@ final class SocketPoller {
     /// Takes note of what a new socket is for.
     func note(_ socket: Int32, isPlain: Bool) {
         if isPlain {
-            self.plainSockets.insert(socket)
+            self.answerSockets.insert(socket)
             self.otherSockets.remove(socket)
         } else {
-            self.plainSockets.remove(socket)
+            self.answerSockets.remove(socket)
             self.otherSockets.insert(socket)
         }
         self.identities[socket] = Self.identity(of: socket)
@@ -95,7 +98,7 @@ final class SocketPoller {
     private func forget(_ socket: Int32) {
         self.counters.socketClosed()
         self.setWatch(socket, nil)
-        self.plainSockets.remove(socket)
+        self.answerSockets.remove(socket)
         self.otherSockets.remove(socket)
         self.identities[socket] = nil
         self.classes[socket] = nil
@@ -119,7 +122,7 @@ final class SocketPoller {
     /// descriptors referring to the underlying open file description have been closed", which
     /// libcurl's close will not be.
     func handOver(_ socket: Int32) -> Int32? {
-        self.plainSockets.remove(socket)
+        self.answerSockets.remove(socket)
         self.unwatch(socket)
         let own = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         return own >= 0 ? own : nil
@@ -134,18 +137,18 @@ final class SocketPoller {
     /// thread may have its number by now. Of such a one it wanted to know no more than whether it can
     /// be written to.
     ///
-    /// - Parameter isHeld: the transfer that uses the socket stands still because its receiver does.
-    func watch(_ socket: Int32, _ what: Int32, isHeld: Bool) -> Bool {
+    /// - Parameters:
+    ///   - isHeld: the transfer that uses the socket stands still because its receiver does.
+    ///   - isHTTP1: it was answered in HTTP/1.
+    func watch(_ socket: Int32, _ what: Int32, isHeld: Bool, isHTTP1: Bool) -> Bool {
         if what == CURL_POLL_REMOVE {
+            if isHTTP1, self.otherSockets.contains(socket) { self.answerSockets.insert(socket) }
             let known = self.watches[socket]
             if known?.hasRead == false, self.isLost(socket) {
                 self.forget(socket)
                 return true
             }
-            let mayIdle = !isHeld && self.plainSockets.contains(socket) && known != nil
-            let idle = Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true)
-            if mayIdle, self.register(socket, idle) { return true }
-            self.unwatch(socket)
+            if isHeld || known == nil || !self.rests(socket) { self.unwatch(socket) }
             return true
         }
         var events: UInt32 = 0
@@ -153,6 +156,41 @@ final class SocketPoller {
         if what & CURL_POLL_OUT != 0 { events |= EPOLLOUT.rawValue }
         let hasRead = what & CURL_POLL_IN != 0 || self.watches[socket]?.hasRead == true
         return self.register(socket, Watch(events: events, hasRead: hasRead))
+    }
+
+    /// The exchange is over that stood still when libcurl wanted no more of the socket: libcurl reads
+    /// what is left without waiting for the socket again, and says nothing of it.
+    func exchangeEnded(on socket: Int32) {
+        // Where the connection ended with it, the number may be another's by now.
+        guard self.watches[socket] == nil, !self.isLost(socket) else { return }
+        _ = self.rests(socket)
+    }
+
+    /// Has a socket watched until the next exchange begins on it, or cuts it off, where bytes lie in
+    /// it that nobody asked for; false where it is neither to be watched nor cut off, or cannot be.
+    private func rests(_ socket: Int32) -> Bool {
+        guard self.answerSockets.contains(socket) else { return false }
+        // Not left to epoll: the next request may go out before its next word.
+        if case .bytes = Self.unread(socket) {
+            self.cutOff(socket)
+            return false
+        }
+        return self.register(
+            socket, Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true))
+    }
+
+    private enum Unread {
+        case nothing, bytes
+        /// The end of the connection, or an error.
+        case end
+    }
+
+    private static func unread(_ socket: Int32) -> Unread {
+        var byte: UInt8 = 0
+        let flags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
+        let count = unsafe recv(socket, &byte, 1, flags)
+        if count > 0 { return .bytes }
+        return count < 0 && errno == EAGAIN ? .nothing : .end
     }
 
     /// Whether libcurl, or this, waits for anything on a socket: an event of one that does not may
@@ -170,11 +208,14 @@ final class SocketPoller {
     /// Asked for each event at its turn: what an earlier one led to may have put the socket to use.
     func sawIdle(_ socket: Int32) -> Bool {
         guard let watch = self.watches[socket], watch.isIdle else { return false }
+        switch Self.unread(socket) {
+        // The answer to a request that has gone out and come back between the event and its turn.
+        case .nothing: return true
+        case .bytes: self.cutOff(socket)
+        // libcurl will see that for itself before it uses the connection again.
+        case .end: break
+        }
         self.unwatch(socket)
-        var byte: UInt8 = 0
-        let flags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
-        // An end or an error libcurl will see for itself before it uses the connection again.
-        if unsafe recv(socket, &byte, 1, flags) > 0 { self.cutOff(socket) }
         return true
     }
 

@@ -1,3 +1,5 @@
+import CCurl
+import COpenSSL
 import LarderHTTP
 
 /// What follows from a transfer's request, its way and its phase.
@@ -8,6 +10,20 @@ extension Transfer {
         guard self.dial == nil else { return false }
         return self.way.isRelay
             ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
+    }
+
+    /// Whether its connection bears one exchange after the other, as the head of its answer says.
+    var isAnsweredInHTTP1: Bool {
+        self.hasHead && !self.isMultiplexed && !self.isFTP && self.dial == nil
+    }
+
+    /// Has libcurl close the connection when all of the answer is there, where TLS holds more than
+    /// that: libcurl reads no more than was announced.
+    func forbidReuseOfExcess() {
+        guard !self.isPlain, self.isAnsweredInHTTP1, let easy = self.easy,
+            let tls = unsafe easy.tls, unsafe SSL_pending(tls) > 0
+        else { return }
+        easy.set(CURLOPT_FORBID_REUSE, true)
     }
 
     /// Whether the request may go out a second time, over a new connection, when a reused one died

@@ -80,6 +80,8 @@ final class Transfer {
     var isPaused = false
     /// libcurl was told to hold the body back.
     var isHeld = false
+    /// The socket of which libcurl wanted no more while it was.
+    var heldSocket: Int32?
     /// The loop will look at this transfer when libcurl has returned.
     var isTouched = false
     /// Something moved since the loop last looked: a wait begins anew.
@@ -284,7 +286,10 @@ final class Transfer {
         self.received &+= UInt64(bytes.count)
         unsafe self.outbox.append(bytes, expected: expected)
         // libcurl may have no need of content any more, and would wait for a paused source for ever.
-        if expected == UInt64(bytes.count), self.content?.isPending == true { self.goOnSending() }
+        if expected == UInt64(bytes.count) {
+            if self.content?.isPending == true { self.goOnSending() }
+            self.forbidReuseOfExcess()
+        }
         self.hasProgressed = true
         self.loop.touch(self)
         return .taken

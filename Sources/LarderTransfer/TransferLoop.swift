@@ -298,16 +298,17 @@ final class TransferLoop: Timed {
         guard let context = unsafe context else { return 0 }
         let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
         var owner: UnsafeMutableRawPointer?
-        var isHeld = false
+        var (isHeld, isHTTP1) = (false, false)
         if what == CURL_POLL_REMOVE,
             unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
-            let owner = unsafe owner
+            let owner = unsafe owner, let transfer = unsafe EasyHandle.transfer(owner)
         {
-            isHeld = unsafe EasyHandle.transfer(owner)?.isHeld == true
+            (isHeld, isHTTP1) = (transfer.isHeld, transfer.isAnsweredInHTTP1)
+            if isHeld { transfer.heldSocket = descriptor }
         }
         // Never -1: libcurl 7.88 then ends every transfer, and reads through a null pointer where one
         // has no connection yet. What cannot be watched runs into its deadline.
-        _ = loop.poller.watch(descriptor, what, isHeld: isHeld)
+        _ = loop.poller.watch(descriptor, what, isHeld: isHeld, isHTTP1: isHTTP1)
         return 0
     }
 
@@ -328,6 +329,7 @@ final class TransferLoop: Timed {
             guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
             else { continue }
             let end = CurlEnd(result, of: easy)
+            if let socket = transfer.heldSocket { self.poller.exchangeEnded(on: socket) }
             if transfer.dial != nil, result == CURLE_OK {
                 self.handOver(easy, transfer)
             } else {

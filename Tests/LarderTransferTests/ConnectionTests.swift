@@ -195,4 +195,43 @@ struct ConnectionTests {
             #expect(second.text == "good")
         }
     }
+
+    @Test(
+        "end where an origin sent more than it announced while the receiver held the content back",
+        arguments: [140_000, 150_000, 170_000])
+    func excessBehindHeldContent(_ length: Int) async throws {
+        let written = Gate()
+        let origin = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            guard connection.index == 0 else {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                _ = connection.waitForEnd()
+                return
+            }
+            connection.write(
+                "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n"
+                    + String(repeating: "a", count: length)
+                    + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            written.open()
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond")
+            }
+        }
+        let other = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        try await withUpstream { upstream in
+            let held = Recorder(pausesAfter: 0)
+            let fetch = upstream.fetch(origin.request(), body: nil, receiver: held)
+            await held.wait { $0.head != nil }
+            await written.passed()
+            // Once it is over, what lay there before was read, as far as the receiver lets it.
+            #expect(await upstream.answer(to: other.request()).text == "ok")
+            held.wantAll()
+            fetch.resume()
+            #expect(await held.end().body.readableBytes == length)
+            #expect(await upstream.answer(to: origin.request()).text == "good")
+        }
+    }
 }

@@ -34,7 +34,7 @@ struct SocketPollerTests {
         let (socket, far) = (pair[0], pair[1])
         defer { _ = close(far) }
         let forInput: Int32 = 1  // CURL_POLL_IN
-        #expect(poller.watch(socket, forInput, isHeld: false))
+        #expect(poller.watch(socket, forInput, isHeld: false, isHTTP1: false))
         var byte: UInt8 = 0x78
         #expect(unsafe write(far, &byte, 1) == 1)
         #expect(epoll.wait(milliseconds: 0) == 1)
@@ -64,10 +64,10 @@ struct SocketPollerTests {
         defer { for descriptor in ours + theirs { _ = close(descriptor) } }
         poller.note(socket, isPlain: isPlain)
         let (forOutput, remove): (Int32, Int32) = (2, 4)  // CURL_POLL_OUT, CURL_POLL_REMOVE
-        #expect(poller.watch(socket, forOutput, isHeld: false))
+        #expect(poller.watch(socket, forOutput, isHeld: false, isHTTP1: false))
         // Closes the old one, and gives its number away in the same step.
         try #require(dup2(theirs[0], socket) == socket)
-        #expect(poller.watch(socket, remove, isHeld: false))
+        #expect(poller.watch(socket, remove, isHeld: false, isHTTP1: false))
         #expect(!poller.isWatched(socket))
         #expect(poller.isPlain)
         #expect(!poller.hasIdleSockets)
@@ -89,8 +89,8 @@ struct SocketPollerTests {
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
         defer { _ = close(pair[1]) }
         poller.note(pair[0], isPlain: true)
-        #expect(poller.watch(pair[0], 2, isHeld: false))  // CURL_POLL_OUT
-        #expect(poller.watch(pair[0], 4, isHeld: false))  // CURL_POLL_REMOVE
+        #expect(poller.watch(pair[0], 2, isHeld: false, isHTTP1: false))  // CURL_POLL_OUT
+        #expect(poller.watch(pair[0], 4, isHeld: false, isHTTP1: false))  // CURL_POLL_REMOVE
         #expect(poller.hasIdleSockets)
         #expect(poller.close(pair[0]) == 0)
         #expect(!poller.hasIdleSockets)

@@ -368,4 +368,48 @@ struct TLSTests {
             #expect(record.failure?.detail.contains("the parent itself") == isParents)
         }
     }
+
+    @Test(
+        "What lies behind the announced content is no answer to anybody",
+        .enabled(if: TLSFront.isAvailable, "haproxy is needed"),
+        arguments: [5, 15_000, 150_000], [false, true])
+    func excess(_ length: Int, _ isHeld: Bool) async throws {
+        let written = Gate()
+        let inner = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(
+                "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n"
+                    + String(repeating: "a", count: length)
+                    + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            written.open()
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond")
+            }
+        }
+        let other = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        let origin = try TLSOrigin()
+        let front = try TLSFront(of: origin, to: inner.port)
+        func request(_ target: String) -> Request {
+            Request(
+                method: .get,
+                uri: TargetURI(
+                    scheme: .https, host: "localhost", port: front.port, pathAndQuery: target))
+        }
+        try await withUpstream({ $0.certificateFile = origin.certificate }) { upstream in
+            let recorder = Recorder(pausesAfter: isHeld ? 0 : nil)
+            let fetch = upstream.fetch(request("/first"), body: nil, receiver: recorder)
+            await recorder.wait { $0.head != nil }
+            await written.passed()
+            #expect(await upstream.answer(to: other.request()).text == "ok")
+            recorder.wantAll()
+            fetch.resume()
+            #expect(await recorder.end().body.readableBytes == length)
+            // The next connection gets the same first answer.
+            let second = await upstream.answer(to: request("/second"))
+            #expect(second.body.readableBytes == length)
+        }
+    }
 }
