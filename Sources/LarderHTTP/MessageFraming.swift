@@ -29,8 +29,11 @@ package enum MessageFraming {
     /// How much content follows a response's head, given the method that it answers.
     ///
     /// `.unknown` means chunked, or until the connection closes (`isChunked` tells which).
+    ///
+    /// - Parameter hadTE: the request may have said in `TE` which codings it takes: where not, chunked
+    ///   is the only one that an origin may use (RFC 9110 §10.1.4).
     package static func responseBody(
-        of head: ResponseHead, to method: Method
+        of head: ResponseHead, to method: Method, hadTE: Bool = true
     ) throws(HeadError) -> BodyLength {
         if method == .head || head.status.forbidsContent { return .none }
         if method == .connect, head.status.isSuccessful { return .none }
@@ -44,7 +47,9 @@ package enum MessageFraming {
         guard !head.fields.contains(FieldName(.contentLength)) else {
             throw HeadError(.bothLengths, "both Content-Length and Transfer-Encoding").inResponse
         }
-        _ = try self.isChunked(head)
+        guard try self.isChunked(head) || hadTE else {
+            throw HeadError(.badTransferEncoding, "a transfer coding other than chunked").inResponse
+        }
         return .unknown
     }
 

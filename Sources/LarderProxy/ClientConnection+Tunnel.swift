@@ -8,7 +8,7 @@ extension ClientConnection {
     /// What a connection to an origin is for.
     enum DialPurpose: Sendable {
         case tunnel
-        case upgrade(Request, protocols: String)
+        case upgrade(Request, protocols: [String])
     }
 
     /// Who dials where a parent proxy leads to the destination.
@@ -165,7 +165,7 @@ extension ClientConnection {
     // MARK: Upgrades
 
     private func upgrade(
-        _ request: Request, protocols: String, over origin: OriginConnection, number: UInt64
+        _ request: Request, protocols: [String], over origin: OriginConnection, number: UInt64
     ) {
         guard let context = origin.context else { return }
         let upgrade = UpgradeExchange(

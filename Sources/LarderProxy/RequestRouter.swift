@@ -8,7 +8,7 @@ package enum RequestRoute: Sendable {
     /// Connect to there, and be a tunnel (RFC 9110 §9.3.6).
     case tunnel(host: String, port: UInt16)
     /// Ask the origin, over a connection of its own, to switch to one of these protocols.
-    case upgrade(Request, protocols: String)
+    case upgrade(Request, protocols: [String])
     case answer(OwnAnswer)
 }
 
@@ -203,20 +203,26 @@ package struct RequestRouter: Sendable {
 
     /// The protocols to ask the origin for; nil where the request goes the ordinary way.
     ///
-    /// `h2c` is taken out: HTTP/2 is not tunnelled but spoken, and smuggles requests past a proxy
-    /// that lets it through (RFC 9113 removed it). HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
+    /// `h2c` is taken out, in whatever version and as drafts called it: HTTP/2 is not tunnelled but
+    /// spoken, and smuggles requests past a proxy that lets it through (RFC 9113 removed it). HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
     ///
     /// Whoever is asked may ignore the field, and so do we where the request has something to say to
     /// the cache, which an upgrade goes past: it changes what is stored (RFC 9111 §4.4), or wants
     /// nothing but that.
-    private static func upgrade(_ head: RequestHead, _ uri: TargetURI) -> String? {
+    private static func upgrade(_ head: RequestHead, _ uri: TargetURI) -> [String]? {
         guard uri.scheme == .http, head.method == .get,
             head.bodyLength == .none || head.bodyLength == .known(0),
             !CacheControl(request: head.fields).onlyIfCached
         else { return nil }
         let offered = Upgrade.protocols(in: head.fields, version: head.version)
-        let kept = offered.filter { $0.lowercased() != "h2c" }
-        return kept.isEmpty ? nil : kept.joined(separator: ", ")
+        let kept = offered.filter { !Self.isHTTP2($0) }
+        return kept.isEmpty ? nil : kept
+    }
+
+    /// Whether a protocol, `name ["/" version]`, is HTTP/2 without TLS.
+    private static func isHTTP2(_ offered: String) -> Bool {
+        let name = offered.prefix { $0 != "/" }.lowercased()
+        return name == "h2c" || name.hasPrefix("h2c-")
     }
 
     /// The client's address, never its name.

@@ -33,6 +33,8 @@ final class UpgradeExchange {
     /// Received and not yet understood.
     private(set) var buffer = ByteBuffer()
     private var isAnswered = false
+    /// What the origin may switch to.
+    private var offered: [String] = []
     /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
     private var informationalBytes = 0
     private var body: Body?
@@ -56,12 +58,14 @@ final class UpgradeExchange {
     }
 
     /// Sends the request and waits for the answer's head.
-    func begin(_ request: Request, protocols: String) {
+    func begin(_ request: Request, protocols: [String]) {
+        self.offered = protocols
         var buffer = self.context.channel.allocator.buffer(capacity: 1_024)
         buffer.writeString("\(request.method) \(request.uri.pathAndQuery) HTTP/1.1\r\n")
         buffer.writeString("Host: \(request.uri.authority)\r\n")
         buffer.writeBytes(request.fields.serialized())
-        buffer.writeString("Connection: upgrade\r\nUpgrade: \(protocols)\r\n\r\n")
+        buffer.writeString("Connection: upgrade\r\nUpgrade: ")
+        buffer.writeString(protocols.joined(separator: ", ") + "\r\n\r\n")
         self.context.writeAndFlush(NIOAny(buffer), promise: nil)
         self.context.read()
         self.setTimer()
@@ -154,8 +158,14 @@ final class UpgradeExchange {
     }
 
     private func take(_ head: ResponseHead, size: Int) throws(HeadError) {
+        guard head.version.major == 1 else {
+            throw HeadError(
+                status: .badGateway, reason: .badVersion,
+                detail: "HTTP/\(head.version.major) on a connection of HTTP/1")
+        }
         var head = head
         if head.status.rawValue == 101 {
+            try self.checkSwitch(head)
             HopByHop.strip(&head.fields, except: .upgrade)
             self.answerBegan()
             self.isSwitched = true
@@ -177,8 +187,22 @@ final class UpgradeExchange {
         }
     }
 
+    /// Refuses a switch to what was not offered, or to nothing that is named (RFC 9110 §7.8).
+    private func checkSwitch(_ head: ResponseHead) throws(HeadError) {
+        let named = Upgrade.protocols(in: head.fields, version: head.version)
+        let offered = self.offered.map { $0.lowercased() }
+        let isOffered = named.allSatisfy { offered.contains($0.lowercased()) }
+        guard !named.isEmpty, isOffered else {
+            throw HeadError(
+                status: .badGateway, reason: .badStatusLine,
+                detail: named.isEmpty
+                    ? "101 without a protocol that it switches to"
+                    : "101 switches to \(named.joined(separator: ", ")), which was not offered")
+        }
+    }
+
     private func answer(_ head: ResponseHead) throws(HeadError) {
-        let length = try MessageFraming.responseBody(of: head, to: self.method)
+        let length = try MessageFraming.responseBody(of: head, to: self.method, hadTE: false)
         let isChunked = try MessageFraming.isChunked(head)
         self.answerBegan()
         var head = head

@@ -53,9 +53,9 @@ extension CurlEnd {
     ///
     /// - Parameters:
     ///   - isHeadComplete: the receiver has, or will have, a head: the response was cut.
-    ///   - isInsideHead: part of a head came.
-    func failure(isHeadComplete: Bool, isInsideHead: Bool) -> UpstreamFailure {
-        let isCut = isHeadComplete || isInsideHead
+    ///   - hasBegun: part of an answer came.
+    func failure(isHeadComplete: Bool, hasBegun: Bool) -> UpstreamFailure {
+        let isCut = isHeadComplete || hasBegun
         switch self.code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return self.failure(.dnsError)

@@ -32,16 +32,8 @@ enum OriginHead {
         of head: ResponseHead, to method: Method
     ) throws(UpstreamFailure) -> BodyLength {
         do throws(HeadError) {
-            let length = try MessageFraming.responseBody(of: head, to: method)
-            // No TE was sent, so no other coding was asked for; libcurl would undo what it knows.
-            if head.version.major < 2, head.fields.contains(FieldName(.transferEncoding)),
-                head.fields.string(FieldName(.transferEncoding))?.lowercased() != "chunked"
-            {
-                throw HeadError(
-                    status: .badGateway, reason: .badTransferEncoding,
-                    detail: "a transfer coding other than chunked")
-            }
-            return length
+            // Of what it knows libcurl would undo the coding.
+            return try MessageFraming.responseBody(of: head, to: method, hadTE: false)
         } catch {
             throw UpstreamFailure(error)
         }

@@ -65,8 +65,10 @@ struct ResponseAssembler {
             fieldCount: configuration.maximumFieldCount)
     }
 
-    /// Whether any byte of a head came that is not complete.
-    var isInsideHead: Bool { !self.isHeadComplete && !self.block.isEmpty }
+    /// Whether part of the answer came: a line of its head, or what may come before that.
+    var hasBegun: Bool {
+        self.isHeadComplete || !self.block.isEmpty || self.informationalBytes > 0
+    }
 
     /// From now on libcurl's write callback gets heads, too (CURLOPT_HEADER(3)).
     mutating func guardFirstField() { self.firstField = FirstFieldGuard() }

@@ -66,7 +66,7 @@ extension Transfer {
                 ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
                 ?? end.failure(
                     isHeadComplete: self.assembler.isHeadComplete,
-                    isInsideHead: self.assembler.isInsideHead)
+                    hasBegun: self.assembler.hasBegun)
             if self.isDecoding, end.code == CURLE_OUT_OF_MEMORY {
                 // What libcurl keeps for a receiver that paused has a bound.
                 failure = UpstreamFailure(
@@ -95,7 +95,7 @@ extension Transfer {
         guard self.assembler.isHeadComplete else {
             return .failed(
                 UpstreamFailure(
-                    self.assembler.isInsideHead ? .httpResponseIncomplete : .connectionTerminated,
+                    self.assembler.hasBegun ? .httpResponseIncomplete : .connectionTerminated,
                     cause: .connectionLost,
                     detail: "the connection ended before the response's head did"))
         }
@@ -132,7 +132,7 @@ extension Transfer {
         guard end.code == CURLE_OK else {
             let parental = ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
             return .failed(
-                parental ?? end.failure(isHeadComplete: self.received > 0, isInsideHead: false))
+                parental ?? end.failure(isHeadComplete: self.received > 0, hasBegun: false))
         }
         // An empty file: no byte of it called for a head.
         if self.received == 0 { self.ftpHeadEnded() }

@@ -197,11 +197,11 @@ struct TunnelTests {
                     + "Sec-WebSocket-Key: k\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n"
                     + "Upgrade: websocket\r\n\r\n")
             try await far.send(
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
                     + "Sec-WebSocket-Accept: a\r\n\r\nfirst")
             let answer = try await client.received("first")
             #expect(
-                answer == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                answer == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n"
                     + "Sec-WebSocket-Accept: a\r\nVia: 1.1 pantry\r\nConnection: upgrade\r\n\r\nfirst"
             )
             try await client.send("frame")
@@ -255,6 +255,33 @@ struct TunnelTests {
         arguments: [
             ("", "connection_terminated"), ("SSH-2.0\r\n\r\n", "http_protocol_error"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "http_protocol_error"),
+            // Neither its framing nor its 101 would be what those of HTTP/1.1 are.
+            (
+                "HTTP/2 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "3\r\nabc\r\n0\r\n\r\n", "http_protocol_error"
+            ),
+            ("HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n", "http_protocol_error"),
+            (
+                "HTTP/2.0 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+                "http_protocol_error"
+            ),
+            (
+                "HTTP/1.0 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+                "http_protocol_error"
+            ),
+            // RFC 9110 §7.8: it names what it switches to, and that was offered.
+            ("HTTP/1.1 101 S\r\n\r\n", "http_protocol_error"),
+            ("HTTP/1.1 101 S\r\nUpgrade: websocket\r\n\r\n", "http_protocol_error"),
+            (
+                "HTTP/1.1 101 S\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+                "http_protocol_error"
+            ),
+            (
+                "HTTP/1.1 101 S\r\nUpgrade: websocket, h2c\r\nConnection: upgrade\r\n\r\n",
+                "http_protocol_error"
+            ),
+            // RFC 9110 §10.1.4: no TE was sent.
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\n\r\nabc", "http_protocol_error"),
         ])
     func failing(_ answer: String, _ error: String) async throws {
         try await Self.run { proxy, origin, client in

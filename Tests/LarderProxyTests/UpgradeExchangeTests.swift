@@ -33,7 +33,7 @@ struct UpgradeExchangeTests {
             }
             origin.mode = .upgrading(self.upgrade)
             let uri = TargetURI(scheme: .http, host: "a.example", port: 80, pathAndQuery: "/")
-            self.upgrade.begin(Request(method: .get, uri: uri), protocols: "websocket")
+            self.upgrade.begin(Request(method: .get, uri: uri), protocols: ["websocket"])
         }
 
         func send(_ text: String) throws {

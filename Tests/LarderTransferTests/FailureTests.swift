@@ -33,7 +33,7 @@ struct FailureTests {
                 ending: .reset, kind: .httpResponseIncomplete),
             Case(
                 name: "closes after a 1xx", answer: "HTTP/1.1 103 Hints\r\n\r\n",
-                kind: .connectionTerminated),
+                kind: .httpResponseIncomplete),
             Case(
                 name: "closes inside content of known length",
                 answer: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
