@@ -174,7 +174,8 @@ package enum Reuse {
                 index: index, freshness: freshness, stale: .requestMaxStale,
                 revalidateInBackground: false)
         }
-        if configuration.honoursStaleWhileRevalidate, !StaleUse.refused(by: asked),
+        if configuration.honoursStaleWhileRevalidate,
+            !StaleUse.refused(by: asked, staleness: freshness.staleness),
             let window = control.staleWhileRevalidate, freshness.staleness <= window
         {
             return .serve(

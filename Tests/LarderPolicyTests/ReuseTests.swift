@@ -162,6 +162,15 @@ struct ReuseTests {
         Case(
             "Cache-Control: max-stale, max-age=12", held: ten, age: 15,
             .validate(.request, .requestMaxAge)),
+        // What it says is the bound of any stale use (§5.2.1.2).
+        Case(
+            "Cache-Control: max-stale=2",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+            age: 15, .validate(.stale, .lifetimeOver)),
+        Case(
+            "Cache-Control: max-stale=5",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+            age: 15, .serveStale(.requestMaxStale)),
         // A client that wants it young does not want it stale, whatever the origin offers.
         Case(
             "Cache-Control: max-age=60",
@@ -306,6 +315,9 @@ struct StaleOnErrorTests {
             Case(
                 ", stale-if-error=5", asked: "Cache-Control: max-age=60, max-stale=60",
                 .staleIfError),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale=1", by: grace, nil),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale=2", .staleIfError),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale", .staleIfError),
         ])
     func window(_ c: Case) {
         let reason = StaleOnError.permits(
@@ -326,6 +338,7 @@ struct StaleOnErrorTests {
             Case(", no-cache", by: disconnected, nil), Case(", s-maxage=10", by: disconnected, nil),
             Case("", asked: "Cache-Control: no-cache", by: disconnected, nil),
             Case("", age: 70, by: grace, .graceOnError),
+            Case("", asked: "Cache-Control: max-stale=1", by: disconnected, nil),
         ])
     func disconnectedWindow(_ c: Case) {
         for hasAnswered in [true, false] {
