@@ -132,7 +132,7 @@ package enum Reuse {
         if let reason = self.unsatisfied(asked, freshness, isSettled: isSettled) {
             return .validate(index: index, forward: .request, because: reason)
         }
-        if directives.control.noCache {
+        if directives.control.demandsValidation(of: head.fields) {
             return .validate(index: index, forward: .stale, because: .responseNoCache)
         }
         if freshness.isFresh {

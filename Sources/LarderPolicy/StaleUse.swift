@@ -48,6 +48,7 @@ package enum StaleOnError {
         guard !head.isInvalidated, !directives.control.forbidsStoring,
             head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
+            !directives.control.demandsValidation(of: head.fields),
             !StaleUse.refused(by: asked, staleness: freshness.staleness)
         else { return nil }
         if let window = self.declaredWindow(directives.control, asked),

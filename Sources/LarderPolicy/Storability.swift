@@ -209,12 +209,19 @@ package enum Storability {
         if withheld.isEmpty, options.allSatisfy({ $0 == "keep-alive" || $0 == "close" }) {
             return nil
         }
-        let hides = (options.map { FieldName($0) } + withheld).contains { name in
-            (self.governing.contains(name.known) && fields.has(name.known))
-                || name == directives.targetedField
-        }
+        let names = options.map { FieldName($0) } + withheld
+        let hides =
+            self.hide(names, of: fields) || names.contains { $0 == directives.targetedField }
         return hides ? .contradictory : nil
     }
+
+    /// Whether a response without the fields of these names would be taken for something else.
+    static func hide(_ names: [FieldName], of fields: Fields) -> Bool {
+        names.contains { self.isGoverning($0.known) && fields.has($0.known) }
+    }
+
+    /// Whether a response cannot be understood without its field of this name.
+    static func isGoverning(_ name: KnownField) -> Bool { self.governing.contains(name) }
 
     private static let governing: [KnownField] = [
         .cacheControl, .cdnCacheControl, .expires, .date, .age, .vary, .etag, .lastModified,
@@ -234,7 +241,9 @@ package enum Storability {
             storing: response, to: request, requestTime: now, responseTime: now,
             configuration: configuration)
         let freshness = Freshness.of(head, at: now, configuration: configuration)
-        if freshness.isFresh, !directives.control.noCache { return nil }
+        if freshness.isFresh, !directives.control.demandsValidation(of: response.fields) {
+            return nil
+        }
         guard StaleUse.forbidden(directives.control, configuration) == nil,
             freshness.source != .none
         else { return .noFreshnessNoValidator }
@@ -250,6 +259,15 @@ extension CacheControl {
     /// RFC 9111 §5.2.2.3: a cache that understands the status SHOULD ignore the no-store beside
     /// `must-understand`.
     var forbidsStoring: Bool { self.noStore && !self.mustUnderstand }
+
+    /// Whether nothing of the response may be used before the origin has confirmed it
+    /// (RFC 9111 §5.2.2.4).
+    ///
+    /// That holds for all of it where `no-cache="…"` names a field that it cannot be understood
+    /// without: to send the rest would be to send something else.
+    func demandsValidation(of fields: Fields) -> Bool {
+        self.noCache || Storability.hide(self.noCacheFields, of: fields)
+    }
 
     /// RFC 9111 §3.5: what lets a shared cache store the answer to a request with credentials.
     var allowsSharingWithCredentials: Bool {

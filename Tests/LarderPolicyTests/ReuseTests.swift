@@ -61,6 +61,18 @@ struct ReuseTests {
         Case(held: "Cache-Control: No-Cache | Expires: @10", .validate(.stale, .responseNoCache)),
         Case(held: "Cache-Control: no-cache=\"X-A\", max-age=10", .serve),
         Case(held: "Cache-Control: no-cache=\"\", max-age=10", .validate(.stale, .responseNoCache)),
+        // Without what it names the rest would be something else (§5.2.2.4).
+        Case(
+            held: "Cache-Control: no-cache=\"Content-Encoding\", max-age=10 | Content-Encoding: x",
+            .validate(.stale, .responseNoCache)),
+        Case(
+            held: "Cache-Control: no-cache=\"x, vary\", max-age=10 | Vary: Foo",
+            .validate(.stale, .responseNoCache)),
+        Case(
+            held: "Cache-Control: no-cache=\"cache-control\", max-age=10",
+            .validate(.stale, .responseNoCache)),
+        Case(held: "Cache-Control: no-cache=\"Content-Encoding\", max-age=10", .serve),
+        Case(held: "Cache-Control: no-cache=\"Set-Cookie\", max-age=10 | Set-Cookie: a", .serve),
         Case(held: "Cache-Control: must-revalidate, max-age=10", age: 9, .serve),
         Case(
             held: "Cache-Control: must-revalidate, max-age=10", age: 10,
@@ -318,6 +330,7 @@ struct StaleOnErrorTests {
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale=1", by: grace, nil),
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale=2", .staleIfError),
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale", .staleIfError),
+            Case(", no-cache=\"etag\", stale-if-error=5 | ETag: \"a\"", by: grace, nil),
         ])
     func window(_ c: Case) {
         let reason = StaleOnError.permits(
