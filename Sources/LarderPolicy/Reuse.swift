@@ -116,13 +116,9 @@ package enum Reuse {
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
         let directives = ResponseDirectives.of(head, configuration: configuration)
-        // Stored while a rule set it aside.
-        if directives.control.forbidsStoring {
-            return .fetch(forward: .miss, because: .responseNoStore)
-        }
-        // Stored while the cache was a private one.
-        if configuration.kind == .shared, directives.control.isPrivate {
-            return .fetch(forward: .miss, because: .responsePrivate)
+        // Stored while a rule set it aside, or while the cache was a private one.
+        if let reason = Storability.withdrawn(head, directives.control, configuration) {
+            return .fetch(forward: .miss, because: reason)
         }
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         if head.isInvalidated {

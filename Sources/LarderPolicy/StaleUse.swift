@@ -45,7 +45,8 @@ package enum StaleOnError {
         let directives = ResponseDirectives.of(head, configuration: configuration)
         let asked = CacheControl(request: request.fields).ignoringReload(configuration)
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
-        guard !head.isInvalidated, !directives.control.forbidsStoring,
+        guard !head.isInvalidated,
+            Storability.withdrawn(head, directives.control, configuration) == nil,
             head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
             !directives.control.demandsValidation(of: head.fields),

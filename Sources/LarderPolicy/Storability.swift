@@ -112,33 +112,48 @@ package enum Storability {
         _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        let control = directives.control
         // That the status is understood has been seen to.
-        if control.forbidsStoring { return .responseNoStore }
-        if configuration.kind == .shared {
-            if control.isPrivate { return .responsePrivate }
-            if request.bearsCredentials, !control.allowsSharingWithCredentials,
-                !configuration.ignored.contains(.authorization)
-            {
-                return .requestAuthorization
-            }
-        }
-        if self.withholdsCookie(response, configuration) { return .setsCookie }
+        let reason = self.forbidden(
+            response.fields, directives.control, answersCredentials: request.bearsCredentials,
+            setsCookies: response.hasSetCookies || response.fields.has(.setCookie), configuration)
+        if let reason { return reason }
         guard self.isCacheable(request, response, directives, configuration) else {
             return .statusNeedsExplicit
         }
         return nil
     }
 
+    /// Why a response must not be stored, whatever else it says; of one that is stored already, why
+    /// it must not be used: it was stored by other settings than today's.
+    ///
     /// A response that sets cookies is kept out by the setting; and where it may be stored only
     /// because a rule sets aside what forbids it, unless the rule says what is to become of cookies.
-    private static func withholdsCookie(
-        _ response: ResponseHead, _ configuration: PolicyConfiguration
-    ) -> Bool {
-        guard response.hasSetCookies || response.fields.has(.setCookie),
-            !configuration.ignored.contains(.setCookie)
-        else { return false }
-        return self.keepsCookiesOut(response.fields, configuration)
+    private static func forbidden(
+        _ fields: Fields, _ control: CacheControl, answersCredentials: Bool, setsCookies: Bool,
+        _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        if control.forbidsStoring { return .responseNoStore }
+        if configuration.kind == .shared {
+            if control.isPrivate { return .responsePrivate }
+            if answersCredentials, !control.allowsSharingWithCredentials,
+                !configuration.ignored.contains(.authorization)
+            {
+                return .requestAuthorization
+            }
+        }
+        guard setsCookies, !configuration.ignored.contains(.setCookie),
+            self.keepsCookiesOut(fields, configuration)
+        else { return nil }
+        return .setsCookie
+    }
+
+    /// Why a stored response must not be used at all by the settings of today; nil where it may be.
+    static func withdrawn(
+        _ head: StoredHead, _ control: CacheControl, _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        self.forbidden(
+            head.fields, control, answersCredentials: head.answersCredentials,
+            setsCookies: head.facts.setsCookies, configuration)
     }
 
     /// Whether cookies must not be stored beside these fields.

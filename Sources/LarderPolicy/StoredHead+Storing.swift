@@ -28,7 +28,7 @@ extension StoredHead {
             reason: response.reason, fields: fields,
             varyingFields: Variance.fields(selectedBy: response, from: request),
             requestTime: requestTime, responseTime: responseTime,
-            directives: own)
+            answersCredentials: request.bearsCredentials, directives: own)
     }
 }
 

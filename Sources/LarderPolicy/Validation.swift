@@ -224,7 +224,10 @@ package enum Validation {
         }
         var freshened = head
         freshened.fields = fields
-        if let request { self.widenVary(of: &freshened, by: notModified, for: request) }
+        if let request {
+            self.widenVary(of: &freshened, by: notModified, for: request)
+            if request.bearsCredentials { freshened.answersCredentials = true }
+        }
         freshened.requestTime = requestTime
         freshened.responseTime = responseTime
         freshened.isInvalidated = false

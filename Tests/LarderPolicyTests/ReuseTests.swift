@@ -330,6 +330,8 @@ struct StaleOnErrorTests {
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale=1", by: grace, nil),
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale=2", .staleIfError),
             Case(", stale-if-error=5", asked: "Cache-Control: max-stale", .staleIfError),
+            Case(", private, stale-if-error=5", by: grace, nil),
+            Case(", private, stale-if-error=5", by: .private, .staleIfError),
             Case(", no-cache=\"etag\", stale-if-error=5 | ETag: \"a\"", by: grace, nil),
         ])
     func window(_ c: Case) {
