@@ -39,6 +39,8 @@ package struct ArchivedResponse: Sendable, Equatable {
     package var lastUsed: Timestamp
     package var hits: UInt64 = 0
     package var isInvalidated = false
+    /// A request with credentials led to it (RFC 9111 §3.5).
+    package var answersCredentials = false
     /// nil for a whole response.
     package var part: Part?
     /// Of what follows its head in the archive.
@@ -123,6 +125,7 @@ extension ArchivedResponse {
         fields.append("Larder-Hits", String(self.hits))
         if !self.partition.isEmpty { fields.append("Larder-Partition", self.partition) }
         if self.isInvalidated { fields.append("Larder-Invalidated", "yes") }
+        if self.answersCredentials { fields.append("Larder-Authorized", "yes") }
         let lengths = self.fields.values(FieldName(.contentLength))
         let asWritten = [Array(String(self.contentLength).utf8)]
         if lengths.map({ Array($0) }) != asWritten {
@@ -184,6 +187,7 @@ extension ArchivedResponse {
         if self.partition.contains(" ") { throw .fields }
         self.hits = record.fields.first("Larder-Hits").flatMap { UInt64(exactDigits: $0) } ?? 0
         self.isInvalidated = record.fields.contains("Larder-Invalidated")
+        self.answersCredentials = record.fields.contains("Larder-Authorized")
         try self.readPart(record, head)
         try self.readLength(record)
         try self.readTrailers(record)

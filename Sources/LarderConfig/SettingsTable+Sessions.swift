@@ -36,8 +36,9 @@ extension SettingsTable {
                 """
                 Whether the session follows redirections itself and stores the answer under the URL \
                 that the client asked for: right for stable URLs that lead to signed ones. Each step is \
-                judged by the access rules of the client. Otherwise redirections are the client's \
-                business, as HTTP has it.
+                judged by the access rules of the client. A redirection that sets cookies is followed \
+                only by a session with a jar: the client gets it otherwise, as it alone can keep \
+                them. Without this setting all redirections are the client's business, as HTTP has it.
                 """),
         ] + Self.state
 

@@ -143,7 +143,7 @@ package enum SettingsTable {
             "cache.store-set-cookie", \.cache.storesSetCookie, live: true,
             """
             Whether responses that set cookies are stored like any other, as RFC 9111 §7.3 has it. \
-            false passes them on and keeps none.
+            false passes them on and keeps none, and uses none that were stored before.
             """),
         .one(
             "cache.store-post", \.cache.storesPost, live: true,

@@ -113,7 +113,8 @@ extension ArchiveImport {
             throw Refusal("malformed", error.rawValue)
         }
         let configuration = self.target.policy.resolved(for: own.uri)
-        let request = Request(uri: own.uri, fields: own.varyingFields)
+        var request = Request(uri: own.uri, fields: own.varyingFields)
+        if own.answersCredentials { request.isAuthorized = true }
         let verdict = Storability.judge(
             request: request,
             response: ResponseHead(status: own.status, reason: own.reason, fields: own.fields),
@@ -123,7 +124,7 @@ extension ArchiveImport {
             method: own.method, status: own.status, reason: own.reason, fields: own.fields,
             varyingFields: own.varyingFields, requestTime: min(own.requestTime, found.date),
             responseTime: found.date, storedTime: min(own.storedTime, self.target.now()),
-            isInvalidated: own.isInvalidated,
+            isInvalidated: own.isInvalidated, answersCredentials: own.answersCredentials,
             extent: own.part.map {
                 StoredExtent(completeLength: $0.completeLength, ranges: [$0.range])
             })

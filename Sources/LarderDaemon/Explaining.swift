@@ -30,12 +30,24 @@ extension ExplainQuestion {
             }
             fields.append(field.name, field.value)
         }
+        let bodyLength = try Self.bodyLength(fields)
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
                 && line.known != .larderCachePolicy && line.known != .larderSession
         }
-        return Request(method: Method(rawValue: self.method), uri: uri, fields: fields)
+        return Request(
+            method: Method(rawValue: self.method), uri: uri, fields: fields, bodyLength: bodyLength)
+    }
+
+    /// The content that such a request would have: what its head announces.
+    private static func bodyLength(_ fields: Fields) throws(ControlRefusal) -> BodyLength {
+        do throws(HeadError) {
+            return try MessageFraming.requestBody(
+                of: RequestHead(method: .get, target: .asterisk, fields: fields))
+        } catch {
+            throw self.refusal(error.detail)
+        }
     }
 
     /// How it uses the cache, if it says so in `Larder-Cache-Policy`, as of a client that is trusted.

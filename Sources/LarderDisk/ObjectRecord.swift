@@ -58,6 +58,9 @@ struct ObjectRecord: Sendable, Equatable {
         static let usedOnce = Flags(rawValue: 2)
         static let usedTwice = Flags(rawValue: 4)
         static let inMain = Flags(rawValue: 8)
+        /// Records that are older than it lack it, whatever led to them: nothing else tells it of
+        /// them, and to distrust all would cost the whole cache.
+        static let answersCredentials = Flags(rawValue: 256)
 
         var standing: EvictionRules.Standing {
             EvictionRules.Standing(
@@ -125,6 +128,7 @@ struct ObjectRecord: Sendable, Equatable {
     private var flags: Flags {
         var flags: Flags = []
         if self.head.isInvalidated { flags.insert(.invalidated) }
+        if self.head.answersCredentials { flags.insert(.answersCredentials) }
         if self.standing.uses & 1 != 0 { flags.insert(.usedOnce) }
         if self.standing.uses & 2 != 0 { flags.insert(.usedTwice) }
         if self.standing.queue == .main { flags.insert(.inMain) }
@@ -234,6 +238,7 @@ struct ObjectRecord: Sendable, Equatable {
             responseTime: Timestamp(microseconds: response),
             storedTime: Timestamp(microseconds: stored),
             isInvalidated: Flags(rawValue: rawFlags).contains(.invalidated),
+            answersCredentials: Flags(rawValue: rawFlags).contains(.answersCredentials),
             extent: tail.extent, pathAndQuery: tail.pathAndQuery)
         // Even to set nothing would make a copy of the head.
         if let bytes = tail.attachment { head.attachment = StoredAttachment(bytes: bytes) }

@@ -67,6 +67,7 @@ package enum Combination: Sendable, Equatable {
         guard one.extent != nil || other.extent != nil, !one.isInvalidated, !other.isInvalidated,
             one.status == .ok, other.status == .ok, one.method == other.method,
             one.pathAndQuery == other.pathAndQuery, one.varyingFields == other.varyingFields,
+            one.answersCredentials == other.answersCredentials,
             Variance.varies(one.fields) == Variance.varies(other.fields),
             let validator = StrongValidator(of: one.fields), validator.matches(other.fields)
         else { return false }

@@ -27,6 +27,7 @@ final class HeadFacts: Sendable {
     /// The groups that it belongs to (RFC 9875 §2).
     let groups: [String]
     let noVarySearch: NoVarySearch
+    let setsCookies: Bool
 
     /// - Parameter directives: those of the fields, where they are known; else they are read.
     init(
@@ -40,6 +41,7 @@ final class HeadFacts: Sendable {
         self.varies = Variance.varies(fields)
         self.groups = CacheGroups.groups(in: fields)
         self.noVarySearch = NoVarySearch(fields)
+        self.setsCookies = fields.has(.setCookie)
     }
 
     private static func expiry(_ fields: Fields, now: Timestamp) -> Expiry {

@@ -116,13 +116,9 @@ package enum Reuse {
         _ configuration: PolicyConfiguration
     ) -> ReuseVerdict {
         let directives = ResponseDirectives.of(head, configuration: configuration)
-        // Stored while a rule set it aside.
-        if directives.control.forbidsStoring {
-            return .fetch(forward: .miss, because: .responseNoStore)
-        }
-        // Stored while the cache was a private one.
-        if configuration.kind == .shared, directives.control.isPrivate {
-            return .fetch(forward: .miss, because: .responsePrivate)
+        // Stored while a rule set it aside, or while the cache was a private one.
+        if let reason = Storability.withdrawn(head, directives.control, configuration) {
+            return .fetch(forward: .miss, because: reason)
         }
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         if head.isInvalidated {
@@ -132,7 +128,7 @@ package enum Reuse {
         if let reason = self.unsatisfied(asked, freshness, isSettled: isSettled) {
             return .validate(index: index, forward: .request, because: reason)
         }
-        if directives.control.noCache {
+        if directives.control.demandsValidation(of: head.fields) {
             return .validate(index: index, forward: .stale, because: .responseNoCache)
         }
         if freshness.isFresh {
@@ -174,7 +170,8 @@ package enum Reuse {
                 index: index, freshness: freshness, stale: .requestMaxStale,
                 revalidateInBackground: false)
         }
-        if configuration.honoursStaleWhileRevalidate, !StaleUse.refused(by: asked),
+        if configuration.honoursStaleWhileRevalidate,
+            !StaleUse.refused(by: asked, staleness: freshness.staleness),
             let window = control.staleWhileRevalidate, freshness.staleness <= window
         {
             return .serve(

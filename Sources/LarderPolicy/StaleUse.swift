@@ -15,9 +15,12 @@ enum StaleUse {
         return nil
     }
 
-    /// The client asked for something younger or surer than a stale response.
-    static func refused(by request: CacheControl) -> Bool {
+    /// The client asked for something younger or surer than a response that is stale by so much.
+    static func refused(by request: CacheControl, staleness: Duration) -> Bool {
         if request.noCache || request.noStore || request.minFresh != nil { return true }
+        // §5.2.1.2: it is "willing to accept a response that has exceeded its freshness lifetime by
+        // no more than the specified number of seconds", whoever else would allow more.
+        if let maxStale = request.maxStale, maxStale < staleness { return true }
         // §5.2.1.1: "Unless the max-stale request directive is also present, the client does not wish
         // to receive a stale response."
         return request.maxAge != nil && request.maxStale == nil
@@ -41,12 +44,14 @@ package enum StaleOnError {
         guard policy != .reloadRevalidating else { return nil }
         let directives = ResponseDirectives.of(head, configuration: configuration)
         let asked = CacheControl(request: request.fields).ignoringReload(configuration)
-        guard !head.isInvalidated, !directives.control.forbidsStoring,
+        let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
+        guard !head.isInvalidated,
+            Storability.withdrawn(head, directives.control, configuration) == nil,
             head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
-            !StaleUse.refused(by: asked)
+            !directives.control.demandsValidation(of: head.fields),
+            !StaleUse.refused(by: asked, staleness: freshness.staleness)
         else { return nil }
-        let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         if let window = self.declaredWindow(directives.control, asked),
             freshness.staleness <= window
         {

@@ -112,33 +112,48 @@ package enum Storability {
         _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        let control = directives.control
         // That the status is understood has been seen to.
-        if control.forbidsStoring { return .responseNoStore }
-        if configuration.kind == .shared {
-            if control.isPrivate { return .responsePrivate }
-            if request.bearsCredentials, !control.allowsSharingWithCredentials,
-                !configuration.ignored.contains(.authorization)
-            {
-                return .requestAuthorization
-            }
-        }
-        if self.withholdsCookie(response, configuration) { return .setsCookie }
+        let reason = self.forbidden(
+            response.fields, directives.control, answersCredentials: request.bearsCredentials,
+            setsCookies: response.hasSetCookies || response.fields.has(.setCookie), configuration)
+        if let reason { return reason }
         guard self.isCacheable(request, response, directives, configuration) else {
             return .statusNeedsExplicit
         }
         return nil
     }
 
+    /// Why a response must not be stored, whatever else it says; of one that is stored already, why
+    /// it must not be used: it was stored by other settings than today's.
+    ///
     /// A response that sets cookies is kept out by the setting; and where it may be stored only
     /// because a rule sets aside what forbids it, unless the rule says what is to become of cookies.
-    private static func withholdsCookie(
-        _ response: ResponseHead, _ configuration: PolicyConfiguration
-    ) -> Bool {
-        guard response.hasSetCookies || response.fields.has(.setCookie),
-            !configuration.ignored.contains(.setCookie)
-        else { return false }
-        return self.keepsCookiesOut(response.fields, configuration)
+    private static func forbidden(
+        _ fields: Fields, _ control: CacheControl, answersCredentials: Bool, setsCookies: Bool,
+        _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        if control.forbidsStoring { return .responseNoStore }
+        if configuration.kind == .shared {
+            if control.isPrivate { return .responsePrivate }
+            if answersCredentials, !control.allowsSharingWithCredentials,
+                !configuration.ignored.contains(.authorization)
+            {
+                return .requestAuthorization
+            }
+        }
+        guard setsCookies, !configuration.ignored.contains(.setCookie),
+            self.keepsCookiesOut(fields, configuration)
+        else { return nil }
+        return .setsCookie
+    }
+
+    /// Why a stored response must not be used at all by the settings of today; nil where it may be.
+    static func withdrawn(
+        _ head: StoredHead, _ control: CacheControl, _ configuration: PolicyConfiguration
+    ) -> PolicyReason? {
+        self.forbidden(
+            head.fields, control, answersCredentials: head.answersCredentials,
+            setsCookies: head.facts.setsCookies, configuration)
     }
 
     /// Whether cookies must not be stored beside these fields.
@@ -209,12 +224,19 @@ package enum Storability {
         if withheld.isEmpty, options.allSatisfy({ $0 == "keep-alive" || $0 == "close" }) {
             return nil
         }
-        let hides = (options.map { FieldName($0) } + withheld).contains { name in
-            (self.governing.contains(name.known) && fields.has(name.known))
-                || name == directives.targetedField
-        }
+        let names = options.map { FieldName($0) } + withheld
+        let hides =
+            self.hide(names, of: fields) || names.contains { $0 == directives.targetedField }
         return hides ? .contradictory : nil
     }
+
+    /// Whether a response without the fields of these names would be taken for something else.
+    static func hide(_ names: [FieldName], of fields: Fields) -> Bool {
+        names.contains { self.isGoverning($0.known) && fields.has($0.known) }
+    }
+
+    /// Whether a response cannot be understood without its field of this name.
+    static func isGoverning(_ name: KnownField) -> Bool { self.governing.contains(name) }
 
     private static let governing: [KnownField] = [
         .cacheControl, .cdnCacheControl, .expires, .date, .age, .vary, .etag, .lastModified,
@@ -234,7 +256,9 @@ package enum Storability {
             storing: response, to: request, requestTime: now, responseTime: now,
             configuration: configuration)
         let freshness = Freshness.of(head, at: now, configuration: configuration)
-        if freshness.isFresh, !directives.control.noCache { return nil }
+        if freshness.isFresh, !directives.control.demandsValidation(of: response.fields) {
+            return nil
+        }
         guard StaleUse.forbidden(directives.control, configuration) == nil,
             freshness.source != .none
         else { return .noFreshnessNoValidator }
@@ -250,6 +274,15 @@ extension CacheControl {
     /// RFC 9111 §5.2.2.3: a cache that understands the status SHOULD ignore the no-store beside
     /// `must-understand`.
     var forbidsStoring: Bool { self.noStore && !self.mustUnderstand }
+
+    /// Whether nothing of the response may be used before the origin has confirmed it
+    /// (RFC 9111 §5.2.2.4).
+    ///
+    /// That holds for all of it where `no-cache="…"` names a field that it cannot be understood
+    /// without: to send the rest would be to send something else.
+    func demandsValidation(of fields: Fields) -> Bool {
+        self.noCache || Storability.hide(self.noCacheFields, of: fields)
+    }
 
     /// RFC 9111 §3.5: what lets a shared cache store the answer to a request with credentials.
     var allowsSharingWithCredentials: Bool {

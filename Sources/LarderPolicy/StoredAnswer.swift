@@ -76,7 +76,10 @@ package enum StoredAnswer {
         _ configuration: PolicyConfiguration, where isIncluded: (KnownField) -> Bool = { _ in true }
     ) -> Fields {
         let directives = ResponseDirectives.of(stored, configuration: configuration)
-        let withheld = isValidated ? [] : directives.control.noCacheFields
+        // Where one of them says what the content is, all had to be validated, or need not be.
+        let withheld =
+            isValidated
+            ? [] : directives.control.noCacheFields.filter { !Storability.isGoverning($0.known) }
         // With room for what follows, also further on: growing copies the whole section.
         var fields = Fields(stored.fields, spareBytes: 192, spareLines: 4) { section, line in
             line.known != .age && line.known != .contentLength && isIncluded(line.known)

@@ -28,7 +28,7 @@ extension StoredHead {
             reason: response.reason, fields: fields,
             varyingFields: Variance.fields(selectedBy: response, from: request),
             requestTime: requestTime, responseTime: responseTime,
-            directives: own)
+            answersCredentials: request.bearsCredentials, directives: own)
     }
 }
 
@@ -69,12 +69,20 @@ enum StoredFields {
         return names
     }
 
-    /// Takes that out.
-    static func removeWithheld(_ fields: inout Fields, configuration: PolicyConfiguration) {
+    /// Takes that out of a head that was updated.
+    ///
+    /// What the stored content cannot be understood without stays, where the update did not bring it:
+    /// whoever withholds it afterwards takes nothing back.
+    ///
+    /// - Parameter updates: the fields that the update brought.
+    static func removeWithheld(
+        _ fields: inout Fields, updates: Fields, configuration: PolicyConfiguration
+    ) {
         let names = self.withheld(fields, configuration: configuration)
         guard !names.isEmpty else { return }
         fields.keep { section, line in
             line.known == .vary || line.known == .cacheControl
+                || (Storability.isGoverning(line.known) && !updates.has(line.known))
                 || !names.contains { section.matches(line, $0) }
         }
     }

@@ -16,6 +16,7 @@ package struct StoredHead: Sendable, Equatable {
         var responseTime: Timestamp
         var storedTime: Timestamp
         var isInvalidated: Bool
+        var answersCredentials: Bool
         var extent: StoredExtent?
         var pathAndQuery: String?
         var attachment: StoredAttachment?
@@ -41,12 +42,13 @@ package struct StoredHead: Sendable, Equatable {
         method: Method = .get, status: StatusCode, reason: String = "", fields: Fields,
         varyingFields: Fields = Fields(), requestTime: Timestamp, responseTime: Timestamp,
         storedTime: Timestamp? = nil, isInvalidated: Bool = false,
-        extent: StoredExtent? = nil, pathAndQuery: String? = nil
+        answersCredentials: Bool = false, extent: StoredExtent? = nil, pathAndQuery: String? = nil
     ) {
         self.init(
             method: method, status: status, reason: reason, fields: fields,
             varyingFields: varyingFields, requestTime: requestTime, responseTime: responseTime,
-            storedTime: storedTime, isInvalidated: isInvalidated, extent: extent,
+            storedTime: storedTime, isInvalidated: isInvalidated,
+            answersCredentials: answersCredentials, extent: extent,
             pathAndQuery: pathAndQuery, directives: nil)
     }
 
@@ -55,7 +57,7 @@ package struct StoredHead: Sendable, Equatable {
         method: Method = .get, status: StatusCode, reason: String = "", fields: Fields,
         varyingFields: Fields = Fields(), requestTime: Timestamp, responseTime: Timestamp,
         storedTime: Timestamp? = nil, isInvalidated: Bool = false,
-        extent: StoredExtent? = nil, pathAndQuery: String? = nil,
+        answersCredentials: Bool = false, extent: StoredExtent? = nil, pathAndQuery: String? = nil,
         directives: ResponseDirectives?
     ) {
         self.content = Content(
@@ -63,7 +65,8 @@ package struct StoredHead: Sendable, Equatable {
                 method: method, status: status, reason: reason, fields: fields,
                 varyingFields: varyingFields, requestTime: requestTime,
                 responseTime: responseTime, storedTime: storedTime ?? responseTime,
-                isInvalidated: isInvalidated, extent: extent, pathAndQuery: pathAndQuery,
+                isInvalidated: isInvalidated, answersCredentials: answersCredentials,
+                extent: extent, pathAndQuery: pathAndQuery,
                 facts: HeadFacts(
                     of: fields, receivedAt: responseTime, directives: directives)))
     }
@@ -145,6 +148,15 @@ extension StoredHead {
     package var isInvalidated: Bool {
         get { self.content.parts.isInvalidated }
         set { self.change { $0.isInvalidated = newValue } }
+    }
+
+    /// A request with credentials led to it, or to what updated it: unless its directives allow that,
+    /// it is nobody else's in a shared cache (RFC 9111 §3.5).
+    ///
+    /// Whether they do is asked at each use, as settings change what is stored and what counts.
+    package var answersCredentials: Bool {
+        get { self.content.parts.answersCredentials }
+        set { self.change { $0.answersCredentials = newValue } }
     }
 
     /// Which bytes of the representation are stored, where not all of them are

@@ -185,8 +185,9 @@ package enum Validation {
     /// its name.
     ///
     /// Never updated are the fields that are not stored at all, those that `private="…"` names in the
-    /// updated head, cookies that settings keep out, and those that describe the stored content: `Content-Length`, `Content-Encoding`,
-    /// `Content-Range`. Where the 304 has no `Age` or `Date`, those of the old response no longer
+    /// updated head, cookies that settings keep out, and those that describe the stored content:
+    /// `Content-Length`, `Content-Encoding`, `Content-Range`. What is stored already and governs how the
+    /// rest is understood stays, though `private="…"` name it now. Where the 304 has no `Age` or `Date`, those of the old response no longer
     /// count.
     ///
     /// What `Vary` names is never less than before: many an origin leaves out of a 304 what it varies
@@ -214,7 +215,7 @@ package enum Validation {
             fields.append(line, of: old)
         }
         fields.append(contentsOf: updates)
-        StoredFields.removeWithheld(&fields, configuration: configuration)
+        StoredFields.removeWithheld(&fields, updates: updates, configuration: configuration)
         // The bytes of a part came under a weak validator: that the same date is strong by now, or
         // has a tag, must not let others be put to them.
         if head.extent != nil, StrongValidator(of: old) == nil, StrongValidator(of: fields) != nil {
@@ -223,7 +224,10 @@ package enum Validation {
         }
         var freshened = head
         freshened.fields = fields
-        if let request { self.widenVary(of: &freshened, by: notModified, for: request) }
+        if let request {
+            self.widenVary(of: &freshened, by: notModified, for: request)
+            if request.bearsCredentials { freshened.answersCredentials = true }
+        }
         freshened.requestTime = requestTime
         freshened.responseTime = responseTime
         freshened.isInvalidated = false
@@ -236,15 +240,21 @@ package enum Validation {
         of notModified: ResponseHead, to freshened: StoredHead, configuration: PolicyConfiguration
     ) -> StoredHead? {
         let names = StoredFields.withheld(freshened.fields, configuration: configuration)
-        var head = freshened
-        for line in notModified.fields.lines
-        where self.mayUpdate(line.known)
-            && !StoredFields.isExcluded(line, of: notModified.fields)
-            && names.contains(where: { notModified.fields.matches(line, $0) })
-        {
-            head.fields.append(line, of: notModified.fields)
+        let news = notModified.fields
+        let lines = news.lines.filter { line in
+            self.mayUpdate(line.known) && !StoredFields.isExcluded(line, of: news)
+                && names.contains { news.matches(line, $0) }
         }
-        return head == freshened ? nil : head
+        guard !lines.isEmpty else { return nil }
+        var fields = freshened.fields
+        // What stays stored, as it governs, is the old one.
+        for line in lines where Storability.isGoverning(line.known) {
+            fields.remove(FieldName(line.known))
+        }
+        for line in lines { fields.append(line, of: news) }
+        var head = freshened
+        head.fields = fields
+        return head
     }
 
     /// Takes over what the 304 varies by beyond what the stored response did.

@@ -98,7 +98,7 @@ package enum Variance {
     }
 
     /// The matching response to use: one with `Vary` before one without, which may have been left
-    /// out by mistake (§4.1); then the most recent by `Date`, by receipt, by position.
+    /// out by mistake (§4.1); then the most recent by `Date`, by the moment of asking, by receipt, by position.
     static func selected(
         by request: Request, among candidates: [StoredHead], indices: some Sequence<Int>,
         configuration: PolicyConfiguration
@@ -116,13 +116,16 @@ package enum Variance {
         return self.mostRecent(of: candidates, indices: varying.isEmpty ? matching : varying)
     }
 
-    /// The index of the most recent response by `Date`, then by receipt, then by position.
+    /// The index of the most recent response by `Date`, then by the moment of asking: what was asked
+    /// for later was made later, however long the other was on its way; then by receipt and position.
     static func mostRecent(of heads: [StoredHead], indices: [Int]) -> Int? {
-        indices.max { a, b in
-            let left = (heads[a].facts.date ?? heads[a].responseTime, heads[a].responseTime, a)
-            let right = (heads[b].facts.date ?? heads[b].responseTime, heads[b].responseTime, b)
-            return left < right
-        }
+        indices.max { a, b in self.recency(of: heads[a], a) < self.recency(of: heads[b], b) }
+    }
+
+    private static func recency(
+        of head: StoredHead, _ index: Int
+    ) -> (Timestamp, Timestamp, Timestamp, Int) {
+        (head.facts.date ?? head.requestTime, head.requestTime, head.responseTime, index)
     }
 
     // MARK: Replacing

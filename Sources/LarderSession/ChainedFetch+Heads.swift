@@ -1,5 +1,6 @@
 import LarderCredentials
 import LarderHTTP
+import LarderPolicy
 import NIOCore
 import Synchronization
 
@@ -79,8 +80,9 @@ extension ChainedFetch {
             }
             self.note(isRenewal ? .nonceRenewed : .challengeAnswered)
         case .redirection(let target):
+            let policy = self.chain.conduct.policy.resolved(for: self.request.uri)
             self.state.withLock { state in
-                state.course.follow(target, of: head)
+                state.course.follow(target, of: head, by: policy)
                 state.sent = []
             }
             self.note(.redirectFollowed)
@@ -109,10 +111,22 @@ extension ChainedFetch {
             self.note(why)
             return .nothing
         case .tooMany: return .tooMany
+        case .follows where self.setsClientsCookies(head, course):
+            self.note(.redirectSetsCookie)
+            return .nothing
         case .follows(let target):
             if course.hasContent, !target.dropsContent, !self.rewindsBody() { return .nothing }
             return .redirection(target)
         }
+    }
+
+    /// Whether a redirection sets cookies that only the client can keep, and send along to its target:
+    /// cookies are its business where the session has no jar.
+    ///
+    /// Those of an origin that the client did not ask would not be told to it in any case.
+    private func setsClientsCookies(_ head: ResponseHead, _ course: ChainCourse) -> Bool {
+        self.chain.conduct.cookies == nil && head.fields.contains(FieldName(.setCookie))
+            && course.uri.hasSameOrigin(as: self.request.uri)
     }
 
     /// The credential that went out with the request under way.
@@ -202,8 +216,10 @@ extension ChainedFetch {
         connection.isForThisClient = course.isRefused
         if course.number > 0 {
             RedirectedHead.adapt(&head, from: course.uri, to: self.request.uri)
+            RedirectedHead.keepMethod(course.method, in: &head, asked: self.request.method)
             RedirectedHead.restrict(
-                &head, forbidsStoring: course.forbidsStoring, isPrivate: course.isPrivate)
+                &head, forbidsStoring: course.forbidsStoring, isPrivate: course.isPrivate,
+                targeted: self.chain.conduct.policy.targetedFields)
             if course.setsCookies { head.hasSetCookies = true }
             for value in course.vary { head.fields.append("Vary", value) }
         }

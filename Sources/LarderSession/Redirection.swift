@@ -117,12 +117,37 @@ enum RedirectedHead {
         for name in self.ofOrigin { head.fields.remove(name) }
     }
 
+    /// Has a redirection that is passed on lead by the method that those before it have led to.
+    ///
+    /// Who sent a PUT that became a GET on the way would send the PUT again by a 307: a 303 says what
+    /// is meant (RFC 9110 §15.4.4).
+    ///
+    /// - Parameters:
+    ///   - method: of the request that was redirected.
+    ///   - asked: of the client's.
+    static func keepMethod(_ method: Method, in head: inout ResponseHead, asked: Method) {
+        guard method != asked else { return }
+        switch head.status.rawValue {
+        case 301, 302, 307, 308:
+            head.status = StatusCode(303)
+            head.reason = head.status.reasonPhrase
+        default: break
+        }
+    }
+
     /// Has what a redirection said of itself hold for what it led to.
     ///
     /// Nothing that the target says of itself may win over it: no `must-understand`, which sets
     /// `no-store` aside (RFC 9111 §5.2.2.3), and no targeted field (RFC 9213 §2.2).
-    static func restrict(_ head: inout ResponseHead, forbidsStoring: Bool, isPrivate: Bool) {
+    ///
+    /// - Parameter targeted: the fields that the session takes for such, beside those whose names say
+    ///   that they are.
+    static func restrict(
+        _ head: inout ResponseHead, forbidsStoring: Bool, isPrivate: Bool,
+        targeted: [FieldName] = []
+    ) {
         guard forbidsStoring || isPrivate else { return }
+        for name in targeted where name != FieldName(.cacheControl) { head.fields.remove(name) }
         head.fields.keep { fields, line in
             !String(decoding: fields.name(of: line), as: UTF8.self).lowercased()
                 .hasSuffix("-cache-control")

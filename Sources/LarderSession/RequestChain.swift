@@ -1,5 +1,6 @@
 import LarderCredentials
 import LarderHTTP
+import LarderPolicy
 
 /// The way to origins by which a session takes part in its exchanges: it sends what it seals, keeps
 /// the cookies that come, answers challenges and follows redirections.
@@ -52,7 +53,7 @@ struct ChainCourse: Sendable {
     /// A redirection said that it must not be stored, or not in a shared cache.
     var forbidsStoring = false
     var isPrivate = false
-    /// One set cookies, which the session took.
+    /// One set cookies, which the session took, or which cannot reach the client.
     var setsCookies = false
     /// What redirections say that they vary by.
     var vary: [[UInt8]] = []
@@ -69,11 +70,16 @@ struct ChainCourse: Sendable {
         self.hasContent = request.bodyLength != .none
     }
 
-    mutating func follow(_ target: Redirection.Target, of head: ResponseHead) {
-        let control = CacheControl(head.fields)
+    /// - Parameter policy: that of the request that the client made, under whose URI the answer is
+    ///   stored.
+    mutating func follow(
+        _ target: Redirection.Target, of head: ResponseHead, by policy: PolicyConfiguration
+    ) {
+        let control = ResponseDirectives(head.fields, configuration: policy).control
         self.forbidsStoring = self.forbidsStoring || control.noStore
         self.isPrivate = self.isPrivate || control.isPrivate
-        self.setsCookies = self.setsCookies || head.hasSetCookies
+        let setsCookies = head.hasSetCookies || head.fields.contains(FieldName(.setCookie))
+        self.setsCookies = self.setsCookies || setsCookies
         for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
             self.vary.append(Array(value))
         }

@@ -40,6 +40,9 @@ package enum SessionAct: String, Sendable, Codable, CaseIterable {
     case redirectFollowed = "redirect-followed"
     /// The client may not have the target, or nobody can: the redirection was passed on.
     case redirectNotPermitted = "redirect-not-permitted"
+    /// A redirection sets cookies, which are the client's business: it was passed on
+    /// (RFC 6265bis §5.6).
+    case redirectSetsCookie = "redirect-sets-cookie"
     /// More redirections in a row than anyone needs.
     case redirectLimit = "redirect-limit"
 }
@@ -58,6 +61,7 @@ extension SessionAct {
         case .contentNotRepeatable: "RFC 9110 §10.1.1"
         case .redirectFollowed, .redirectLimit: "follow-redirects"
         case .redirectNotPermitted: "access"
+        case .redirectSetsCookie: "cookies.mode"
         }
     }
 }

@@ -10,6 +10,8 @@ final class SessionConduct: Sendable {
     let cookies: (any HopCookies)?
     let rules: CredentialRules
     let followsRedirects: Bool
+    /// By which it is read what redirections say of storing; not resolved for a URI.
+    let policy: PolicyConfiguration
     let acts: ActCounters
     /// What the client itself sends in secret is sealed, too.
     private let sealsClients: Bool
@@ -28,6 +30,7 @@ final class SessionConduct: Sendable {
             injections: configuration.injections, credentials: credentials,
             answersChallenges: configuration.answersChallenges)
         self.followsRedirects = configuration.followsRedirects
+        self.policy = configuration.policy
         self.acts = acts
         self.sealsClients = configuration.role == .userAgent
         self.digest = digest

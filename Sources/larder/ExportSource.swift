@@ -65,6 +65,7 @@ extension ArchivedResponse {
         self.trailers = object.trailers
         self.hits = object.hits
         self.isInvalidated = head.isInvalidated
+        self.answersCredentials = head.answersCredentials
         if let extent = head.extent {
             self.part = Part(
                 range: range, completeLength: extent.completeLength, index: index, count: count)

@@ -124,6 +124,7 @@ struct ArchivedResponseTests {
             $0.trailers = ["X-Sum": "1", "Y": "a: b"]
             $0.hits = .max
             $0.isInvalidated = true
+            $0.answersCredentials = true
             $0.partition = "someone"
         },
         Self.response {

@@ -187,6 +187,12 @@ struct ExplainTextTests {
             ]),
         Case("HEAD", "HEAD", [], [fresh], .hit, ["sends    the head"]),
         Case(
+            "content", "GET", [("Content-Length", "5")], [fresh], .fetch,
+            ["request-content (RFC 9110 §9.3.1)", "fwd=bypass"]),
+        Case(
+            "content in chunks", "GET", [("Transfer-Encoding", "chunked")], [fresh], .fetch,
+            ["request-content (RFC 9110 §9.3.1)", "fwd=bypass"]),
+        Case(
             "no-cache", "GET", [("Cache-Control", "no-cache")], [fresh], .validate,
             ["request-no-cache (RFC 9111 §5.2.1.4)", "request   no-cache"]),
         Case(
@@ -301,6 +307,7 @@ struct ExplainTextTests {
             ("gopher://h/", "GET", "A", "is no URL"), ("http://h/", "GE T", "A", "is no method"),
             ("http://h/", "GET", "A B", "is no field name"),
             ("http://h/", "GET", "A\n", "is no field name"),
+            ("http://h/", "GET", "Content-Length", "Content-Length is not a number"),
         ])
     func refused(_ url: String, _ method: String, _ name: String, _ words: String) {
         let question = ExplainQuestion(

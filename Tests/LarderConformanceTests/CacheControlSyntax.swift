@@ -174,6 +174,26 @@ extension Tables {
                 .get().isForwarded,
             ])
 
+        t.section("9111 §5.2.2.4")
+        for (name, value) in [
+            ("Content-Encoding", "x-odd"), ("Content-Type", "text/odd"), ("Vary", "X-A"),
+        ] {
+            t.must(
+                "What no-cache names is sent after validation alone, and not left out: \(name)",
+                [
+                    .get().answer(
+                        "Cache-Control: max-age=600, no-cache=\"\(name)\"", "ETag: \"a\"",
+                        "\(name): \(value)"),
+                    .get().isValidated(by: "If-None-Match: \"a\"").gets("\(name): \(value)"),
+                ])
+        }
+        t.optimal(
+            "Where it names what the rest does without, the rest is sent",
+            [
+                .get().answer("Cache-Control: max-age=600, no-cache=\"x-a\"", "X-A: 1"),
+                .get().isHit.lacks("X-A"),
+            ])
+
         t.section("9111 §4.2.1")
         let conflicts = [
             ["Cache-Control: max-age=600, max-age=1"], ["Cache-Control: max-age=1, max-age=600"],

@@ -74,6 +74,17 @@ extension Tables {
                 .get().isValidated(by: "If-None-Match: \"a\"").lacks("Set-Cookie"),
             ])
 
+        t.must(
+            "Nor does a 304 that names it take a field that says what the content is",
+            [
+                .get().answer(stale, "ETag: \"a\"", "Content-Encoding: x-odd"),
+                .get().answer(
+                    "Cache-Control: max-age=600, private=\"content-encoding\"", "ETag: \"a\"",
+                    status: "304 Not Modified"
+                ).isStored().gets("Content-Encoding: x-odd"),
+                .get().isHit.gets("Content-Encoding: x-odd"),
+            ])
+
         t.section("9111 §5.2.1.5")
         t.must(
             "The answer to a HEAD with no-store updates nothing",

@@ -44,6 +44,22 @@ extension Tables {
                 .get().answer("Cache-Control: max-age=1", "ETag: \"a\"", "Age: 20"),
                 .get().answer(status: "503 Service Unavailable").isForwarded,
             ])
+        t.must(
+            "max-stale is the bound of what is used stale: connection ended (9111 §5.2.1.2)",
+            [
+                .get().answer(
+                    "Cache-Control: max-age=1, stale-if-error=600", "ETag: \"a\"", "Age: 20"),
+                .get("Cache-Control: max-stale=5").isRefused.status(502),
+                .get("Cache-Control: max-stale=5, stale-if-error=600").isRefused.status(502),
+            ])
+        t.must(
+            "max-stale is the bound of what is used stale: stale-while-revalidate",
+            [
+                .get().answer(
+                    "Cache-Control: max-age=1, stale-while-revalidate=600", "ETag: \"a\"",
+                    "Age: 20"),
+                .get("Cache-Control: max-stale=5").isValidated(by: "If-None-Match: \"a\""),
+            ])
         t.settings("sessions: {default: {freshness: {stale-if-error: 1 h}}}")
         t.note(
             "With a grace in the settings it is: connection ended",

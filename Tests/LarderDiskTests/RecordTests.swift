@@ -52,6 +52,7 @@ struct RecordTests {
             lastUsed: Timestamp(microseconds: Int64(bitPattern: generator.next())),
             sequence: generator.next(), standing: standing)
         _ = generator.next()
+        record.head.answersCredentials = seed % 3 == 0
         if generator.next() % 3 == 0 { record.head.pathAndQuery = "/" + text(50) + "?é" }
         if generator.next() % 2 == 0 {
             var extent = StoredExtent(
@@ -74,6 +75,21 @@ struct RecordTests {
         #expect(decoded.head.fields.serialized() == record.head.fields.serialized())
         let key = try ObjectRecord.checkedKey(bytes.span)
         #expect(key == record.key)
+    }
+
+    @Test("says whether credentials led to it (RFC 9111 §3.5), which older ones do not")
+    func credentials() throws {
+        var record = Self.record(5)
+        record.head.answersCredentials = true
+        var bytes = record.encoded()
+        #expect(try decode(bytes).head.answersCredentials)
+        // The ninth bit of the flags.
+        #expect(bytes[3] == 1)
+        bytes[3] = 0
+        Self.reseal(&bytes)
+        record.head.answersCredentials = false
+        #expect(try decode(bytes) == record)
+        #expect(record.encoded() == bytes)
     }
 
     @Test("is refused when any byte of it is changed", arguments: [3, 7, 11] as [UInt64])

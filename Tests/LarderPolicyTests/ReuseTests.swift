@@ -61,6 +61,18 @@ struct ReuseTests {
         Case(held: "Cache-Control: No-Cache | Expires: @10", .validate(.stale, .responseNoCache)),
         Case(held: "Cache-Control: no-cache=\"X-A\", max-age=10", .serve),
         Case(held: "Cache-Control: no-cache=\"\", max-age=10", .validate(.stale, .responseNoCache)),
+        // Without what it names the rest would be something else (§5.2.2.4).
+        Case(
+            held: "Cache-Control: no-cache=\"Content-Encoding\", max-age=10 | Content-Encoding: x",
+            .validate(.stale, .responseNoCache)),
+        Case(
+            held: "Cache-Control: no-cache=\"x, vary\", max-age=10 | Vary: Foo",
+            .validate(.stale, .responseNoCache)),
+        Case(
+            held: "Cache-Control: no-cache=\"cache-control\", max-age=10",
+            .validate(.stale, .responseNoCache)),
+        Case(held: "Cache-Control: no-cache=\"Content-Encoding\", max-age=10", .serve),
+        Case(held: "Cache-Control: no-cache=\"Set-Cookie\", max-age=10 | Set-Cookie: a", .serve),
         Case(held: "Cache-Control: must-revalidate, max-age=10", age: 9, .serve),
         Case(
             held: "Cache-Control: must-revalidate, max-age=10", age: 10,
@@ -162,6 +174,15 @@ struct ReuseTests {
         Case(
             "Cache-Control: max-stale, max-age=12", held: ten, age: 15,
             .validate(.request, .requestMaxAge)),
+        // What it says is the bound of any stale use (§5.2.1.2).
+        Case(
+            "Cache-Control: max-stale=2",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+            age: 15, .validate(.stale, .lifetimeOver)),
+        Case(
+            "Cache-Control: max-stale=5",
+            held: "Cache-Control: max-age=10, stale-while-revalidate=60",
+            age: 15, .serveStale(.requestMaxStale)),
         // A client that wants it young does not want it stale, whatever the origin offers.
         Case(
             "Cache-Control: max-age=60",
@@ -306,6 +327,12 @@ struct StaleOnErrorTests {
             Case(
                 ", stale-if-error=5", asked: "Cache-Control: max-age=60, max-stale=60",
                 .staleIfError),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale=1", by: grace, nil),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale=2", .staleIfError),
+            Case(", stale-if-error=5", asked: "Cache-Control: max-stale", .staleIfError),
+            Case(", private, stale-if-error=5", by: grace, nil),
+            Case(", private, stale-if-error=5", by: .private, .staleIfError),
+            Case(", no-cache=\"etag\", stale-if-error=5 | ETag: \"a\"", by: grace, nil),
         ])
     func window(_ c: Case) {
         let reason = StaleOnError.permits(
@@ -326,6 +353,7 @@ struct StaleOnErrorTests {
             Case(", no-cache", by: disconnected, nil), Case(", s-maxage=10", by: disconnected, nil),
             Case("", asked: "Cache-Control: no-cache", by: disconnected, nil),
             Case("", age: 70, by: grace, .graceOnError),
+            Case("", asked: "Cache-Control: max-stale=1", by: disconnected, nil),
         ])
     func disconnectedWindow(_ c: Case) {
         for hasAnswered in [true, false] {

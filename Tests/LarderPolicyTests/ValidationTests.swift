@@ -331,6 +331,15 @@ struct FresheningTests {
             Case(
                 "Date: @-9", "Cache-Control: private=\"X-A\" | X-A: 1 | Date: @0",
                 expected: "Cache-Control: private=\"X-A\" | Date: @0"),
+            // What the stored content cannot be understood without is not taken from it.
+            Case(
+                "Content-Encoding: x | ETag: \"a\" | X-A: 1 | Date: @-9",
+                "Cache-Control: private=\"content-encoding, etag, x-a\" | ETag: \"b\" | Date: @0",
+                expected: "Content-Encoding: x | ETag: \"a\" "
+                    + "| Cache-Control: private=\"content-encoding, etag, x-a\" | Date: @0"),
+            Case(
+                "Cache-Control: private=\"etag\" | Date: @-9", "ETag: \"b\" | Date: @0",
+                expected: "Cache-Control: private=\"etag\" | Date: @0"),
         ])
     func merging(_ c: Case) {
         let held = stored(c.held, varying: "A: 1", received: -9, invalidated: true)
@@ -415,6 +424,21 @@ struct FresheningTests {
         let plain = Validation.addingWithheld(
             of: response("X-B: 2", status: 304), to: stored(held), configuration: .shared)
         #expect(plain == nil)
+    }
+
+    @Test("gives the client that asked its own in place of what stays stored (§5.2.2.7)")
+    func ownValidator() {
+        let notModified = response(
+            "Cache-Control: private=\"last-modified\" | Last-Modified: @-1", status: 304)
+        let freshened = Validation.freshen(
+            stored("Last-Modified: @-9 | Date: @0"), with: notModified, requestTime: t0,
+            responseTime: t0)
+        #expect(freshened.fields.values("Last-Modified").count == 1)
+        let own = Validation.addingWithheld(
+            of: notModified, to: freshened, configuration: .shared)
+        #expect(
+            own?.fields.values("Last-Modified").map { Array($0) }
+                == notModified.fields.values("Last-Modified").map { Array($0) })
     }
 
     @Test("keeps the cookies of a 304 out where settings do", arguments: [true, false])

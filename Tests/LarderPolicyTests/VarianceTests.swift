@@ -147,6 +147,24 @@ struct VarianceTests {
         #expect(index == expected)
     }
 
+    @Test(
+        "of the same Date, or none, what was asked for last is the most recent",
+        arguments: ["Date: @0", ""])
+    func askedLast(_ date: String) {
+        var heads = (0..<2).map { _ in stored(date + " | Cache-Control: max-age=60") }
+        // Asked for first, and come last.
+        heads[0].requestTime = t0
+        heads[0].responseTime = t0 + .seconds(5)
+        heads[1].requestTime = t0 + .seconds(1)
+        heads[1].responseTime = t0 + .seconds(2)
+        for (candidates, expected) in [(heads, 1), (heads.reversed(), 0)] {
+            let verdict = Reuse.decide(
+                request: request(), candidates: candidates, now: t0 + .seconds(6),
+                configuration: .shared)
+            #expect(verdict.index == expected)
+        }
+    }
+
     @Test("misses where no variant matches, and says so")
     func misses() {
         let held = stored("Vary: Foo | Cache-Control: max-age=60", varying: "Foo: 1")

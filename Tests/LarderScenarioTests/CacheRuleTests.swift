@@ -63,6 +63,75 @@ struct CacheRuleTests {
         }
     }
 
+    @Test("A reload that withdraws what let it be stored is obeyed by what is stored: credentials")
+    func authorizationTakenBack() async throws {
+        try await Scene.play("cache-rules: [{ignore: [authorization]}]") {
+            response(body: $0["Authorization"] ?? "anybody")
+        } _: { scene in
+            _ = try await scene.get("/a", "Authorization: Bearer alice")
+            try await scene.stored("/a")
+            #expect(try await scene.get("/a").text == "Bearer alice")
+            try scene.home.configure("")
+            scene.proxy.program.signal(SIGHUP)
+            try await scene.proxy.program.said("configuration reloaded")
+            let answer = try await scene.get("/a")
+            #expect(answer.text == "anybody")
+            #expect(answer["Cache-Status"]?.hasSuffix("; detail=request-authorization") == true)
+        }
+    }
+
+    @Test("A reload that withdraws what let it be stored is obeyed by what is stored: cookies")
+    func cookiesTakenBack() async throws {
+        // Of the disk, too: nothing is in memory.
+        let settings = "sessions: {default: {cache: {memory: 0 B, store-set-cookie: true}}}"
+        try await Scene.play(settings) {
+            response("200 OK", "Set-Cookie: sid=\($0["X-User"] ?? "anybody")", body: "x")
+        } _: { scene in
+            _ = try await scene.get("/a", "X-User: alice")
+            try await scene.stored("/a")
+            #expect(try await scene.get("/a")["Set-Cookie"] == "sid=alice")
+            try scene.home.configure(
+                settings.replacingOccurrences(of: "cookie: true", with: "cookie: false"))
+            scene.proxy.program.signal(SIGHUP)
+            try await scene.proxy.program.said("configuration reloaded")
+            let answer = try await scene.get("/a")
+            #expect(answer["Set-Cookie"] == "sid=anybody")
+            #expect(answer["Cache-Status"]?.hasSuffix("; detail=sets-cookie") == true)
+        }
+    }
+
+    @Test("A cache that is shared from now on keeps to itself what credentials led to before")
+    func sharedAfterRestart() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let settings = "sessions: {default: {cache: {memory: 0 B, shared: "
+            try home.configure(settings + "false}}}")
+            let origin = try await ScriptedOrigin.answering {
+                response(body: $0["Authorization"] ?? "anybody")
+            }
+            let first = try await home.serve()
+            for path in ["/alice", "/anybody"] {
+                let fields = path == "/alice" ? ["Authorization: Bearer alice"] : []
+                let miss = try await first.send("GET", origin.url(path), fields)
+                let fromStore = ["Cache-Control: only-if-cached"]
+                for _ in 0..<500 {
+                    let hit = try await first.send("GET", origin.url(path), fromStore)
+                    guard hit.status == 200 else { continue }
+                    #expect(hit.text == miss.text)
+                    break
+                }
+            }
+            #expect(try await first.stop().status == 0)
+            try home.configure(settings + "true}}}")
+            let second = try await home.serve()
+            #expect(try await second.get(origin.url("/alice")).text == "anybody")
+            let hit = try await second.get(origin.url("/anybody"))
+            #expect(hit["Cache-Status"]?.hasPrefix("larder; hit") == true)
+            #expect(try await second.stop().status == 0)
+            await origin.stop()
+        }
+    }
+
     @Test("A 404 that says nothing is kept for as long as the settings say")
     func negative() async throws {
         let settings = "sessions: {default: {freshness: {negative: {404: 1 min}}}}"

@@ -248,6 +248,90 @@ struct FollowingTests {
         #expect(again.wholeBody == "two")
     }
 
+    @Test(
+        "one that sets cookies is the client's where no jar takes them (RFC 6265bis §5.6)",
+        arguments: [(.post, 303), (.get, 302), (.get, 301), (.post, 307)] as [(Method, UInt16)])
+    func setsCookie(_ method: Method, _ status: UInt16) {
+        for jar in [nil, OneCookieJar()] {
+            let bench = ChainBench(jar: jar, follows: true)
+            let client = bench.perform("https://origin.example/login", method: method).client
+            bench.upstream.fetches[0].answer(
+                status, ["Location": "/home", "Set-Cookie": "sid=alice"])
+            guard jar == nil else {
+                #expect(bench.sent(1, "Cookie") == "sid=alice")
+                continue
+            }
+            #expect(client.status == status)
+            #expect(client.field("Location") == "/home")
+            #expect(client.field("Set-Cookie") == "sid=alice")
+            #expect(bench.upstream.fetches.count == 1)
+            #expect(bench.session.counters().acts == [.redirectSetsCookie: 1])
+        }
+    }
+
+    @Test("a cookie of another origin is not the client's, and keeps nothing from being followed")
+    func foreignCookie() {
+        for isStored in [true, false] {
+            let policy = PolicyConfiguration(storesSetCookie: isStored)
+            let bench = ChainBench(policy: policy, follows: true)
+            let client = bench.perform().client
+            bench.upstream.fetches[0].answer(302, ["Location": "https://b.example/"])
+            bench.upstream.fetches[1].answer(302, ["Location": "/x", "Set-Cookie": "b=1"])
+            bench.upstream.fetches[2].answer(200, ["Cache-Control": "max-age=60"], "x")
+            #expect(client.wholeBody == "x")
+            #expect(client.field("Set-Cookie") == nil)
+            #expect(client.cacheStatus?.contains("stored;") == isStored)
+        }
+    }
+
+    @Test(
+        "one that is passed on behind a change of method leads on by that (RFC 9110 §15.4.4)",
+        arguments: [(.put, 307, 303), (.post, 302, 303), (.get, 307, 307), (.get, 302, 302)]
+            as [(Method, UInt16, UInt16)])
+    func changedMethod(_ method: Method, _ status: UInt16, _ told: UInt16) {
+        let bench = ChainBench(follows: true)
+        let client = bench.perform(method: method).client
+        bench.upstream.fetches[0].answer(303, ["Location": "/a"])
+        #expect(bench.upstream.fetches[1].request.method == .get)
+        bench.upstream.fetches[1].answer(status, ["Location": "b", "Set-Cookie": "sid=alice"])
+        #expect(client.status == told)
+        #expect(client.field("Location") == "https://origin.example/b")
+        #expect(client.field("Set-Cookie") == "sid=alice")
+    }
+
+    @Test(
+        "what it says of storing is read as of any response (RFC 9213 §2.2, cache rules)",
+        arguments: [
+            (["CDN-Cache-Control": "no-store", "Cache-Control": "max-age=60"], false),
+            (["CDN-Cache-Control": "private", "Cache-Control": "max-age=60"], false),
+            (["CDN-Cache-Control": "max-age=60", "Cache-Control": "no-store"], true),
+            (["Odd": "no-store"], false), (["Cache-Control": "no-store"], false), ([:], true),
+        ] as [(Fields, Bool)])
+    func governed(_ fields: Fields, _ isStored: Bool) {
+        let policy = PolicyConfiguration(targetedFields: ["CDN-Cache-Control", "Odd"])
+        let bench = ChainBench(policy: policy, follows: true)
+        let client = bench.perform().client
+        var redirection = fields
+        redirection.append("Location", "/x")
+        bench.upstream.fetches[0].answer(302, redirection)
+        bench.upstream.fetches[1].answer(
+            200, ["Cache-Control": "max-age=60", "Odd": "max-age=60"], "x")
+        #expect(client.cacheStatus?.contains("stored;") == isStored)
+    }
+
+    @Test("nor does it forbid what a cache rule ignores of it")
+    func ruled() {
+        var policy = PolicyConfiguration()
+        policy.rules = [CacheRule(name: "r", paths: [Wildcard("/free")], ignored: [.noStore])]
+        for (path, isStored) in [("/free", true), ("/other", false)] {
+            let bench = ChainBench(policy: policy, follows: true)
+            let client = bench.perform("https://origin.example\(path)").client
+            bench.upstream.fetches[0].answer(302, ["Location": "/x", "Cache-Control": "no-store"])
+            bench.upstream.fetches[1].answer(200, ["Cache-Control": "max-age=60"], "x")
+            #expect(client.cacheStatus?.contains("stored;") == isStored)
+        }
+    }
+
     @Test("a session that is not told to leaves them to the client")
     func off() {
         let bench = ChainBench(jar: OneCookieJar())

@@ -430,3 +430,111 @@ struct ForwardedFieldTests {
         #expect(bench.perform().client.field("Warning") == nil)
     }
 }
+
+@Suite("What is stored is judged by the settings of today (RFC 9111 §3, §3.5, §7.3)")
+struct WithdrawnTests {
+    struct Case: Sendable {
+        let asked: Fields
+        let answer: Fields
+        let before: PolicyConfiguration
+        let now: PolicyConfiguration
+        /// nil: it is used as before.
+        let reason: String?
+
+        init(
+            asked: Fields = Fields(), _ answer: Fields,
+            before: PolicyConfiguration = PolicyConfiguration(),
+            now: PolicyConfiguration = PolicyConfiguration(), _ reason: String?
+        ) {
+            self.asked = asked
+            self.answer = answer
+            self.before = before
+            self.now = now
+            self.reason = reason
+        }
+    }
+
+    private static let alice: Fields = ["Authorization": "Bearer alice"]
+
+    private static func ignoring(_ ignored: CacheRule.Ignored) -> PolicyConfiguration {
+        var policy = PolicyConfiguration()
+        policy.rules = [CacheRule(name: "r", ignored: ignored)]
+        return policy
+    }
+
+    static let cases: [Case] = [
+        Case(
+            asked: alice, ["Cache-Control": "max-age=600"], before: ignoring([.authorization]),
+            "request-authorization"),
+        Case(
+            asked: alice, ["Cache-Control": "max-age=600"],
+            before: PolicyConfiguration(kind: .private), "request-authorization"),
+        // What the rule says now counts, not what was said when it was stored.
+        Case(
+            asked: alice, ["Cache-Control": "max-age=600"],
+            before: PolicyConfiguration(kind: .private), now: ignoring([.authorization]), nil),
+        Case(
+            asked: alice, ["Cache-Control": "max-age=600"],
+            now: PolicyConfiguration(kind: .private), "nothing-stored"),
+        Case(
+            asked: alice, ["Cache-Control": "public, max-age=600"],
+            before: ignoring([.authorization]), nil),
+        Case(asked: alice, ["Cache-Control": "s-maxage=600"], nil),
+        Case(["Cache-Control": "max-age=600"], before: ignoring([.authorization]), nil),
+        Case(
+            ["Cache-Control": "max-age=600", "Set-Cookie": "sid=alice"],
+            now: PolicyConfiguration(storesSetCookie: false), "sets-cookie"),
+        Case(
+            ["Cache-Control": "max-age=600"], now: PolicyConfiguration(storesSetCookie: false), nil),
+        Case(
+            ["Cache-Control": "max-age=600", "Set-Cookie": "sid=alice"],
+            now: ignoring([.noStore]), nil),
+    ]
+
+    @Test("or not used where they would not store it", arguments: Self.cases)
+    func used(_ c: Case) {
+        let bench = Bench(policy: c.before)
+        bench.perform("/", c.asked)
+        bench.upstream.fetches[0].answer(200, c.answer, "alice")
+        bench.session.follow(c.now, cachePolicy: .useProtocol)
+        let other = bench.perform().client
+        #expect((other.wholeBody == "alice") == (c.reason == nil))
+        guard let reason = c.reason else { return }
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches.last?.answer(200, bench.fresh, "anybody")
+        #expect(other.wholeBody == "anybody")
+        #expect(other.cacheStatus?.hasSuffix("detail=\(reason)") == true)
+        #expect(bench.perform().client.wholeBody == "anybody")
+    }
+
+    @Test("nor does it stand in for an origin that fails (§4.2.4)", arguments: Self.cases)
+    func standsIn(_ c: Case) {
+        guard c.reason != nil, c.reason != "nothing-stored" else { return }
+        let bench = Bench(policy: c.before)
+        bench.perform("/", c.asked)
+        var fields = c.answer
+        fields.set("Cache-Control", "max-age=1, stale-if-error=600")
+        bench.upstream.fetches[0].answer(200, fields, "alice")
+        bench.clock.advance(.seconds(9))
+        bench.session.follow(c.now, cachePolicy: .useProtocol)
+        let other = bench.perform().client
+        bench.upstream.fetches[1].fail(.connectionRefused)
+        #expect(other.failure?.status == .badGateway)
+    }
+
+    @Test("and what credentials have updated is as what they have led to (§3.5)")
+    func updated() {
+        let bench = Bench(policy: Self.ignoring([.authorization]))
+        bench.perform()
+        bench.upstream.fetches[0].answer(200, bench.fresh, "hello")
+        bench.clock.advance(.seconds(61))
+        bench.perform("/", Self.alice)
+        var fields = bench.fresh
+        fields.append("X-User", "alice")
+        bench.upstream.fetches[1].answer(304, fields)
+        #expect(bench.perform().client.field("X-User") == "alice")
+        bench.session.follow(PolicyConfiguration(), cachePolicy: .useProtocol)
+        #expect(bench.perform().client.calls == 0)
+        #expect(bench.upstream.fetches.count == 3)
+    }
+}
