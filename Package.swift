@@ -160,7 +160,7 @@ let package = Package(
             "LarderCredentialsTests",
             ["SeededNumbers", "LarderCredentials", "LarderHTTP", crypto]),
         .target(
-            name: "EvictionTraces", dependencies: ["LarderStore", "LarderHTTP"],
+            name: "EvictionTraces", dependencies: ["SeededNumbers", "LarderStore", "LarderHTTP"],
             path: "Tests/EvictionTraces", swiftSettings: house),
         tests(
             "LarderStoreTests",

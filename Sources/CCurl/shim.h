@@ -75,9 +75,6 @@ static inline CURLSHcode ccurl_share_enable(CURLSH *share, curl_lock_data what) 
     return curl_share_setopt(share, CURLSHOPT_SHARE, what);
 }
 
-// glibc declares it for _GNU_SOURCE only, which the Glibc module is not built with.
-int pthread_setname_np(pthread_t thread, const char *name);
-
 // Function-like or cast macros, which Swift does not import.
 static const long ccurl_auth_none = CURLAUTH_NONE;
 static const long ccurl_auth_basic = CURLAUTH_BASIC;

@@ -43,7 +43,7 @@ package struct ArchivedResponse: Sendable, Equatable {
     package var answersCredentials = false
     /// nil for a whole response.
     package var part: Part?
-    /// Of what follows its head in the archive.
+    /// The length in bytes of what follows its head in the archive.
     package var contentLength: UInt64
 
     package init(
@@ -62,7 +62,7 @@ package struct ArchivedResponse: Sendable, Equatable {
         self.contentLength = contentLength
     }
 
-    /// Of the fields that this writes; another one is not read as Larder's own.
+    /// The version of the fields that this writes; another one is not read as Larder's own.
     package static let format = "1"
 }
 

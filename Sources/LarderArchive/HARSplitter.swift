@@ -7,7 +7,7 @@
 package struct HARSplitter: Sendable {
     package enum Event: Sendable, Equatable {
         case entry([UInt8])
-        /// So many bytes, more than are held.
+        /// An entry of this many bytes, more than are held.
         case tooLarge(UInt64)
         /// What follows is not read any more.
         case failed(Failure)

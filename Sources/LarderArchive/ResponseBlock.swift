@@ -36,7 +36,7 @@ package struct ResponseBlock: Sendable {
     private var parser = ResponseHeadParser(limits: Self.limits, lenientLineEnds: true)
     private var decoder = ChunkedDecoder()
     private let method: Method
-    /// Of the block, where it is known: what the head leaves of it is content.
+    /// The length of the block, where it is known: what the head leaves of it is content.
     private let blockLength: UInt64?
     private var headLength: UInt64 = 0
     private var received: UInt64 = 0

@@ -6,7 +6,7 @@ package struct WARCHead: Sendable, Equatable {
     /// What the record is, in lower case: `response`, `request`, `revisit`, …; empty where it does
     /// not say.
     package var type: String
-    /// Of the block.
+    /// The block's length in bytes.
     package var contentLength: UInt64
     /// All fields, in the order in which they stand there.
     package var fields: Fields

@@ -58,16 +58,6 @@ package enum ListenAddress: SettingText, Hashable {
         case .unix(let path): "unix:\(path)"
         }
     }
-
-    /// Whether only programs on this machine can reach it.
-    package var isLocal: Bool {
-        switch self {
-        case .ip(let address, _):
-            AddressBlock("127.0.0.0/8")?.contains(address) == true || IPAddress("::1") == address
-        case .everywhere: false
-        case .localhost, .unix: true
-        }
-    }
 }
 
 /// One port, or all from one to another: `443`, `8000-8999`.

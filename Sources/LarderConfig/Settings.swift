@@ -45,7 +45,7 @@ package struct ListenerSettings: Sendable, Equatable {
     /// nil: that of the session.
     package var cachePolicy: CachePolicyWord?
     package var trustedClients: [ClientPattern] = []
-    /// Those that trusted clients may ask for, beside what they are led to.
+    /// Sessions that trusted clients may ask for, beside what they are led to.
     package var namedSessions: [SessionName] = []
     package var authentication = AuthenticationSettings()
 

@@ -86,8 +86,8 @@ package enum SettingsTable {
         .one(
             "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(64)),
             """
-            How large the cache's file may grow: 1 MiB at least, or 0, which keeps nothing on disk. An ephemeral session \
-            has no disk tier, whatever this says.
+            How large the cache's file may grow: 1 MiB at least, or 0, which keeps nothing on disk. \
+            An ephemeral session has no disk tier, whatever this says.
             """),
         .one(
             "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),

@@ -55,7 +55,7 @@ package struct MemoryObject: Codable, Sendable, Equatable {
 }
 
 /// An exchange under way.
-package struct OpenExchange: Codable, Sendable, Equatable {
+package struct ExchangeRecord: Codable, Sendable, Equatable {
     package var id: UInt64
     package var session: String
     package var client: String

@@ -11,7 +11,7 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// only by name in `.copies`, unless they are wanted in full.
     case listMemory(session: String, copiesInFull: Bool? = nil)
     /// One `.resident` for each response to GET for a URL that the memory tier holds.
-    /// Of one principal where that is named; else of all that are in memory.
+    /// Concerns one principal where that is named, else all that are in memory.
     case showMemory(session: String, url: String, principal: String? = nil)
     /// The body of one of them, in `.piece`s.
     case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
@@ -64,7 +64,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case copies(ResidentCopies)
     case resident(ResidentResponse)
     case piece(BodyPiece)
-    case exchange(OpenExchange)
+    case exchange(ExchangeRecord)
     case missing(MissingURL)
     /// How many requests for further URLs are not listed, because the list was full.
     case unlistedMissing(UInt64)

@@ -47,9 +47,10 @@ package struct CookieRecord: Codable, Sendable, Equatable {
 /// Which cookies are meant: those that fit everything that is said; all where nothing is.
 package struct CookieFilter: Codable, Sendable, Equatable {
     private var nameOctets: Data?
-    /// Of this domain and the names below it, in whatever case, with or without a leading dot.
+    /// Takes cookies of this domain and the names below it, in whatever case, with or without a
+    /// leading dot.
     package var domain: String?
-    /// Of exactly this path.
+    /// Takes cookies of exactly this path.
     package var path: String?
 
     package init(name: [UInt8]? = nil, domain: String? = nil, path: String? = nil) {

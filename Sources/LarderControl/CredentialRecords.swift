@@ -34,7 +34,7 @@ package struct CredentialRecord: Codable, Sendable, Equatable {
     package var name: CredentialReference
     /// `password`, `bearer` or `field`.
     package var kind: String
-    /// Of a password.
+    /// The name that goes with a password; nil for other kinds.
     package var user: String?
     /// The name of the field, for the kind of that name.
     package var field: String?
@@ -89,7 +89,7 @@ package struct CredentialTrial: Codable, Sendable, Equatable {
     }
 
     package var verdict: Verdict
-    /// Of the last response.
+    /// The status of the last response.
     package var status: Int?
     /// The scheme under which it was sent: `basic`, `digest`, `bearer`; `field` for a field.
     package var scheme: String?

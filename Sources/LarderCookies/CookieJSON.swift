@@ -12,7 +12,7 @@ package import LarderHTTP
 /// | `path` | `/` where absent |
 /// | `secure`, `httpOnly` | false where absent |
 /// | `sameSite` | `strict`, `lax`, `none` or `no_restriction`, in any case; anything else is "not said" |
-/// | `expirationDate`, `expires`, `expiry` | seconds since 1970, with a fraction; absent, null or -1: with the session |
+/// | `expirationDate`, `expires`, `expiry` | seconds since 1970; absent, null or -1: with the session |
 /// | `session` | true: whatever the date says, the cookie ends with the session |
 /// | `created` | seconds since 1970; the moment of reading where absent |
 ///

@@ -10,7 +10,7 @@ extension CookieJar {
         self.store(SetCookie.lines(of: fields), for: context, at: now)
     }
 
-    /// The same for lines that were read already.
+    /// Takes cookies from `Set-Cookie` lines that were read already.
     ///
     /// Costs what the lines cost and one look at the whole jar, however many lines there are.
     package mutating func store(
@@ -91,7 +91,7 @@ extension CookieJar {
         self.set([cookie], at: now).first ?? CookieOutcome(refusal: nil, changes: [])
     }
 
-    /// The same for all cookies of a file, with one look at the whole jar.
+    /// Puts all cookies of a file in as they are, with one look at the whole jar.
     ///
     /// - Parameter keepingExpiry: what a program asks for is not held to the limit of §5.5.
     /// - Returns: one outcome a cookie; evictions from the whole jar stand in the last one that

@@ -29,7 +29,7 @@ extension ArchiveImport {
         var partition = ""
         var trailers = Fields()
         var length: UInt64?
-        /// Of Larder's own: which stored response it is a part of.
+        /// Which stored response it is a part of; in Larder's own archives alone.
         var object: String?
         var part: ArchivedResponse.Part?
         var configuration: PolicyConfiguration
@@ -53,7 +53,7 @@ extension ArchiveImport {
         try self.store(plan) { pending in try self.copy(&block, to: pending, plan) }
     }
 
-    /// The same for a response whose content is at hand.
+    /// Stores a response whose content is at hand.
     func store(_ found: Found, _ head: ResponseHead, _ content: [UInt8]) throws {
         let plan = try self.plan(found, head, .known(UInt64(content.count)))
         try self.store(plan) { pending in
@@ -68,7 +68,7 @@ extension ArchiveImport {
     private static let pieceSize = 65_536
     private static let smallBody: UInt64 = 262_144
 
-    private func store(_ plan: Plan, _ fill: (Pending) throws -> Void) throws {
+    private func store(_ plan: Plan, _ fill: (PendingResponse) throws -> Void) throws {
         let (key, stored) = Storability.place(
             plan.head, for: plan.request, partition: plan.partition,
             configuration: plan.configuration)
@@ -98,15 +98,9 @@ extension ArchiveImport {
     private func ownPlan(
         _ found: Found, _ head: ResponseHead, _ length: BodyLength
     ) throws(Refusal) -> Plan {
-        let content: UInt64? =
-            switch length {
-            case .known(let count): count
-            case .none: 0
-            case .unknown: nil
-            }
         let own: ArchivedResponse
         do throws(ArchivedResponse.Damage) {
-            guard let content else { throw .fields }
+            guard let content = length.knownBytes else { throw .fields }
             own = try ArchivedResponse(
                 found.record, head, request: found.request.head.fields, contentLength: content)
         } catch {
@@ -143,18 +137,13 @@ extension ArchiveImport {
             request: request, response: head, bodyLength: length, now: found.date,
             configuration: configuration)
         if let reason = verdict.refusal { throw Refusal(reason.rawValue) }
-        let known: UInt64? =
-            switch length {
-            case .known(let count): count
-            case .none: 0
-            case .unknown: nil
-            }
         guard head.status == .partialContent else {
             let stored = StoredHead(
                 storing: head, to: request, requestTime: found.date, responseTime: found.date,
                 configuration: configuration)
             return Plan(
-                head: stored, request: request, length: known, configuration: configuration)
+                head: stored, request: request, length: length.knownBytes,
+                configuration: configuration)
         }
         guard
             case .part(let part) = PartialContent.read(head, bodyLength: length, to: request)
@@ -170,7 +159,7 @@ extension ArchiveImport {
 
     private func begin(
         _ plan: Plan, _ head: StoredHead, _ key: CacheKey
-    ) throws(Refusal) -> Pending {
+    ) throws(Refusal) -> PendingResponse {
         if let part = plan.part, part.index > 0 {
             // The first one was not taken, or the records are not in order.
             guard let open = self.openParts, open.object == plan.object, open.key == key else {
@@ -243,7 +232,7 @@ extension ArchiveImport {
         }
     }
 
-    private func copy(_ block: inout Block, to pending: Pending, _ plan: Plan) throws {
+    private func copy(_ block: inout Block, to pending: PendingResponse, _ plan: Plan) throws {
         var isTaken = true
         while case .piece(let piece)? = try self.next(&block) {
             // A copy of its own: a small body must not hold what was read around it.
@@ -265,7 +254,7 @@ extension ArchiveImport {
     }
 
     /// Where more parts follow, they need to know of what.
-    private func keepOpen(_ plan: Plan, _ key: CacheKey, _ pending: Pending) throws {
+    private func keepOpen(_ plan: Plan, _ key: CacheKey, _ pending: PendingResponse) throws {
         guard let part = plan.part, part.count > part.index + 1, let object = plan.object else {
             return
         }

@@ -7,10 +7,11 @@ import NIOCore
 
 /// Takes the responses of a WARC file into a store.
 ///
-/// Those of Larder's own archives come back as they were, with the times that they had, so that nothing
-/// is fresher than it was; but how often and when they were used begins anew. Of all others only what the session might store if it came from the origin
-/// now is taken, for which the request must be known: it is looked for before the response, and a few
-/// records behind it. Runs on a thread that may wait; holds a bounded piece of the file.
+/// The responses of Larder's own archives come back as they were, with the times that they had, so
+/// that nothing is fresher than it was; but how often and when they were used begins anew. Of all
+/// others only what the session might store if it came from the origin now is taken, for which the
+/// request must be known: it is looked for before the response, and a few records behind it. Runs
+/// on a thread that may wait; holds a bounded piece of the file.
 package final class ArchiveImport {
     /// Where to and by which rules.
     package struct Target {

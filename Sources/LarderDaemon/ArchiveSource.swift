@@ -7,7 +7,7 @@ import NIOCore
 /// Waits for the disk; used by one thread.
 package final class ArchiveSource {
     private let descriptor: CInt
-    /// Of the file when it was opened.
+    /// The size of the file when it was opened.
     package let size: UInt64
     /// Where the next bytes come from.
     package private(set) var position: UInt64 = 0

@@ -43,7 +43,7 @@ final class ArchiveStoring: Sendable {
     /// Begins to store; nil where the store does not take it.
     func begin(
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID]
-    ) -> Pending? {
+    ) -> PendingResponse? {
         self.begin { observer in
             self.store.store(
                 head, for: key, length: length, replacing: replacing,
@@ -54,7 +54,7 @@ final class ArchiveStoring: Sendable {
     /// Begins to add a part to a stored one.
     func extend(
         _ id: ObjectID, of key: CacheKey, range: Range<UInt64>, completeLength: UInt64?
-    ) -> Pending? {
+    ) -> PendingResponse? {
         self.begin { observer in
             self.store.extend(
                 id, of: key, at: range.lowerBound, length: range.upperBound - range.lowerBound,
@@ -74,9 +74,9 @@ final class ArchiveStoring: Sendable {
     /// Whoever fills the store is about to wait for it.
     fileprivate func hurry() { self.store.flush {} }
 
-    private func begin(_ begin: (Pending) -> (any ObjectSink)?) -> Pending? {
+    private func begin(_ begin: (PendingResponse) -> (any ObjectSink)?) -> PendingResponse? {
         self.takePlace()
-        let pending = Pending(self)
+        let pending = PendingResponse(self)
         guard let sink = begin(pending) else {
             // No observer hears an end that had no beginning.
             self.room.signal()
@@ -106,13 +106,10 @@ final class ArchiveStoring: Sendable {
         for _ in 0..<Self.mostUnderWay { self.room.signal() }
         return self.tally.withLock { $0 }
     }
-
-    /// What is known so far.
-    var soFar: Tally { self.tally.withLock { $0 } }
 }
 
 /// One response on its way into a store; what is released without `commit` is forgotten.
-final class Pending: ObjectSinkObserver {
+final class PendingResponse: ObjectSinkObserver {
     private struct State {
         var sink: (any ObjectSink)?
         var given: UInt64 = 0

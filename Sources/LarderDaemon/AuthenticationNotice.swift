@@ -7,8 +7,8 @@ package enum AuthenticationNotice: Sendable, Equatable {
     ///
     /// - Parameter user: as the client named itself; empty where it has not.
     case refused(client: ClientAddress, user: String)
-    /// So many failures that nothing new of this user at this address is looked at for a while, or
-    /// of anybody there.
+    /// There were so many failures that nothing new of this user at this address is looked at for a
+    /// while, or of anybody there.
     case throttled(client: ClientAddress, user: String)
     /// A file with credentials that everybody on this machine may read.
     case readableByOthers(path: String)

@@ -1,5 +1,6 @@
 import Crypto
 import LarderCredentials
+import LarderState
 
 /// Who may use the proxy: what a password file and a token file say together.
 struct ClientRegister: Sendable {
@@ -14,7 +15,7 @@ struct ClientRegister: Sendable {
     /// The hashes in the order of the file, to take others' places.
     private var hashes: [PasswordHash] = []
     /// Names by the keyed digest of their token's SHA-256.
-    private var tokens: [KeyedDigest: String] = [:]
+    private var tokens: [[UInt8]: String] = [:]
     private(set) var readableByOthers: [String] = []
     /// Whether there is a file of passwords at all, be it an empty one.
     let knowsPasswords: Bool
@@ -26,7 +27,7 @@ struct ClientRegister: Sendable {
 
     /// - Parameter key: for the digests of tokens.
     /// - Throws: the first thing that is wrong with either file.
-    init(passwordFile: String?, tokenFile: String?, key: DigestKey) throws(CredentialFileError) {
+    init(passwordFile: String?, tokenFile: String?, key: KeyedDigest) throws(CredentialFileError) {
         self.knowsPasswords = passwordFile != nil
         self.knowsTokens = tokenFile != nil
         if let path = passwordFile { try self.readPasswords(path) }
@@ -52,13 +53,13 @@ struct ClientRegister: Sendable {
     }
 
     private mutating func readTokens(
-        _ path: String, _ key: DigestKey
+        _ path: String, _ key: KeyedDigest
     ) throws(CredentialFileError) {
         var contents = try CredentialFile.read(path, isSecret: true)
         defer { contents.clear() }
         do throws(CredentialFileFault) {
             let file = try TokenFile(parsing: contents.bytes)
-            var lines: [KeyedDigest: Int] = [:]
+            var lines: [[UInt8]: Int] = [:]
             for entry in file.entries {
                 let digest =
                     switch entry.proof {
@@ -77,44 +78,31 @@ struct ClientRegister: Sendable {
         }
     }
 
-    /// - Parameter digest: of the user's name: it chooses whose hash takes the place of one that is
+    /// - Parameter number: of the user's name: it chooses whose hash takes the place of one that is
     ///   not there, always the same and as costly as the others are.
-    func check(_ user: [UInt8], digest: KeyedDigest) -> Check? {
+    func check(_ user: [UInt8], number: UInt64) -> Check? {
         if let hash = self.passwords[user] { return Check(hash: hash, isKnown: true) }
         guard !self.hashes.isEmpty else {
             return Self.standIn.map { Check(hash: $0, isKnown: false) }
         }
-        let index = Int(truncatingIfNeeded: digest.number % UInt64(self.hashes.count))
+        let index = Int(truncatingIfNeeded: number % UInt64(self.hashes.count))
         return Check(hash: self.hashes[index], isKnown: false)
     }
 
     /// The name to which a token belongs.
-    func name(ofToken digest: KeyedDigest) -> String? { self.tokens[digest] }
+    func name(ofToken digest: [UInt8]) -> String? { self.tokens[digest] }
 }
 
-/// A digest that says nothing to who does not know the key.
-struct KeyedDigest: Hashable, Sendable {
-    private let octets: [UInt8]
-
-    fileprivate init(_ code: HMAC<SHA256>.MAC) {
-        self.octets = Array(code)
-    }
-
-    /// The first eight octets.
-    var number: UInt64 { self.octets.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
-}
-
-/// A random key of this process.
-///
 /// Secrets are looked up by their digests: how long a comparison takes then tells nothing about them.
-struct DigestKey: Sendable {
-    private let key = SymmetricKey(size: .bits256)
-
-    func digest(_ octets: some Sequence<UInt8>) -> KeyedDigest {
-        KeyedDigest(HMAC<SHA256>.authenticationCode(for: Array(octets), using: self.key))
+extension KeyedDigest {
+    /// The digest by which a token is known: of its SHA-256, which may be all that a file says of
+    /// it.
+    func digest(ofToken token: Secret) -> [UInt8] {
+        self.digest(Array(SHA256.hash(data: token.revealed)))
     }
 
-    func digest(ofToken token: Secret) -> KeyedDigest {
-        self.digest(SHA256.hash(data: token.revealed))
+    /// The first eight octets of the digest of a user's name.
+    func number(ofUser user: [UInt8]) -> UInt64 {
+        self.digest(user).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -130,8 +130,8 @@ package struct ControlServer: Sendable {
         try await send(.end)
     }
 
-    /// Has a request answered, and says now and then that it is being worked on: a command waits for so
-    /// long only.
+    /// Has a request answered, and says now and then that it is being worked on: a command gives up
+    /// after a while without a word.
     private func answer(
         _ request: ControlRequest, _ send: @escaping @Sendable (ControlReply) async throws -> Void
     ) async throws {

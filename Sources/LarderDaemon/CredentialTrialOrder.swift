@@ -115,7 +115,7 @@ private final class WatchedUpstream: Upstream {
         self.field = field
     }
 
-    /// Of the last request that bore one.
+    /// The scheme of the credential in the last request that bore one.
     var scheme: String? { self.last.withLock { $0 } }
 
     func fetch(

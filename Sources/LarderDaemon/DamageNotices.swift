@@ -13,7 +13,7 @@ struct DamageNotices {
         case count
     }
 
-    /// So many are said in `span`.
+    /// How many are said in `span`.
     static let bound = 20
     /// One hour, in microseconds; it begins with the first one that is said.
     static let span: Int64 = 3_600_000_000

@@ -19,64 +19,16 @@ extension EngineEvent {
         case .withoutDisk(let error):
             log.warning(
                 "caching in memory only",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.setAside(let name, let reason)):
-            log.warning(
-                "cache file set aside, a new one made",
-                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
-        case .disk(.asideRemoved(let name, let bytes)):
-            log.notice(
-                "older cache file that was set aside removed",
-                metadata: ["session": "\(session)", "name": "\(name)", "bytes": "\(bytes)"])
-        case .disk(.lost(let reason)):
-            log.warning(
-                "cache file lost, a new one made",
-                metadata: ["session": "\(session)", "reason": "\(reason)"])
-        case .disk(.shrunk(let report)):
-            log.notice(
-                "cache file made smaller, as its capacity was",
-                metadata: [
-                    "session": "\(session)", "before": "\(report.before)",
-                    "after": "\(report.after)",
-                ])
-        case .disk(.notShrunk(let error)):
-            log.warning(
-                "cache file stays larger than its capacity for now",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.damaged(let key, let reason)):
-            var metadata: Logger.Metadata = [
-                "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",
-            ]
-            switch damage.withLock({ $0.verdict(at: now) }) {
-            case .count: return
-            case .say(untold: 0): break
-            case .say(let untold): metadata["before"] = "\(untold) that were counted only"
-            case .sayAsLast: metadata["from-now-on"] = "counted only, for up to an hour"
-            }
-            log.warning("damaged entry dropped", metadata: metadata)
-        case .disk(.failed(let error)):
-            log.warning(
-                "nothing is stored on disk for now",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
-        case .disk(.recovered):
-            log.notice("storing on disk again", metadata: ["session": "\(session)"])
+                metadata: facts(
+                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+        case .disk(let event):
+            event.record(session: session, to: log, damage: damage, at: now)
         case .state(let event): event.record(session: session, to: log)
         case .withoutState(let error):
             log.warning(
                 "cookies and credentials are kept in memory only",
-                metadata: [
-                    "session": "\(session)", "path": "\(error.path)", "cause": "\(error.cause)",
-                    "remedy": "\(error.remedy)",
-                ])
+                metadata: facts(
+                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
         case .cookies(let principal, let event):
             event.record(session: session, principal: principal, to: log)
         case .credentialsNotKept(let principal, let error):
@@ -94,6 +46,64 @@ extension EngineEvent {
     }
 }
 
+extension DiskEvent {
+    fileprivate func record(
+        session: String, to log: Logger, damage: borrowing Mutex<DamageNotices>, at now: Timestamp
+    ) {
+        switch self {
+        case .setAside(let name, let reason):
+            log.warning(
+                "cache file set aside, a new one made",
+                metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
+        case .asideRemoved(let name, let bytes):
+            log.notice(
+                "removed an older cache file that had been set aside",
+                metadata: ["session": "\(session)", "name": "\(name)", "bytes": "\(bytes)"])
+        case .lost(let reason):
+            log.warning(
+                "cache file lost, a new one made",
+                metadata: ["session": "\(session)", "reason": "\(reason)"])
+        case .shrunk(let report):
+            log.notice(
+                "cache file shrunk to its lowered capacity",
+                metadata: [
+                    "session": "\(session)", "before": "\(report.before)",
+                    "after": "\(report.after)",
+                ])
+        case .notShrunk(let error):
+            log.warning(
+                "cache file stays larger than its capacity for now",
+                metadata: facts(
+                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+        case .damaged(let key, let reason):
+            var metadata: Logger.Metadata = [
+                "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",
+            ]
+            switch damage.withLock({ $0.verdict(at: now) }) {
+            case .count: return
+            case .say(untold: 0): break
+            case .say(let untold): metadata["before"] = "\(untold) that were counted only"
+            case .sayAsLast: metadata["from-now-on"] = "counted only, for up to an hour"
+            }
+            log.warning("damaged entry dropped", metadata: metadata)
+        case .failed(let error):
+            log.warning(
+                "nothing is stored on disk for now",
+                metadata: facts(
+                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+        case .recovered:
+            log.notice("storing on disk again", metadata: ["session": "\(session)"])
+        }
+    }
+}
+
+/// What is said of a store or a state that cannot be used.
+private func facts(
+    _ session: String, path: String, cause: String, remedy: String
+) -> Logger.Metadata {
+    ["session": "\(session)", "path": "\(path)", "cause": "\(cause)", "remedy": "\(remedy)"]
+}
+
 extension StateEvent {
     fileprivate func record(session: String, to log: Logger) {
         switch self {
@@ -103,7 +113,7 @@ extension StateEvent {
                 metadata: ["session": "\(session)", "path": "\(path)"])
         case .begunAnew:
             log.notice(
-                "there was a key, and no file of cookies and credentials: a new one made",
+                "key found without its file of cookies and credentials; new file made",
                 metadata: ["session": "\(session)"])
         case .setAside(let name, let reason):
             log.warning(
@@ -111,11 +121,11 @@ extension StateEvent {
                 metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
         case .rotationFinished:
             log.notice(
-                "change of the key finished that was broken off",
+                "finished an interrupted change of the key",
                 metadata: ["session": "\(session)"])
         case .rotationUndone:
             log.notice(
-                "change of the key given up that was broken off",
+                "undid an interrupted change of the key",
                 metadata: ["session": "\(session)"])
         case .unreadable(let records):
             log.warning(

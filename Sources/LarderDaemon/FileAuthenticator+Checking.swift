@@ -1,6 +1,7 @@
 import LarderCredentials
 package import LarderHTTP
 package import LarderProxy
+import LarderState
 import Synchronization
 
 /// What can be said of credentials at once.
@@ -65,10 +66,10 @@ extension FileAuthenticator {
         guard let (user, password) = try? Basic.read(value), user.count <= Self.longestUser,
             password.revealed.count <= Self.longestPassword
         else { return self.refuse(client: client) }
-        let digest = self.key.digest(value)
+        let digest = self.key.digest(Array(value))
         let asked = Asked(
             digest: digest, user: user, client: client,
-            guess: GuessLimit.Guess(client, user: self.key.digest(user).number))
+            guess: GuessLimit.Guess(client, user: self.key.number(ofUser: user)))
         let now = self.clock()
         let step = self.state.withLock { state in
             self.step(&state, asked, at: now, completion: completion)
@@ -86,7 +87,7 @@ extension FileAuthenticator {
 
     /// What a client says of itself.
     private struct Asked {
-        let digest: KeyedDigest
+        let digest: [UInt8]
         let user: [UInt8]
         let client: ClientAddress
         let guess: GuessLimit.Guess
@@ -118,21 +119,21 @@ extension FileAuthenticator {
         _ state: inout State, _ asked: Asked, at now: ContinuousClock.Instant,
         completion: @escaping Completion
     ) -> Step {
-        let flight = state.flights[asked.digest]
-        if flight.map({ $0.guess != asked.guess }) ?? true {
+        let running = state.verifications[asked.digest]
+        if running.map({ $0.guess != asked.guess }) ?? true {
             let look = state.limit.look(asked.guess, at: now)
             guard look == .granted else { return .throttled(look) }
         }
         guard state.waiting < self.options.waiting else { return .verdict(.busy) }
-        if flight != nil {
-            state.flights[asked.digest]?.waiters.append(completion)
+        if running != nil {
+            state.verifications[asked.digest]?.waiters.append(completion)
             state.waiting += 1
             return .verdict(.pending)
         }
-        guard state.flights.count < self.options.queue else { return .verdict(.busy) }
+        guard state.verifications.count < self.options.queue else { return .verdict(.busy) }
         let attempt = state.limit.take(asked.guess, at: now)
         guard attempt == .granted else { return .throttled(attempt) }
-        state.flights[asked.digest] = Flight(
+        state.verifications[asked.digest] = Verification(
             client: asked.client, guess: asked.guess, user: asked.user, waiters: [completion])
         state.waiting += 1
         return .verify

@@ -1,5 +1,6 @@
 import LarderCredentials
 package import LarderProxy
+import LarderState
 import NIOPosix
 import Synchronization
 
@@ -51,7 +52,7 @@ package final class FileAuthenticator: ProxyAuthenticator {
     typealias Completion = @Sendable (AuthenticationVerdict) -> Void
 
     /// Credentials that are being verified, and who waits for that.
-    struct Flight: Sendable {
+    struct Verification: Sendable {
         let client: ClientAddress
         let guess: GuessLimit.Guess
         let user: [UInt8]
@@ -63,19 +64,21 @@ package final class FileAuthenticator: ProxyAuthenticator {
         var challenges: [String]
         var register: ClientRegister
         var limit: GuessLimit
-        var verified: VerifiedCredentials
+        var verified: RememberedVerdicts
         /// What was found wrong: programs send the same again and again.
-        var refused: VerifiedCredentials
-        var flights: [KeyedDigest: Flight] = [:]
+        var refused: RememberedVerdicts
+        /// What is under way, by the digests of the credentials.
+        var verifications: [[UInt8]: Verification] = [:]
         var waiting = 0
         /// Counts the registers there have been.
-        var era: UInt64 = 0
+        var generation: UInt64 = 0
     }
 
     let options: Options
-    let key = DigestKey()
+    let key = KeyedDigest()
     let state: Mutex<State>
-    private let era = Atomic<UInt64>(0)
+    /// The state's generation, to be read without its lock.
+    private let published = Atomic<UInt64>(0)
     private let pool: NIOThreadPool
     let notice: @Sendable (AuthenticationNotice) -> Void
     let clock: @Sendable () -> ContinuousClock.Instant
@@ -100,9 +103,9 @@ package final class FileAuthenticator: ProxyAuthenticator {
             State(
                 files: options.files, challenges: Self.challenges(options.files),
                 register: register, limit: GuessLimit(options.limit),
-                verified: VerifiedCredentials(
+                verified: RememberedVerdicts(
                     capacity: options.remembered, time: options.rememberedFor),
-                refused: VerifiedCredentials(
+                refused: RememberedVerdicts(
                     capacity: options.remembered, time: options.rememberedFor)))
         self.pool = NIOThreadPool(numberOfThreads: max(1, options.threads))
         self.pool.start()
@@ -126,7 +129,7 @@ package final class FileAuthenticator: ProxyAuthenticator {
 
     package var challenges: [String] { self.state.withLock { $0.challenges } }
 
-    package var generation: UInt64 { self.era.load(ordering: .acquiring) }
+    package var generation: UInt64 { self.published.load(ordering: .acquiring) }
 
     /// Reads the files again, and forgets all that was verified by the old ones.
     ///
@@ -138,16 +141,16 @@ package final class FileAuthenticator: ProxyAuthenticator {
         let files = files ?? self.state.withLock { $0.files }
         let register = try ClientRegister(
             passwordFile: files.passwordFile, tokenFile: files.tokenFile, key: self.key)
-        let era = self.state.withLock { state in
+        let generation = self.state.withLock { state in
             state.files = files
             state.challenges = Self.challenges(files)
             state.register = register
             state.verified.forgetAll()
             state.refused.forgetAll()
-            state.era &+= 1
-            return state.era
+            state.generation &+= 1
+            return state.generation
         }
-        self.era.store(era, ordering: .releasing)
+        self.published.store(generation, ordering: .releasing)
         self.tell(of: register)
     }
 
@@ -164,9 +167,9 @@ package final class FileAuthenticator: ProxyAuthenticator {
 
     /// Has credentials verified on another thread.
     ///
-    /// They are in `flights`, by `digest`.
-    func verify(_ user: [UInt8], _ password: Secret, digest: KeyedDigest) {
-        let standIn = self.key.digest(user)
+    /// They are in `verifications`, by `digest`.
+    func verify(_ user: [UInt8], _ password: Secret, digest: [UInt8]) {
+        let number = self.key.number(ofUser: user)
         self.pool.submit { [self] state in
             guard case .active = state else {
                 self.finish(digest, isRight: nil)
@@ -174,12 +177,12 @@ package final class FileAuthenticator: ProxyAuthenticator {
             }
             // The files may have changed meanwhile; if they do so for ever, nobody is let in.
             for _ in 0..<3 {
-                let (check, era) = self.state.withLock {
-                    ($0.register.check(user, digest: standIn), $0.era)
+                let (check, generation) = self.state.withLock {
+                    ($0.register.check(user, number: number), $0.generation)
                 }
                 let matches = check.map { SystemCrypt.matches(password, $0.hash) } ?? false
                 let isRight = matches && check?.isKnown == true
-                if self.finish(digest, isRight: isRight, era: era) { return }
+                if self.finish(digest, isRight: isRight, generation: generation) { return }
             }
             self.finish(digest, isRight: nil)
         }
@@ -189,39 +192,41 @@ package final class FileAuthenticator: ProxyAuthenticator {
     ///
     /// - Parameters:
     ///   - isRight: nil where nobody looked.
-    ///   - era: of the register that was looked at.
+    ///   - generation: of the register that was looked at.
     /// - Returns: false where that is no longer the register.
     @discardableResult
-    private func finish(_ digest: KeyedDigest, isRight: Bool?, era: UInt64? = nil) -> Bool {
+    private func finish(
+        _ digest: [UInt8], isRight: Bool?, generation: UInt64? = nil
+    ) -> Bool {
         let now = self.clock()
-        let (flight, isNews) = self.state.withLock { state -> (Flight?, Bool) in
-            if let era, era != state.era { return (nil, false) }
-            guard let flight = state.flights.removeValue(forKey: digest) else {
+        let (ended, isNews) = self.state.withLock { state -> (Verification?, Bool) in
+            if let generation, generation != state.generation { return (nil, false) }
+            guard let ended = state.verifications.removeValue(forKey: digest) else {
                 return (nil, false)
             }
-            state.waiting -= flight.waiters.count
+            state.waiting -= ended.waiters.count
             guard isRight == false else {
-                state.limit.giveBack(flight.guess)
+                state.limit.giveBack(ended.guess)
                 if isRight == true {
-                    let user = String(decoding: flight.user, as: UTF8.self)
+                    let user = String(decoding: ended.user, as: UTF8.self)
                     state.verified.remember(digest, user: user, at: now)
                 }
-                return (flight, false)
+                return (ended, false)
             }
-            let user = String(decoding: flight.user, as: UTF8.self)
+            let user = String(decoding: ended.user, as: UTF8.self)
             state.refused.remember(digest, user: user, at: now)
-            return (flight, state.limit.failed(flight.guess))
+            return (ended, state.limit.failed(ended.guess))
         }
-        guard let flight else { return false }
-        let user = String(decoding: flight.user, as: UTF8.self)
-        if isNews { self.notice(.refused(client: flight.client, user: user)) }
+        guard let ended else { return false }
+        let user = String(decoding: ended.user, as: UTF8.self)
+        if isNews { self.notice(.refused(client: ended.client, user: user)) }
         let verdict: AuthenticationVerdict =
             switch isRight {
             case true?: .known(user: user)
             case false?: .refused
             case nil: .busy
             }
-        for waiter in flight.waiters { waiter(verdict) }
+        for waiter in ended.waiters { waiter(verdict) }
         return true
     }
 }

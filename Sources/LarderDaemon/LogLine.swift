@@ -31,7 +31,7 @@ struct LogLine {
         /// When, and who: what every format begins with.
         case start
         case bytesSent
-        /// Of the JSON format.
+        /// Columns that only the JSON format has.
         case duration, cacheStatus
     }
 

@@ -67,7 +67,12 @@ package final class DescriptorSink: LogSink {
         let descriptor = unsafe Glibc.open(path, flags, 0o640)
         guard descriptor >= 0 else { return descriptor }
         // A reader that is slow is waited for, on the writer's thread.
-        _ = fcntl(descriptor, F_SETFL, O_APPEND)
+        guard fcntl(descriptor, F_SETFL, O_APPEND) == 0 else {
+            let code = errno
+            close(descriptor)
+            errno = code
+            return -1
+        }
         return descriptor
     }
 
@@ -75,24 +80,28 @@ package final class DescriptorSink: LogSink {
         if self.isTorn {
             let end: [1 of UInt8] = [ASCII.lf]
             var written = 0
-            let code = self.write(end.span, &written)
+            let code = Self.write(end.span, to: self.descriptor, &written)
             guard code == 0 else { return LogFailure(code: code, rest: lines) }
             self.isTorn = false
         }
         var written = 0
-        let code = self.write(lines, &written)
+        let code = Self.write(lines, to: self.descriptor, &written)
         guard code != 0 else { return nil }
         self.isTorn = written > 0 && lines[written - 1] != ASCII.lf
         return LogFailure(code: code, rest: lines.extracting(droppingFirst: written))
     }
 
-    /// - Returns: 0, or the `errno` of what failed when so many bytes had been written.
-    private func write(_ bytes: Span<UInt8>, _ written: inout Int) -> CInt {
+    /// Writes all bytes, in as many calls as it takes.
+    ///
+    /// - Returns: 0, or the `errno` of what failed when `written` bytes were there.
+    fileprivate static func write(
+        _ bytes: Span<UInt8>, to descriptor: CInt, _ written: inout Int
+    ) -> CInt {
         // One write for all: O_APPEND keeps it in one piece beside other writers.
         while written < bytes.count {
             let rest = bytes.extracting(droppingFirst: written)
             let count = unsafe rest.withUnsafeBytes {
-                unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
             if count > 0 {
                 written += count
@@ -127,12 +136,17 @@ package final class JournalSink: LogSink {
 
     package static let defaultPath = "/run/systemd/journal/socket"
 
-    package init(path: String = JournalSink.defaultPath) {
+    package convenience init(path: String = JournalSink.defaultPath) {
+        self.init(path: path, standIn: STDERR_FILENO)
+    }
+
+    /// - Parameter standIn: where lines go without a journal; it is not closed.
+    init(path: String, standIn: CInt) {
         let datagram = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_UNIX, datagram, 0)
         let isConnected = descriptor >= 0 && Self.connect(descriptor, path)
         if descriptor >= 0, !isConnected { close(descriptor) }
-        self.descriptor = isConnected ? descriptor : STDERR_FILENO
+        self.descriptor = isConnected ? descriptor : standIn
         self.isNative = isConnected
     }
 
@@ -161,10 +175,10 @@ package final class JournalSink: LogSink {
         for index in lines.indices {
             line.append(lines[index])
             guard lines[index] == ASCII.lf else { continue }
-            let count = unsafe line.withUnsafeBytes {
-                unsafe Glibc.write(self.descriptor, $0.baseAddress, $0.count)
-            }
-            if count < 0 { failure = LogFailure(code: errno, lost: (failure?.lost ?? 0) + 1) }
+            // A datagram goes as a whole or not at all.
+            var written = 0
+            let code = DescriptorSink.write(line.span, to: self.descriptor, &written)
+            if code != 0 { failure = LogFailure(code: code, lost: (failure?.lost ?? 0) + 1) }
             line.removeSubrange(head.count...)
         }
         return failure

@@ -15,10 +15,10 @@ import Synchronization
 /// What a running proxy is made of, while it is being put together.
 struct ProxyParts {
     let group: MultiThreadedEventLoopGroup
-    var members: [RunningProxy.Member] = []
+    var members: [RunningProxy.RunningSession] = []
     var access: ConfiguredAccess?
     var routes: SessionRoutes?
-    var authenticators: [RunningProxy.Door] = []
+    var authenticators: [RunningProxy.AuthenticatedListener] = []
     var accessLog: ProxyLog?
     var proxy: ProxyServer?
     var listeners: [LarderProxy.ListenAddress] = []
@@ -111,7 +111,7 @@ struct ProxyParts {
                     event.record(session: name, to: log, damage: damage, at: now)
                 }
                 self.members.append(
-                    RunningProxy.Member(settings: settings, open: open, trouble: trouble))
+                    RunningProxy.RunningSession(settings: settings, open: open, trouble: trouble))
             } catch {
                 throw Self.error(error, session: name)
             }
@@ -166,7 +166,8 @@ struct ProxyParts {
         let authenticator = try Self.authenticator(of: listener, log: log)
         if let authenticator {
             self.authenticators.append(
-                RunningProxy.Door(address: listener.address, authenticator: authenticator))
+                RunningProxy.AuthenticatedListener(
+                    address: listener.address, authenticator: authenticator))
         }
         do throws(ListenError) {
             let address = LarderProxy.ListenAddress(listener.address)
@@ -233,7 +234,7 @@ struct ProxyParts {
     }
 }
 
-extension RunningProxy.Member {
+extension RunningProxy.RunningSession {
     /// Where routes lead to it.
     fileprivate var place: SessionRoutes.Place {
         let open = self.open

@@ -76,7 +76,7 @@ extension RunningProxy: ControlResponder {
         }
     }
 
-    func members(named name: String?) throws -> [Member] {
+    func members(named name: String?) throws -> [RunningSession] {
         guard let name else { return self.members }
         let found = self.members.filter { $0.settings.name.text == name }
         guard !found.isEmpty else {
@@ -121,7 +121,7 @@ extension RunningProxy: ControlResponder {
     ///
     /// It goes on where nobody listens any more.
     private static func compact(
-        _ member: Member, _ reply: @Sendable (ControlReply) async throws -> Void
+        _ member: RunningSession, _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws -> CompactionOutcome? {
         let (steps, step) = AsyncStream.makeStream(
             of: UInt64.self, bufferingPolicy: .bufferingNewest(1))
@@ -135,7 +135,7 @@ extension RunningProxy: ControlResponder {
     }
 
     private static func compact(
-        _ member: Member, progress: @escaping @Sendable (UInt64, UInt64) -> Void,
+        _ member: RunningSession, progress: @escaping @Sendable (UInt64, UInt64) -> Void,
         ended: @Sendable () -> Void
     ) async throws -> CompactionOutcome? {
         defer { ended() }
@@ -152,37 +152,37 @@ extension RunningProxy: ControlResponder {
         }
     }
 
-    private func statistics(of member: Member) -> SessionStatistics {
+    private func statistics(of member: RunningSession) -> SessionStatistics {
         let counters = member.open.counters()
         let store = member.session.store.statistics()
-        var sum = SessionStatistics(
+        var statistics = SessionStatistics(
             session: member.settings.name.text, kind: member.settings.kind.rawValue,
             memory: .init(store.memory), disk: store.disk.map { .init($0) })
-        sum.fileBytes = store.fileBytes
-        sum.requests = counters.requests
-        sum.hits = counters.hits
-        sum.validated = counters.validated
-        sum.misses = counters.forwarded &+ counters.collapsed
-        sum.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
-        sum.bytesFromCache = counters.bytesFromStore
-        sum.failures = counters.failed
-        sum.storeFailures = store.storeFailures
-        sum.damaged = store.damaged
-        sum.backgroundFetches = counters.backgroundFetches
-        sum.gapFetches = counters.gapFetches
-        sum.bodiesResumed = counters.bodiesResumed
-        sum.partsKept = counters.partsKept
-        sum.reasons = Dictionary(
+        statistics.fileBytes = store.fileBytes
+        statistics.requests = counters.requests
+        statistics.hits = counters.hits
+        statistics.validated = counters.validated
+        statistics.misses = counters.forwarded &+ counters.collapsed
+        statistics.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
+        statistics.bytesFromCache = counters.bytesFromStore
+        statistics.failures = counters.failed
+        statistics.storeFailures = store.storeFailures
+        statistics.damaged = store.damaged
+        statistics.backgroundFetches = counters.backgroundFetches
+        statistics.gapFetches = counters.gapFetches
+        statistics.bodiesResumed = counters.bodiesResumed
+        statistics.partsKept = counters.partsKept
+        statistics.reasons = Dictionary(
             uniqueKeysWithValues: counters.reasons.map { ($0.key.rawValue, $0.value) })
-        sum.acts = Dictionary(
+        statistics.acts = Dictionary(
             uniqueKeysWithValues: counters.acts.map { ($0.key.rawValue, $0.value) })
-        sum.startedMicroseconds = self.started.microseconds
-        sum.pid = getpid()
-        sum.stored = counters.stored
-        sum.storesRefused = counters.storesAbandoned
-        sum.storesTooSlow = counters.storesTooSlow
-        sum.trouble = member.trouble.trouble
-        return sum
+        statistics.startedMicroseconds = self.started.microseconds
+        statistics.pid = getpid()
+        statistics.stored = counters.stored
+        statistics.storesRefused = counters.storesAbandoned
+        statistics.storesTooSlow = counters.storesTooSlow
+        statistics.trouble = member.trouble.trouble
+        return statistics
     }
 
     /// What all sessions did together since the start.

@@ -35,7 +35,7 @@ extension RunningProxy {
     }
 }
 
-extension RunningProxy.Member {
+extension RunningProxy.RunningSession {
     /// The part of the session that a command means, once it has read what it kept.
     ///
     /// - Parameter hasCommon: without a principal what belongs to all is meant.
@@ -52,7 +52,7 @@ extension RunningProxy.Member {
 }
 
 extension CookieCommand {
-    /// It changes nothing.
+    /// Whether the command only reads.
     fileprivate var isLook: Bool {
         if case .list = self { return true }
         return false

@@ -33,7 +33,7 @@ extension RunningProxy {
 
     /// Does it on a copy first, which tells whether it can be done.
     private static func obey(
-        _ command: CredentialCommand, _ part: PrincipalSession, of member: Member
+        _ command: CredentialCommand, _ part: PrincipalSession, of member: RunningSession
     ) async throws -> CredentialAnswer {
         let isLasting = member.open.state != nil
         var copy = part.credentials.store
@@ -72,7 +72,7 @@ extension RunningProxy {
         }
     }
 
-    private func rotateKey(of member: Member) async throws -> KeyRotation {
+    private func rotateKey(of member: RunningSession) async throws -> KeyRotation {
         guard let state = member.open.state, await state.isMade,
             let file = self.loaded.keyFile(of: member.settings)
         else {

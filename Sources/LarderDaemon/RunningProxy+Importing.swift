@@ -19,7 +19,7 @@ extension RunningProxy {
 
     /// Stores what an archive holds, on a thread of its own; ends early when the client has left.
     func importArchive(
-        _ path: String, into member: Member,
+        _ path: String, into member: RunningSession,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         guard path.hasPrefix("/") else {

@@ -4,7 +4,8 @@ import LarderEngine
 
 extension RunningProxy {
     /// Has the writer of a session's cache take out what was found in its file.
-    func mend(_ damage: [DamageRecord], in members: [Member]) async throws -> [DamageRecord] {
+    func mend(_ damage: [DamageRecord], in members: [RunningSession]) async throws -> [DamageRecord]
+    {
         var mended: [DamageRecord] = []
         let known = damage.compactMap { DiskDamage($0) }
         guard known.count == damage.count, damage.count <= DamageRecord.mostInRequest else {

@@ -7,7 +7,7 @@ import LarderSession
 
 // The principals of a session, as commands see them.
 
-extension RunningProxy.Member {
+extension RunningProxy.RunningSession {
     /// The partitions of the store that are in use now.
     var partitions: [String] { self.sessions.map(\.partition) }
 
@@ -41,11 +41,11 @@ extension RunningProxy.Member {
 extension RunningProxy {
     /// The fetches under way, of all principals.
     static func listExchanges(
-        of member: Member, _ reply: @Sendable (ControlReply) async throws -> Void
+        of member: RunningSession, _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         for session in member.sessions {
             for fetch in session.openFetches() {
-                var exchange = OpenExchange(fetch, session: member.settings.name.text)
+                var exchange = ExchangeRecord(fetch, session: member.settings.name.text)
                 exchange.principal = session.principal
                 try await reply(.exchange(exchange))
             }
@@ -54,7 +54,8 @@ extension RunningProxy {
 
     /// What was missing offline, of all principals in memory.
     static func listMissing(
-        of member: Member, clears: Bool, _ reply: @Sendable (ControlReply) async throws -> Void
+        of member: RunningSession, clears: Bool,
+        _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         var unlisted: UInt64 = 0
         for session in member.sessions {
@@ -85,7 +86,7 @@ extension MissingURL {
     }
 }
 
-extension OpenExchange {
+extension ExchangeRecord {
     fileprivate init(_ fetch: Session.OpenFetch, session: String) {
         self.init(
             id: 0, session: session, client: "\(fetch.clients)", method: "GET", url: fetch.uri,

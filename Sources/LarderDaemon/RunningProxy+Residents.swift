@@ -45,7 +45,7 @@ extension RunningProxy {
 
     /// What memory holds of the responses to GET for a URL.
     static func showMemory(
-        of member: Member, url: String, _ principal: String?,
+        of member: RunningSession, url: String, _ principal: String?,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         let now = SystemClock().now()
@@ -61,7 +61,7 @@ extension RunningProxy {
 
     /// Sends the body of a response that lies in memory, in pieces of bounded size.
     static func readMemory(
-        of member: Member, url: String, id: UInt64, _ principal: String?,
+        of member: RunningSession, url: String, id: UInt64, _ principal: String?,
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         let found = try Self.residents(of: member, url: url, principal).first {
@@ -79,9 +79,9 @@ extension RunningProxy {
         }
     }
 
-    /// Of one principal, or of all that are in memory.
+    /// What memory holds of one principal, or of all that are in memory.
     private static func residents(
-        of member: Member, url: String, _ principal: String?
+        of member: RunningSession, url: String, _ principal: String?
     ) throws -> [ResidentObject] {
         guard let uri = TargetURI(text: url) else {
             throw ControlRefusal(

@@ -32,31 +32,31 @@ actor RunningProxy {
     }
 
     /// A session that is in use.
-    struct Member: Sendable {
+    struct RunningSession: Sendable {
         let settings: SessionSettings
         let open: OpenSession
         let trouble: DiskTroubleNote
 
         var session: Session { self.open.session }
-        /// Those of all principals in memory; one where the session is not split.
+        /// The sessions of all principals in memory; one where the session is not split.
         var sessions: [Session] { self.open.residentPrincipals.map(\.session) }
         /// Whether there may be principals beside those in memory.
         var isSplit: Bool { self.settings.principals != .none }
     }
 
     /// A listener that asks its clients who they are.
-    struct Door: Sendable {
+    struct AuthenticatedListener: Sendable {
         let address: LarderConfig.ListenAddress
         let authenticator: FileAuthenticator
     }
 
     let log: Logger
     var loaded: LoadedSettings
-    let members: [Member]
+    let members: [RunningSession]
     let proxy: ProxyServer
     let access: ConfiguredAccess
     let routes: SessionRoutes
-    private let authenticators: [Door]
+    private let authenticators: [AuthenticatedListener]
     let accessLog: ProxyLog?
     private let level: DaemonLog.Level
     private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings

@@ -20,14 +20,14 @@ final class SessionRoutes: Sendable {
 
     private let places: [SessionName: Place]
     private let routes: Mutex<[RouteSettings]>
-    private let era = Atomic<UInt64>(0)
+    private let counter = Atomic<UInt64>(0)
 
     init(_ places: [Place], routes: [RouteSettings]) {
         self.places = Dictionary(places.map { ($0.name, $0) }) { first, _ in first }
         self.routes = Mutex(routes)
     }
 
-    var generation: UInt64 { self.era.load(ordering: .acquiring) }
+    var generation: UInt64 { self.counter.load(ordering: .acquiring) }
 
     /// Puts other routes into force, for requests that come from now on.
     ///
@@ -36,7 +36,7 @@ final class SessionRoutes: Sendable {
         let missing = routes.map(\.session).filter { self.places[$0] == nil }
         guard missing.isEmpty else { return missing }
         self.routes.withLock { $0 = routes }
-        self.era.add(1, ordering: .releasing)
+        self.counter.add(1, ordering: .releasing)
         return []
     }
 
@@ -112,11 +112,11 @@ extension OwnAnswer {
             case .address: "an address, and this one comes through a Unix socket"
             }
         return OwnAnswer(
-            403, error: "http_request_denied",
+            403, error: .httpRequestDenied,
             detail: "the session tells its clients apart by \(lack)")
     }
 
     /// 503, for a request that comes while the proxy ends.
     fileprivate static let closed = OwnAnswer(
-        503, error: "proxy_internal_response", detail: "the session is closed")
+        503, error: .proxyInternalResponse, detail: "the session is closed")
 }

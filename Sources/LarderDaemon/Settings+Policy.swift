@@ -16,7 +16,7 @@ extension LoadedSettings {
 }
 
 extension SessionSettings {
-    /// The same without cache rules.
+    /// The rules that the session's cache follows, without cache rules.
     package var policy: PolicyConfiguration {
         var policy = PolicyConfiguration(
             // What belongs to one principal is a private cache, whatever the whole is.

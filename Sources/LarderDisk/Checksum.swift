@@ -4,7 +4,8 @@ import LarderStore
 
 /// XXH3 over what lies on the disk: finds damage and places, keeps no secret.
 package enum Checksum {
-    /// Of a segment's payload, bound to its place: a sound segment in a wrong place fails, too.
+    /// The checksum of a segment's payload, bound to its place: a sound segment in a wrong place
+    /// fails, too.
     ///
     /// - Parameter start: where in its cell the payload begins.
     static func segment(
@@ -24,7 +25,8 @@ package enum Checksum {
         Self.hash(bytes, seed: 0x4C61_7264_6572)
     }
 
-    /// Of a cache key, seeded by the file's own number so that nobody can prepare collisions.
+    /// The hash of a cache key, seeded by the file's own number so that nobody can prepare
+    /// collisions.
     static func key(_ bytes: [UInt8], seed: UInt64) -> KeyHash {
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let hash = unsafe larder_xxh3_128(buffer.baseAddress, buffer.count, seed)
@@ -38,7 +40,7 @@ package enum Checksum {
         return key.high ^ Self.hash(varying.bytes.span, seed: key.low)
     }
 
-    /// Of a file that is read block by block, each bound to what stands before it.
+    /// The checksum of a file that is read block by block, each bound to what stands before it.
     ///
     /// - Parameter before: of the blocks so far; 0 at the begin.
     package static func chain(_ block: Span<UInt8>, behind before: UInt64) -> UInt64 {

@@ -19,7 +19,7 @@ struct CompactionRequest: Sendable {
     var completion: @Sendable (Result<CompactionReport, StoreError>) -> Void
 }
 
-/// Those who want the file compacted, until the writer comes round.
+/// Who wants the file compacted, until the writer comes round.
 final class CompactionQueue: Sendable {
     private struct State {
         var requests: [CompactionRequest] = []

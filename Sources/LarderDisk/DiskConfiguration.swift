@@ -92,7 +92,7 @@ package enum DiskEvent: Sendable, Equatable {
     case lost(reason: String)
     /// The file was larger than the capacity, and has been made smaller.
     case shrunk(CompactionReport)
-    /// The same could not be done; it is tried again later.
+    /// The file is larger than the capacity and could not be made smaller; it is tried again later.
     case notShrunk(StoreError)
     /// An entry was dropped because what the disk gave back is not what was written.
     case damaged(key: CacheKey?, reason: String)

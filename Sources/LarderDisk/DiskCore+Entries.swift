@@ -37,7 +37,7 @@ extension DiskCore {
         self.dropDamaged(self.objectKey(id, of: key), key: key, reason: reason)
     }
 
-    /// The same for a record that may not even give its key.
+    /// Drops an entry that is not what was written and may not even give its key.
     func dropDamaged(_ objectKey: ObjectKey, key: CacheKey? = nil, reason: String) {
         // It will be found again, should it not be removed.
         guard self.drop(objectKey, isPromise: false) else { return }

@@ -9,7 +9,7 @@ import Synchronization
 extension DiskCore {
     /// More variants than this are not looked at: the most recent ones count.
     private static let variantLimit = 128
-    /// Of so many variants small bodies are read along with their heads; a client gets one.
+    /// How many variants have small bodies read along with their heads; a client gets one.
     private static let variantsWithBody = 4
     /// How often it looks where the file changes under it each time.
     ///
@@ -24,7 +24,8 @@ extension DiskCore {
         return self.find(key, waits: true).map { StoreAnswer($0) } ?? .unknown
     }
 
-    /// The same without waiting; nil where a page that it takes is not in memory, or cannot be read.
+    /// All variants of `key` without waiting for the disk; nil where a page that it takes is not in
+    /// memory, or cannot be read.
     ///
     /// A key of which nothing is stored takes the pages of `objects` that lead to its place there,
     /// and none of a body.
@@ -141,8 +142,8 @@ extension DiskCore {
         return true
     }
 
-    /// Those of `found` that may be found, their bodies held; nil where entries have left the file
-    /// since `mark`.
+    /// The entries of `found` that may be found, their bodies held; nil where entries have left the
+    /// file since `mark`.
     private func admitted(_ found: [FoundEntry], since mark: UInt64) -> [StoredObject]? {
         let admitted = self.entries.withLock { entries -> [FoundEntry]? in
             guard entries.removals == mark else { return nil }

@@ -108,7 +108,8 @@ extension DiskCore {
         return try transaction.place(self.schema.segments, key.span, mayWait: waits)
     }
 
-    /// The same of a segment that lies at `place` in this snapshot.
+    /// What of a segment that lies at `place` in this snapshot lies in `range`, once all of it is
+    /// found sound.
     func readSegment(
         _ id: ObjectID, _ index: UInt32, at place: ValuePlace, range: Range<UInt64>,
         _ transaction: borrowing ReadTransaction, waits: Bool

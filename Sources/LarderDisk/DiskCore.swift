@@ -25,7 +25,8 @@ final class DiskCore: Sendable {
 
     let configuration: DiskConfiguration
     let files: DiskFiles
-    /// The same for every file that takes the place of another: keys made before stay good.
+    /// The seed of key hashes, one for all files that take each other's place: keys made before
+    /// stay good.
     let seed: UInt64
     let marks: DiskMarks
     let rules: EvictionRules
@@ -141,8 +142,8 @@ final class DiskCore: Sendable {
         self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = sink }
     }
 
-    /// The same for a sink that adds bytes to a response; false, and nothing is done, where another
-    /// one is just about to add some of them.
+    /// Notes a sink that adds bytes to a response; false, and nothing is done, where another one is
+    /// just about to add some of them.
     ///
     /// Segments are written before it is certain that they are wanted. So no two sinks may write
     /// the same bytes, of which the file could have those of the one that came to nothing. Once a

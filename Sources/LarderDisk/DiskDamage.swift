@@ -27,7 +27,7 @@ package struct DiskDamage: Sendable, Hashable {
     /// The entry's key in `objects`: the hash of its cache key; zero where there is none.
     package var high: UInt64
     package var low: UInt64
-    /// Of the object; zero where there is none.
+    /// The object's id; zero where there is none.
     package var id: UInt64
     /// The segment, the place in the queue, or what is to be added to the sum (two's complement).
     package var number: UInt64
@@ -77,7 +77,7 @@ package struct DiskFinding: Sendable, Equatable {
 package struct DiskVerification: Sendable, Equatable {
     package var entries: UInt64 = 0
     package var segments: UInt64 = 0
-    /// Of records and segments: what was checked.
+    /// How many bytes of records and segments were checked.
     package var bytes: UInt64 = 0
     /// Entries when it began: what `entries` will come to, more or less.
     package var expectedEntries: UInt64 = 0

@@ -50,8 +50,8 @@ struct DiskFiles: Sendable, Equatable {
 
     /// Gives the data file another name; returns it.
     ///
-    /// The oldest of such files are removed first, and told. The table of readers stays: whoever still reads the file needs it. A new data file needs its
-    /// own.
+    /// The oldest of such files are removed first, and told. The table of readers stays: whoever
+    /// still reads the file needs it. A new data file needs its own.
     func setAside(
         second: Int64, _ removed: (Aside) -> Void = { _ in }
     ) throws(LMDBError) -> String {

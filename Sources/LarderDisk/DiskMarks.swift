@@ -47,7 +47,7 @@ extension DiskMarks {
     init(capacityPages: UInt64, _ configuration: DiskConfiguration) {
         self.init(
             capacityPages: capacityPages,
-            batchPages: UInt64(configuration.batchLimit) / 4096 + 1)
+            batchPages: UInt64(configuration.batchLimit / Segment.pageSize) + 1)
     }
 }
 
@@ -58,8 +58,9 @@ extension DiskStore {
         var configuration = self.core.configuration
         configuration.capacity = max(capacity, DiskConfiguration.minimumCapacity)
         let marks = DiskMarks(
-            capacityPages: configuration.capacity.bytes / 4096, configuration)
-        return ByteCount((marks.lowPages - min(marks.lowPages, Self.ownPages)) * 4096)
+            capacityPages: configuration.capacity.bytes / UInt64(Segment.pageSize), configuration)
+        let pages = marks.lowPages - min(marks.lowPages, Self.ownPages)
+        return ByteCount(pages * UInt64(Segment.pageSize))
     }
 
     /// Pages of the file itself: the roots of its trees, its state, what it remembers.

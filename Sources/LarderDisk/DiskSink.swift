@@ -45,8 +45,8 @@ struct SinkAdmission: Sendable {
 ///   └──abandon, refusal, failure─▶ leaving ─▶ ended(.abandoned)
 /// ```
 ///
-/// It cuts the stream into segments, which do not depend on where it begins. The observer is called by the writer's thread, or by whoever
-/// calls the sink when the writer is gone.
+/// It cuts the stream into segments, which do not depend on where it begins. The observer is called
+/// by the writer's thread, or by whoever calls the sink when the writer is gone.
 final class SinkState: Sendable {
     /// What its bytes become.
     enum Role: Sendable {

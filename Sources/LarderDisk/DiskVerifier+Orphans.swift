@@ -26,7 +26,7 @@ extension DiskVerifier {
         }
     }
 
-    /// Those that have segments and are neither being written nor deleted.
+    /// The ids that have segments and are neither being written nor deleted.
     private func unnamed(_ ids: [ObjectID]) throws -> [ObjectID] {
         let schema = self.inspector.schema
         var left: [ObjectID] = []

@@ -72,7 +72,7 @@ extension DiskWriter {
     ) throws(LMDBError) -> Bool {
         guard attempt.isWanted(sink) else { return false }
         // A segment's own pages, and a leaf for what names it.
-        let pages = attempt.writtenPages &+ UInt64(bytes) / 4096 + 2
+        let pages = attempt.writtenPages &+ UInt64(bytes / Segment.pageSize) + 2
         guard self.pages &+ pages <= self.core.marks.fullPages else {
             if !sink.isAddition { try self.discardPending(sink.id, &attempt, transaction) }
             attempt.leave(sink, .noSpace)

@@ -2,7 +2,7 @@ import LarderLMDB
 
 /// Batches: the commands that wait, in one transaction.
 extension DiskWriter {
-    /// So long a batch takes commands: then readers see them, and room can be made.
+    /// How long a batch takes commands: then readers see them, and room can be made.
     private static let batchTime = Duration.milliseconds(25)
     /// How often room is made for a batch that finds none.
     private static let roomRounds = 4
@@ -32,7 +32,7 @@ extension DiskWriter {
             isStuck =
                 attempt.isInVain && self.isEvicting == wasEvicting
                 && self.core.hasBodiesInTheWay
-            self.fragmentation.wrote(UInt64(clamping: attempt.cost) / 4096)
+            self.fragmentation.wrote(UInt64(clamping: attempt.cost / Segment.pageSize))
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
             self.paySync()
@@ -40,7 +40,7 @@ extension DiskWriter {
                 self.noteSteady(hasStored: true)
                 self.core.worked()
             }
-            self.paid(attempt.paid)
+            self.removalsCommitted(attempt.removals)
             self.run(attempt.effects)
         case .failure(let error):
             // A transaction that could not even begin has taken nothing: it would be tried again
@@ -51,8 +51,8 @@ extension DiskWriter {
             self.owesSync = true
             self.core.failed(error)
             self.fail(batch, error)
-            if let toldBy = self.toldBy, toldBy <= .now { self.promiseUntold() }
-            self.putOffDebts()
+            if let limit = self.removals.acknowledgeBy, limit <= .now { self.acknowledgeDeferred() }
+            self.retryRemovals()
         }
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = isStuck
@@ -62,8 +62,8 @@ extension DiskWriter {
     /// Ends what a batch without room wanted to store, so that the rest of it may find some: that wants
     /// single pages, and few; false where either is nothing.
     ///
-    /// A removal that is owed costs the whole cache if the process ends before it is paid, and that the
-    /// cache is full is no fault of the disk's.
+    /// A removal that was acknowledged costs the whole cache if the process ends before it is done,
+    /// and that the cache is full is no fault of the disk's.
     private mutating func giveUpStoring(_ batch: inout [WriteCommand], _ error: LMDBError) -> Bool {
         let storing = batch.filter(\.stores)
         guard !storing.isEmpty, storing.count < batch.count else { return false }
@@ -108,7 +108,7 @@ extension DiskWriter {
                     attempt.reclaimed = try self.reclaim(
                         &attempt, transaction, downTo: self.marks.lowPages, isUrgent: false)
                 }
-                try self.payOwed(&attempt, transaction)
+                try self.removePending(&attempt, transaction)
             }
             return .success(attempt)
         } catch {
@@ -116,10 +116,10 @@ extension DiskWriter {
         }
     }
 
-    private func payOwed(
+    private func removePending(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
-        let part = self.debts.part
+        let part = self.removals.debts.part
         for key in part.entries { try self.remove(key, &attempt, transaction) }
         for (key, bound) in part.keys {
             for entry in try self.objectKeys(of: key, nil, transaction) where entry.id < bound {
@@ -127,7 +127,7 @@ extension DiskWriter {
             }
         }
         for id in part.garbage { try self.discardPending(id, &attempt, transaction) }
-        attempt.paid = part
+        attempt.removals = part
         attempt.groups = self.core.groups.unwritten
         try self.core.schema.writeGroups(attempt.groups, transaction)
     }
@@ -149,5 +149,5 @@ extension DiskWriter {
 
 extension DiskWriter.Attempt {
     /// Whether it wanted room back and found none, and has made no garbage since.
-    fileprivate var isInVain: Bool { self.reclaimed == 0 && self.paid.isNothing }
+    fileprivate var isInVain: Bool { self.reclaimed == 0 && self.removals.isNothing }
 }

@@ -5,11 +5,11 @@ import Synchronization
 
 /// What was acknowledged or given up while the disk refused to write, and is still in the file.
 ///
-/// Its entries are hidden until it is paid. Bounded: entries by what is stored, keys by a limit.
+/// Its entries are hidden until then. Bounded: entries by what is stored, keys by a limit.
 struct RemovalDebts: Sendable {
     /// More keys are not remembered: the whole file is given up instead.
     static let keyLimit = 65_536
-    /// So much of each goes into one transaction, which must not fail for its size.
+    /// How much of each goes into one transaction, which must not fail for its size.
     private static let partSize = 512
     private static let keysOfPart = 32
 
@@ -18,16 +18,16 @@ struct RemovalDebts: Sendable {
     var keys: [CacheKey: ObjectID] = [:]
     /// Bodies that came to nothing.
     var garbage: Set<ObjectID> = []
-    /// Somebody was told that it is done.
-    var isPromised = false
-    /// It is not known any more what is owed: the file must not be opened again.
+    /// The lock file says so, and somebody was told that it is done.
+    var isRecorded = false
+    /// It is not known any more what is to go: the file must not be opened again.
     var isTooMuch = false
 
     /// Whether the file holds nothing that it must not serve.
-    var isPaid: Bool { self.entries.isEmpty && self.keys.isEmpty && !self.isTooMuch }
-    var isNothing: Bool { self.isPaid && self.garbage.isEmpty && !self.isPromised }
+    var isDone: Bool { self.entries.isEmpty && self.keys.isEmpty && !self.isTooMuch }
+    var isNothing: Bool { self.isDone && self.garbage.isEmpty && !self.isRecorded }
 
-    /// What one transaction pays.
+    /// What one transaction removes.
     var part: RemovalDebts {
         RemovalDebts(
             entries: Set(self.entries.prefix(Self.partSize)),
@@ -44,10 +44,33 @@ struct RemovalDebts: Sendable {
     }
 }
 
+/// The removals that are still to be written, and who waits to hear of them.
+struct PendingRemovals {
+    /// What failed batches should have removed.
+    var debts = RemovalDebts()
+    /// Who waits to be told that it is done: the lock file does not say yet that it is not.
+    var deferredAcknowledgements: [@Sendable () -> Void] = []
+    /// Whether what fails now is acknowledged later: the file is only full.
+    var defersAcknowledgements = false
+    /// When they are told all the same.
+    var acknowledgeBy: ContinuousClock.Instant?
+    /// When it is tried again, if nothing is written before; nil: at once.
+    var due: ContinuousClock.Instant?
+
+    /// Whether somebody waits to be told.
+    var hasDeferred: Bool { !self.deferredAcknowledgements.isEmpty }
+
+    mutating func takeDeferred() -> [@Sendable () -> Void] {
+        self.acknowledgeBy = nil
+        defer { self.deferredAcknowledgements = [] }
+        return self.deferredAcknowledgements
+    }
+}
+
 // What a batch that failed leaves to be done.
 extension DiskWriter {
     /// How often what a full file refuses is tried again while somebody waits for it.
-    private static let untoldInterval = Duration.milliseconds(50)
+    private static let deferredInterval = Duration.milliseconds(50)
 
     /// What a batch asked for cannot be done now.
     ///
@@ -57,57 +80,62 @@ extension DiskWriter {
     /// next process, too, at the price of the file. A file that is full is no reason for that yet: room
     /// comes back when a reader goes who stood still, so that nobody is told for a while.
     mutating func fail(_ batch: [WriteCommand], _ error: LMDBError) {
-        self.defers = error.code == .mapFull && !self.debts.isPromised
+        self.removals.defersAcknowledgements =
+            error.code == .mapFull && !self.removals.debts.isRecorded
         let reason: SinkAbandonment =
             error.lacksRoom ? .noSpace : .storeFailed
         for command in batch {
             switch command {
             case .segment(let sink, _), .commit(let sink, _):
-                if sink.isWanted { self.debts.garbage.insert(sink.id) }
+                if sink.isWanted { self.removals.debts.garbage.insert(sink.id) }
                 sink.end(.abandoned(reason))
             case .abandon(let sink, let reason):
-                self.debts.garbage.insert(sink.id)
+                self.removals.debts.garbage.insert(sink.id)
                 sink.end(.abandoned(reason))
             case .update(let key, let head, let written):
-                self.owe([key])
-                if head.isInvalidated { self.promise(written ?? {}) } else { written?() }
+                self.hideUntilRemoved([key])
+                if head.isInvalidated { self.acknowledge(written ?? {}) } else { written?() }
             case .remove(let key, let ids?, let completion):
-                self.owe(ids.map { self.core.objectKey($0, of: key) })
-                self.promise { completion?(ids.count) }
+                self.hideUntilRemoved(ids.map { self.core.objectKey($0, of: key) })
+                self.acknowledge { completion?(ids.count) }
             case .remove(let key, nil, let completion):
                 let count = self.core.find(key).objects.count
-                self.owe(key)
-                self.promise { completion?(count) }
+                self.hideUntilRemoved(key)
+                self.acknowledge { completion?(count) }
             case .removeExactly(let keys, let isPromise, let completion):
-                self.owe(keys)
+                self.hideUntilRemoved(keys)
                 if isPromise {
-                    self.promise { completion?(keys.count) }
+                    self.acknowledge { completion?(keys.count) }
                 } else {
                     completion?(keys.count)
                 }
             case .groups:
                 // Still in the table: written with the next batch that succeeds.
-                self.promise {}
+                self.acknowledge {}
             case .giveUp(let file, let completion): completion(self.giveUp(file))
             case .mend(_, let completion):
                 completion([])
             case .barrier(let completion):
-                if self.untold.isEmpty { completion() } else { self.untold.append(completion) }
+                guard self.removals.hasDeferred else {
+                    completion()
+                    break
+                }
+                self.removals.deferredAcknowledgements.append(completion)
             }
         }
     }
 
-    private mutating func owe(_ keys: [ObjectKey]) {
+    private mutating func hideUntilRemoved(_ keys: [ObjectKey]) {
         self.core.entries.withLock { entries in for key in keys { _ = entries.hide(key.id) } }
-        self.debts.entries.formUnion(keys)
+        self.removals.debts.entries.formUnion(keys)
     }
 
     /// All of a key is to go: what that is, a disk that cannot be read would not tell.
-    private mutating func owe(_ key: CacheKey) {
+    private mutating func hideUntilRemoved(_ key: CacheKey) {
         let bound = ObjectID(rawValue: self.core.nextID)
         self.core.entries.withLock { $0.hide(key, below: bound) }
-        self.debts.keys[key] = bound
-        if self.debts.keys.count > RemovalDebts.keyLimit { self.giveUp() }
+        self.removals.debts.keys[key] = bound
+        if self.removals.debts.keys.count > RemovalDebts.keyLimit { self.giveUp() }
     }
 
     /// Gives up a file where that is still the one in use; false where it is not.
@@ -119,70 +147,67 @@ extension DiskWriter {
 
     /// What is to go is not known entry by entry: the file makes room for a new one.
     mutating func giveUp() {
-        self.debts.keys = [:]
-        self.debts.isTooMuch = true
+        self.removals.debts.keys = [:]
+        self.removals.debts.isTooMuch = true
         let bound = ObjectID(rawValue: self.core.nextID)
         self.core.entries.withLock { $0.hideAll(below: bound) }
-        self.promise()
+        self.recordInLockFile()
         _ = self.core.file.note(.damaged(LMDBError(.corrupted, operation: "remove")))
     }
 
-    /// Tells somebody that what is owed is done: once that is written down, or later where the file is
-    /// only full.
-    private mutating func promise(_ tell: @escaping @Sendable () -> Void) {
-        guard self.defers else {
-            self.promise()
+    /// Tells somebody that a removal is done: once the lock file says that it is still to be
+    /// written, or later where the file is only full.
+    private mutating func acknowledge(_ tell: @escaping @Sendable () -> Void) {
+        guard self.removals.defersAcknowledgements else {
+            self.recordInLockFile()
             return tell()
         }
-        if self.toldBy == nil {
-            self.toldBy = .now + self.core.configuration.owingPatience
+        if self.removals.acknowledgeBy == nil {
+            self.removals.acknowledgeBy = .now + self.core.configuration.owingPatience
         }
-        self.untold.append(tell)
+        self.removals.deferredAcknowledgements.append(tell)
     }
 
-    /// Writes down, before anybody is told, that the file serves what it must not.
-    private mutating func promise() {
-        self.debts.isPromised = true
+    /// Writes down, before anybody is told, that the file holds what it must not serve.
+    private mutating func recordInLockFile() {
+        self.removals.debts.isRecorded = true
         self.core.writerLock.note(owes: true)
     }
 
-    /// Promises what nobody was told yet, and tells it.
-    mutating func promiseUntold() {
-        guard !self.untold.isEmpty else { return }
-        self.promise()
-        self.tellUntold()
+    /// Acknowledges what was put off, done or not.
+    mutating func acknowledgeDeferred() {
+        guard self.removals.hasDeferred else { return }
+        self.recordInLockFile()
+        self.runDeferred()
     }
 
-    mutating func tellUntold() {
-        let untold = self.untold
-        self.untold = []
-        self.toldBy = nil
-        for tell in untold { tell() }
+    mutating func runDeferred() {
+        for tell in self.removals.takeDeferred() { tell() }
     }
 
     /// Whether somebody was told, or waits to be, that it is done.
-    var isOwing: Bool { self.debts.isPromised || !self.untold.isEmpty }
+    var isOwing: Bool { self.removals.debts.isRecorded || self.removals.hasDeferred }
 
-    /// What was owed is done, as far as that.
-    mutating func paid(_ part: RemovalDebts) {
-        guard !self.debts.isNothing || self.isOwing else { return }
-        self.debts.subtract(part)
+    /// A transaction has removed this.
+    mutating func removalsCommitted(_ part: RemovalDebts) {
+        guard !self.removals.debts.isNothing || self.isOwing else { return }
+        self.removals.debts.subtract(part)
         self.core.entries.withLock { $0.removed(part.keys.keys) }
-        self.debtsDue = nil
-        if self.debts.isPaid {
-            self.debts.isPromised = false
+        self.removals.due = nil
+        if self.removals.debts.isDone {
+            self.removals.debts.isRecorded = false
             self.core.writerLock.note(owes: false)
-            self.tellUntold()
+            self.runDeferred()
         }
         self.setAlarm()
     }
 
-    /// What is owed is tried again by itself: nothing else may be written for long.
-    mutating func putOffDebts() {
+    /// Has what is left tried again by itself: nothing else may be written for long.
+    mutating func retryRemovals() {
         guard self.isOwing else { return }
-        self.debtsDue =
-            self.untold.isEmpty
-            ? .now + max(.seconds(1), self.core.pauseLeft) : .now + Self.untoldInterval
+        self.removals.due =
+            self.removals.hasDeferred
+            ? .now + Self.deferredInterval : .now + max(.seconds(1), self.core.pauseLeft)
         self.setAlarm()
     }
 }

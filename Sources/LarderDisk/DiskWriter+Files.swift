@@ -41,9 +41,9 @@ extension DiskWriter {
         return self.mending.trouble == nil
     }
 
-    /// The same as a turn, without a file: all that is asked for fails.
+    /// A turn without a file: all that is asked for fails.
     mutating func turnWithoutFile(_ look: WriteMailbox.Look) -> Bool {
-        self.promiseUntold()
+        self.acknowledgeDeferred()
         if look.hasCommands {
             var batch: [WriteCommand] = []
             while batch.count < 256, let command = self.core.mailbox.take() {
@@ -61,7 +61,7 @@ extension DiskWriter {
         }
         self.failCompactions(self.core.compactions.take(), .failed)
         // What is owed waits for the file, and whoever stores next makes it mended.
-        self.debtsDue = nil
+        self.removals.due = nil
         self.setAlarm()
         self.core.mailbox.wait()
         return true
@@ -84,7 +84,7 @@ extension DiskWriter {
             case .gone:
                 try self.replaceFile(because: "another file lay in the place of the one in use")
             case .panicked(let error):
-                if !self.debts.isTooMuch, try self.reopenFile(error) { return false }
+                if !self.removals.debts.isTooMuch, try self.reopenFile(error) { return false }
                 try self.replaceFile(because: error.description)
             }
         } catch {
@@ -131,12 +131,12 @@ extension DiskWriter {
         // What is owed, hidden or noted concerns what is gone.
         core.entries.withLock { $0.removedAll() }
         core.uses.clear()
-        self.debts = RemovalDebts()
+        self.removals.debts = RemovalDebts()
         // Nothing is due any more: left in the past, it would end every wait at once.
-        self.debtsDue = nil
+        self.removals.due = nil
         self.setAlarm()
         core.writerLock.note(owes: false)
-        self.tellUntold()
+        self.runDeferred()
         // Invalidations of groups hold for what is stored from now on, too: written with a batch.
         core.groups.forgetWritten()
         core.ghosts.withLock { $0.forgetWritten() }

@@ -20,13 +20,13 @@ extension DiskWriter {
                 ObjectRecord.supposedPlace($0)
             }
             guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
-            attempt.cost += 4096
+            attempt.cost += Segment.pageSize
             try self.dequeueDamaged(key, at: place ?? nil, &attempt, transaction)
             try transaction.put(schema.garbage, garbageKey.span, Span())
             return true
         }
         guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
-        attempt.cost += 4096
+        attempt.cost += Segment.pageSize
         attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
         try self.dequeue(
             key, at: record.sequence, in: record.standing.queue, charge: record.charge, &attempt,

@@ -64,8 +64,8 @@ struct DiskWriter {
         var effects: [Effect] = []
         /// Sinks that this ends without success.
         var left: Set<ObjectIdentifier> = []
-        /// What of the debts was paid.
-        var paid = RemovalDebts()
+        /// What failed batches should have removed and this one has.
+        var removals = RemovalDebts()
         /// Invalidations of groups that were written.
         var groups = GroupTable.Unwritten()
     }
@@ -90,16 +90,7 @@ struct DiskWriter {
     var isStuck = false
     /// What must be free beyond the least, as experience shows.
     var fragmentation: FragmentationReserve
-    /// What failed batches should have removed.
-    var debts = RemovalDebts()
-    /// Who waits to be told that what is owed is done; that is not promised to anybody yet.
-    var untold: [@Sendable () -> Void] = []
-    /// What fails now is told later.
-    var defers = false
-    /// When they are told all the same.
-    var toldBy: ContinuousClock.Instant?
-    /// When what is owed is tried again, if nothing is written before; nil: at once.
-    var debtsDue: ContinuousClock.Instant?
+    var removals = PendingRemovals()
     var mending = FileMending()
     /// The file is larger than the capacity.
     var isOversized: Bool
@@ -149,12 +140,12 @@ struct DiskWriter {
         while self.turn() {}
         let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
         if isUsable {
-            self.debtsDue = nil
-            while self.isOwing, self.debtsDue == nil { self.runBatch() }
+            self.removals.due = nil
+            while self.isOwing, self.removals.due == nil { self.runBatch() }
             self.core.uses.beginRound()
             while self.core.uses.hasDue, self.flushUses() {}
         }
-        self.promiseUntold()
+        self.acknowledgeDeferred()
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
         self.failCompactions(self.core.compactions.close(), .closed)
         guard isUsable else { return }
@@ -191,7 +182,7 @@ struct DiskWriter {
             }
             self.runBatch()
             if let due = look.usesDue, due <= ContinuousClock.now { self.flushSomeUses() }
-        } else if self.isOwing, !look.isClosed, self.debtsDue ?? .now <= .now {
+        } else if self.isOwing, !look.isClosed, self.removals.due ?? .now <= .now {
             self.runBatch()
         } else if self.mayReclaim, !look.isClosed {
             self.reclaimStep()
@@ -216,7 +207,7 @@ struct DiskWriter {
 
     /// Ends waits where there is something to do for which nobody calls.
     func setAlarm() {
-        self.core.mailbox.wake(at: [self.steadyDue, self.debtsDue].compactMap { $0 }.min())
+        self.core.mailbox.wake(at: [self.steadyDue, self.removals.due].compactMap { $0 }.min())
     }
 
     /// Whether there is room to take back; and if there was none last time, whether a reader has gone

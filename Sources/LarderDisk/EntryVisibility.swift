@@ -15,15 +15,15 @@ import Synchronization
 struct EntryVisibility {
     /// How many hold each body: none of its segments is deleted before they have let go.
     private var holds: [ObjectID: Int] = [:]
-    /// Those held ones that the writer came upon when it wanted room.
+    /// Held entries that the writer came upon when it wanted room.
     private var met: Set<ObjectID> = []
     /// Whose bodies the writer's transaction deletes, should it be committed.
     private var leaving: Set<ObjectID> = []
     /// Entries that are gone for lookups, though the disk could not be told yet.
     private var hidden: Set<ObjectID> = []
-    /// The same for all entries of these keys with ids below these.
+    /// Keys whose entries with ids below these are gone for lookups, too.
     private var hiddenKeys: [CacheKey: ObjectID] = [:]
-    /// The same for all entries with ids below it.
+    /// All entries with ids below it are gone for lookups, too.
     private var hiddenBelow: ObjectID?
     /// Counts the commits that removed entries, and the files that others took the place of.
     private(set) var removals: UInt64 = 0

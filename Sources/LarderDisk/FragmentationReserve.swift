@@ -42,7 +42,7 @@ struct FragmentationReserve: Sendable, Equatable {
         self.written = 0
     }
 
-    /// So many pages were written without trouble.
+    /// Notes that this many pages were written without trouble.
     mutating func wrote(_ count: UInt64) {
         guard self.pages > 0 else { return }
         let sum = self.written.addingReportingOverflow(count)

@@ -7,7 +7,7 @@ package import LarderPolicy
 package struct ListingFacts: Sendable, Equatable {
     package var key: CacheKey
     package var status: UInt16
-    /// Of the whole representation, where that is known.
+    /// The length of the whole representation, where that is known.
     package var bodyLength: UInt64
 
     package init(key: CacheKey, status: UInt16, bodyLength: UInt64) {

@@ -29,7 +29,8 @@ struct ObjectRecord: Sendable, Equatable {
     var key: CacheKey
     var head: StoredHead
     var trailers: Fields
-    /// Of the whole; for partial content of unknown length, where its last stored byte ends.
+    /// The length of the whole; for partial content of unknown length, where its last stored byte
+    /// ends.
     var bodyLength: UInt64
     /// Cells of the body in which something is stored.
     var segmentCount: UInt32
@@ -44,7 +45,7 @@ struct ObjectRecord: Sendable, Equatable {
         Int(
             clamping: min(
                 UInt64(self.segmentCount) &* Segment.pages,
-                self.storedBytes / 4096 &+ UInt64(self.segmentCount)))
+                self.storedBytes / UInt64(Segment.pageSize) &+ UInt64(self.segmentCount)))
     }
 
     private static let mark = UInt8(ascii: "L")
@@ -147,7 +148,7 @@ struct ObjectRecord: Sendable, Equatable {
         fileprivate var length: Int
     }
 
-    /// The same for bytes whose mark, version and checksum are right.
+    /// The print of a record whose mark, version and checksum are right.
     static func checkedPrint(_ bytes: Span<UInt8>) throws(RecordDamage) -> Print {
         guard bytes.count >= Self.fixedSize, let start: UInt64 = bytes.littleEndian(0),
             let flags: UInt16 = bytes.littleEndian(2), let sum: UInt32 = bytes.littleEndian(4)
@@ -164,7 +165,7 @@ struct ObjectRecord: Sendable, Equatable {
         return try Self.decode(checked: bytes)
     }
 
-    /// The same where mark, version and checksum were found right.
+    /// The record in `bytes`, whose mark, version and checksum were found right.
     static func decode(checked bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
         let key = try Self.key(bytes)
         guard let hits: UInt64 = bytes.littleEndian(8), let used: Int64 = bytes.littleEndian(16),

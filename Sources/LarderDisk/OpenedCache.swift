@@ -20,13 +20,10 @@ struct OpenedCache {
     /// Pages in use.
     var pages: UInt64
 
-    /// LMDB's pages are the operating system's; the file's own size of page is what counts.
-    private static let usualPageSize: UInt64 = 4096
-
     /// After so many processes in a row that ended soon after opening a file, all of its trees are
     /// looked at; the usual opening does not depend on what the file holds.
     private static let suspicion = 3
-    /// So many are no chance, whatever the look at it found.
+    /// How many such processes are no chance, whatever the look at it found.
     private static let earlyEndLimit = 8
 
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
@@ -142,7 +139,11 @@ struct OpenedCache {
 
     /// The capacity in whole pages.
     static func capacity(_ configuration: DiskConfiguration) -> UInt64 {
-        configuration.capacity.bytes / Self.usualPageSize * Self.usualPageSize
+        Self.wholePages(configuration.capacity.bytes)
+    }
+
+    private static func wholePages(_ bytes: UInt64) -> UInt64 {
+        bytes - bytes % UInt64(Segment.pageSize)
     }
 
     /// The bound for a file that is larger than the capacity: what it has, and room for the
@@ -151,7 +152,7 @@ struct OpenedCache {
         guard let size = files.dataSize, size > capacity else { return capacity }
         let room = max(4 << 20, size / 16)
         let (bound, overflow) = size.addingReportingOverflow(room)
-        return overflow ? size : bound / Self.usualPageSize * Self.usualPageSize
+        return overflow ? size : Self.wholePages(bound)
     }
 
     /// Makes a new data file, which has its name no sooner than it is whole: whoever looks at the

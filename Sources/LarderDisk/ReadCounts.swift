@@ -18,7 +18,7 @@ package struct ReadCounts: Sendable, Equatable {
     package var segments: UInt64 = 0
 }
 
-/// The same, counted by many threads.
+/// Counts what ``ReadCounts`` tells, by many threads.
 final class ReadCounters: Sendable {
     let lookupsInPlace = Atomic<UInt64>(0)
     let lookupsOnPool = Atomic<UInt64>(0)

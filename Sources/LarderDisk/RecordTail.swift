@@ -144,7 +144,7 @@ extension ObjectRecord {
         if self.head.extent != nil { pages = UInt64(self.bodyPages) }
         // Keys, places in the queue and what LMDB keeps with each of them.
         shared += 64 * (2 + Int(clamping: self.segmentCount))
-        return pages &* 4096 &+ 2 &* UInt64(shared)
+        return pages &* UInt64(Segment.pageSize) &+ 2 &* UInt64(shared)
     }
 
     /// Lets this be what is stored.

@@ -19,6 +19,11 @@ enum Segment {
     static let valueSize = 65_520
     static let headerSize = 8
     static let payloadSize = valueSize - headerSize
+    /// The page size that estimates assume.
+    ///
+    /// The file's own, which LMDB takes from the system, is read where it is opened, and bounds the
+    /// capacity.
+    static let pageSize = 4096
     /// Pages of a full segment.
     static let pages: UInt64 = 16
 
@@ -26,7 +31,7 @@ enum Segment {
     /// the tree.
     static func pages(ofPayload length: Int) -> Int {
         // LMDB keeps what is smaller than half a page, less its headers, in the tree.
-        length < 2000 ? 0 : (16 + Self.headerSize + length + 4095) / 4096
+        length < 2000 ? 0 : (16 + Self.headerSize + length + Self.pageSize - 1) / Self.pageSize
     }
 
     /// How many segments a body of this length has; nil where the number has no place.

@@ -8,7 +8,7 @@ package struct SetAsideFile: Sendable, Equatable, Codable {
         self.bytes = bytes
     }
 
-    /// Those in a cache's directory, the oldest first; none where it cannot be read.
+    /// The files in a cache's directory, the oldest first; none where it cannot be read.
     package static func all(in directory: String) -> [SetAsideFile] {
         DiskFiles(directory: directory).asides.map { SetAsideFile(name: $0.name, bytes: $0.bytes) }
     }

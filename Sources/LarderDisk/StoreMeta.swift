@@ -4,7 +4,7 @@ import LarderStore
 ///
 /// Numbers and the totals that would take a walk to find; written with each batch.
 struct StoreMeta: Sendable, Equatable {
-    /// Of the layout of the whole file: another one is set aside, never misread.
+    /// The number of the layout of the whole file: another one is set aside, never misread.
     static let format: UInt64 = 2
     /// The one before, which is taken over as it lies; see ``Schema``.
     static let formerFormat: UInt64 = 1
@@ -14,7 +14,7 @@ struct StoreMeta: Sendable, Equatable {
     /// No file gets so far: one that says so is damaged, whatever its checksum says.
     private static let idLimit: UInt64 = 1 << 62
 
-    /// Of the file that it was read from.
+    /// The format of the file that it was read from.
     private(set) var format = Self.format
 
     /// Seeds the hash of cache keys.

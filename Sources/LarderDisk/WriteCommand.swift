@@ -85,9 +85,9 @@ enum WriteCommand: Sendable {
     /// What applying it writes, about: whole pages, those of the trees that it changes among them.
     var cost: Int {
         switch self {
-        case .segment(_, let draft): Segment.pages(ofPayload: draft.length) * 4096 + 512
+        case .segment(_, let draft): Segment.pages(ofPayload: draft.length) * Segment.pageSize + 512
         case .commit(_, let draft):
-            (Segment.pages(ofPayload: draft.last?.length ?? 0) + 1) * 4096
+            (Segment.pages(ofPayload: draft.last?.length ?? 0) + 1) * Segment.pageSize
         case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 512
         }
     }

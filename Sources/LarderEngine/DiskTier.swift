@@ -234,8 +234,8 @@ final class DiskTier: ObjectStore {
         if isClosed { completion() }
     }
 
-    /// The same for the end of the process: calls back, too, once a file that is being closed is closed;
-    /// opens none that is not being opened already.
+    /// Calls back once the file is closed, for the end of the process: also once a file that is
+    /// being closed is closed; opens none that is not being opened already.
     func finish(_ completion: @escaping @Sendable () -> Void) {
         enum Left { case nothing, commands, closing }
         let left: Left = self.state.withLock { state in

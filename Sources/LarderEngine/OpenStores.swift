@@ -68,7 +68,7 @@ package enum OpenStores {
     }
 
     private static let entries = Mutex([DirectoryHold.Identity: Entry]())
-    /// Those in a directory that another one has.
+    /// Tiers in a directory that another one has.
     private static let guests = Mutex([DiskTier]())
     private static let hasExitHandler = Atomic(false)
 

@@ -89,7 +89,7 @@ final class ParentLogins: Sendable {
 }
 
 extension TransferConfiguration {
-    /// The same with parents whose logins are looked up when they are needed.
+    /// The configuration with parents whose logins are looked up when they are needed.
     func revealing(by logins: ParentLogins) -> TransferConfiguration {
         var configuration = self
         for index in configuration.parents.rules.indices {

@@ -93,7 +93,7 @@ final class PrincipalTable: Sendable {
         return found
     }
 
-    /// So many are enough to choose from: a few may be held by a connection.
+    /// How many are enough to choose from: a few may be held by a connection.
     private static let enough = 32
 
     /// The parts to let go of where there are too many, in this order.
@@ -126,7 +126,7 @@ final class PrincipalTable: Sendable {
         self.open(session)
     }
 
-    /// Those in memory, by name.
+    /// The parts in memory, by name.
     var all: [PrincipalSession] {
         self.state.withLock { $0.entries.values.map(\.session) }
             .sorted { $0.principal < $1.principal }

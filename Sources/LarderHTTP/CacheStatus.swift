@@ -58,7 +58,7 @@ package struct CacheStatus: Sendable, Equatable {
         String(decoding: self.bytes(named: name), as: UTF8.self)
     }
 
-    /// The same as the bytes that it is: put together in one block, as it goes with every answer.
+    /// The list member as bytes: put together in one block, as it goes with every answer.
     package func bytes(named name: String) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(128)

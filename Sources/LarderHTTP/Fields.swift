@@ -58,7 +58,7 @@ package struct Fields: Sendable {
         for line in other.lines where isIncluded(other, line) { self.lines.append(line) }
     }
 
-    /// Those lines alone, in a buffer that holds nothing else.
+    /// Copies only the lines that `isIncluded` accepts, into a buffer that holds nothing else.
     package init(keeping other: Fields, spareBytes: Int, where isIncluded: (Line) -> Bool) {
         self.init()
         // Room for one that is added, too.
@@ -179,7 +179,7 @@ package struct Fields: Sendable {
         self.append(name.utf8.span, Array(value).span)
     }
 
-    /// The same for bytes in an array.
+    /// Adds a line at the end whose value is bytes in an array.
     package mutating func append(_ name: String, _ value: [UInt8]) {
         self.append(name.utf8.span, value.span)
     }

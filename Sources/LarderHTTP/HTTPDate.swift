@@ -165,7 +165,7 @@ package enum HTTPDate {
         String(decoding: self.bytes(moment), as: UTF8.self)
     }
 
-    /// The same as the bytes that it is.
+    /// The moment as the bytes of an IMF-fixdate.
     ///
     /// Byte for byte into a form of it: put together from strings a date took 7,000 instructions, from
     /// pieces of text 2,900, and each response that comes without one gets it.

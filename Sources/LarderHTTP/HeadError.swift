@@ -21,7 +21,7 @@ package struct HeadLimits: Hashable, Sendable {
         self.emptyLines = emptyLines
     }
 
-    /// The same, brought to where offsets of 32 bits are certain to suffice.
+    /// These limits, brought to where offsets of 32 bits are certain to suffice.
     var bounded: HeadLimits {
         let head = Swift.min(Swift.max(self.head, 16), 1 << 24)
         return HeadLimits(
@@ -51,7 +51,7 @@ package struct HeadError: Error, Hashable, Sendable {
         self.init(status: reason.status, reason: reason, detail: detail)
     }
 
-    /// The same found in a response: the origin's fault, thus 502 (RFC 9110 §15.6.3).
+    /// This error found in a response: the origin's fault, thus 502 (RFC 9110 §15.6.3).
     var inResponse: HeadError {
         HeadError(status: .badGateway, reason: self.reason, detail: self.detail)
     }

@@ -14,7 +14,8 @@ package enum HopByHop {
         }
     }
 
-    /// The same as a copy without further fields, with room for others to be added.
+    /// A copy without what must not travel on and without further fields, with room for others to
+    /// be added.
     package static func stripped(
         _ fields: Fields, spareBytes: Int, spareLines: Int, without others: [KnownField]
     ) -> Fields {

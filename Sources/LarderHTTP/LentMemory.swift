@@ -25,7 +25,7 @@ package enum LentMemory {
         deallocate: { unsafe LentMemory.free($0) },
         copy: { unsafe $0.copyMemory(from: $1, byteCount: $2) })
 
-    /// The same bytes in such memory; nil where there is none to be had, or nothing to copy.
+    /// A copy of bytes in such memory; nil where there is none to be had, or nothing to copy.
     package static func copy(of bytes: ByteBuffer) -> ByteBuffer? {
         let count = bytes.readableBytes
         guard count > 0, let memory = unsafe self.take(count) else { return nil }

@@ -15,7 +15,7 @@ package struct NamedFields: Sendable {
 
     package var isEmpty: Bool { self.names.isEmpty }
 
-    /// The same names and others.
+    /// These names and others.
     package func with(_ others: [FieldName]) -> NamedFields {
         others.isEmpty ? self : NamedFields(self.names + others)
     }

@@ -38,7 +38,7 @@ struct PageRuns: Sendable {
     private static let searchLimit = 8
 
     private var stretches: [UInt: Stretch] = [:]
-    /// Those with room by the binary logarithm of their largest hole.
+    /// Stretches with room, by the binary logarithm of their largest hole.
     private var roomy: [[UInt]] = Array(repeating: [], count: Int.bitWidth)
     /// Runs in use: their stretch and their length, by address.
     private var runs: [UInt: (stretch: UInt, pages: Int)] = [:]

@@ -53,3 +53,37 @@ package enum ProxyErrorType: String, Sendable, CaseIterable {
         }
     }
 }
+
+extension UpstreamFailure.Kind {
+    /// The error type under which RFC 9209 §2.3 registers it.
+    package var errorType: ProxyErrorType {
+        switch self {
+        case .dnsTimeout: .dnsTimeout
+        case .dnsError: .dnsError
+        case .destinationNotFound: .destinationNotFound
+        case .destinationUnavailable: .destinationUnavailable
+        case .destinationIPUnroutable: .destinationIPUnroutable
+        case .connectionRefused: .connectionRefused
+        case .connectionTerminated: .connectionTerminated
+        case .connectionTimeout: .connectionTimeout
+        case .connectionReadTimeout: .connectionReadTimeout
+        case .connectionWriteTimeout: .connectionWriteTimeout
+        case .connectionLimitReached: .connectionLimitReached
+        case .tlsProtocolError: .tlsProtocolError
+        case .tlsCertificateError: .tlsCertificateError
+        case .httpResponseIncomplete: .httpResponseIncomplete
+        case .httpResponseHeaderSectionSize: .httpResponseHeaderSectionSize
+        case .httpResponseBodySize: .httpResponseBodySize
+        case .httpResponseTimeout: .httpResponseTimeout
+        case .httpProtocolError: .httpProtocolError
+        case .proxyInternalError: .proxyInternalError
+        case .proxyConfigurationError: .proxyConfigurationError
+        case .proxyLoopDetected: .proxyLoopDetected
+        case .httpRequestDenied: .httpRequestDenied
+        case .requestBodyFailed: .httpRequestError
+        }
+    }
+
+    /// The word of its error type.
+    package var rawValue: String { self.errorType.rawValue }
+}

@@ -5,6 +5,15 @@ package enum BodyLength: Hashable, Sendable {
     case known(UInt64)
     /// Known when it has ended (chunked, or the close of the connection).
     case unknown
+
+    /// How many bytes there will be, 0 where there is no body; nil where that is not known.
+    package var knownBytes: UInt64? {
+        switch self {
+        case .none: 0
+        case .known(let count): count
+        case .unknown: nil
+        }
+    }
 }
 
 /// A request as a session and an upstream see it: the message, without its framing.

@@ -38,7 +38,7 @@ extension TargetURI {
         try self.init(absolute: bytes, emptyPath: "/")
     }
 
-    /// The same from text; nil where it is no such URI.
+    /// Reads a URI in absolute form from text; nil where it is none.
     ///
     /// For settings and the command line.
     package init?(text: String) {

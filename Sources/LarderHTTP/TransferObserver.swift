@@ -3,7 +3,7 @@
 /// Called on the upstream's threads; must not block. A request that no upstream performs (a hit)
 /// has nothing to tell.
 package protocol TransferObserver: AnyObject, Sendable {
-    /// So many bytes of the content have been handed to the kernel or the TLS library, in all.
+    /// How many bytes of the content have been handed to the kernel or the TLS library, in all.
     func transfer(sent total: UInt64)
     /// What it took; after the last call to the receiver, also where that was a failure, and where it
     /// was cancelled.
@@ -15,8 +15,8 @@ package protocol TransferObserver: AnyObject, Sendable {
     var readsMeasurement: Bool { get }
     /// Whether it is asked about servers at all; read once, when the fetch begins.
     ///
-    /// Those of which it is costs a whole handshake for each new connection: a resumed session of
-    /// TLS shows no certificate. True unless it says otherwise.
+    /// Being asked costs a whole handshake for each new connection: a resumed session of TLS shows
+    /// no certificate. True unless it says otherwise.
     var evaluatesServers: Bool { get }
     /// Whether a server is trusted; called in the midst of the handshake of a new connection, and
     /// where the request would use one again that somebody else trusted against the system's rules.

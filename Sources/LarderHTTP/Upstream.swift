@@ -126,32 +126,32 @@ extension UpstreamReceiver {
 /// Why a fetch failed, in the words of RFC 9209 §2.3 where they exist.
 package struct UpstreamFailure: Error, Hashable, Sendable {
     /// The proxy error types of RFC 9209 §2.3 that an upstream can produce.
-    package enum Kind: String, Hashable, Sendable, CaseIterable {
-        case dnsTimeout = "dns_timeout"
-        case dnsError = "dns_error"
-        case destinationNotFound = "destination_not_found"
-        case destinationUnavailable = "destination_unavailable"
-        case destinationIPUnroutable = "destination_ip_unroutable"
-        case connectionRefused = "connection_refused"
-        case connectionTerminated = "connection_terminated"
-        case connectionTimeout = "connection_timeout"
-        case connectionReadTimeout = "connection_read_timeout"
-        case connectionWriteTimeout = "connection_write_timeout"
-        case connectionLimitReached = "connection_limit_reached"
-        case tlsProtocolError = "tls_protocol_error"
-        case tlsCertificateError = "tls_certificate_error"
-        case httpResponseIncomplete = "http_response_incomplete"
-        case httpResponseHeaderSectionSize = "http_response_header_section_size"
-        case httpResponseBodySize = "http_response_body_size"
-        case httpResponseTimeout = "http_response_timeout"
-        case httpProtocolError = "http_protocol_error"
-        case proxyInternalError = "proxy_internal_error"
-        case proxyConfigurationError = "proxy_configuration_error"
-        case proxyLoopDetected = "proxy_loop_detected"
+    package enum Kind: Hashable, Sendable, CaseIterable {
+        case dnsTimeout
+        case dnsError
+        case destinationNotFound
+        case destinationUnavailable
+        case destinationIPUnroutable
+        case connectionRefused
+        case connectionTerminated
+        case connectionTimeout
+        case connectionReadTimeout
+        case connectionWriteTimeout
+        case connectionLimitReached
+        case tlsProtocolError
+        case tlsCertificateError
+        case httpResponseIncomplete
+        case httpResponseHeaderSectionSize
+        case httpResponseBodySize
+        case httpResponseTimeout
+        case httpProtocolError
+        case proxyInternalError
+        case proxyConfigurationError
+        case proxyLoopDetected
         /// The host leads to an address that this client must not reach.
-        case httpRequestDenied = "http_request_denied"
+        case httpRequestDenied
         /// The request's own content failed on its way in: the client's fault.
-        case requestBodyFailed = "http_request_error"
+        case requestBodyFailed
     }
 
     /// Who must change something for the request to succeed.

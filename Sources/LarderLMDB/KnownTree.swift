@@ -3,7 +3,7 @@
 /// A class, so that all is changed in place: as a value that was taken out and put back, each deletion
 /// copied what was known of all leaves that were touched before.
 final class KnownTree {
-    /// Of the committed tree.
+    /// The record of the committed tree.
     let record: TreeRecord
     var account: BalanceAccount
     /// How many leaves on either side of a place were looked at, and for which balance of the
@@ -46,7 +46,8 @@ final class KnownTree {
         return far
     }
 
-    /// The same for the leaves behind it.
+    /// How many leaves behind the one that a way ends at are to be looked at now; nil where they
+    /// have been.
     func looksAhead(of way: [TreeCursor.Step]) -> Int? {
         let leaf = Self.place(way)
         let reach = self.account.reach

@@ -45,7 +45,7 @@ extension CacheKey {
 
     /// Whether a response under this key may answer a GET for `uri`, whosever it is.
     ///
-    /// Of a key that leaves the query out, path and all before it count alone.
+    /// Where the key leaves the query out, path and all before it count alone.
     package func isAbout(_ uri: TargetURI) -> Bool {
         let wanted = CacheKey(method: .get, uri: uri)
         let parts = self.parts

@@ -19,7 +19,7 @@ extension PolicyConfiguration {
         return resolved
     }
 
-    /// The same for the URI of a key under which something is stored.
+    /// The configuration for the URI of a key under which something is stored.
     package func resolved(forKey key: CacheKey) -> PolicyConfiguration {
         guard !self.rules.isEmpty, let uri = TargetURI(text: key.parts.uri) else {
             return self.unresolved
@@ -46,8 +46,8 @@ extension PolicyConfiguration {
         return self.rule?.staleIfErrorGrace ?? self.staleIfErrorGrace
     }
 
-    /// The same for one that gives no answer at all; what a cache rule says of failures holds for
-    /// that too.
+    /// How long a response may stand in for an origin that gives no answer at all; what a cache
+    /// rule says of failures holds for that too.
     var graceWithoutAnswer: Duration {
         if self.matchedRule != nil, let ruled = self.rule?.staleIfErrorGrace { return ruled }
         return max(self.staleIfErrorGrace, self.unreachableGrace)

@@ -25,8 +25,8 @@ package struct PolicyConfiguration: Sendable, Equatable {
     ///
     /// Zero: only where `stale-if-error` allows it.
     package var staleIfErrorGrace: Duration
-    /// The same where the origin gives no answer at all: "disconnected" is when §4.2.4 lets a cache
-    /// use what is stale of its own accord.
+    /// How long it may stand in for an origin that gives no answer at all: "disconnected" is when
+    /// §4.2.4 lets a cache use what is stale of its own accord.
     package var unreachableGrace = Duration.zero
     /// Serve within `stale-while-revalidate` and validate behind the client's back (RFC 5861 §3).
     package var honoursStaleWhileRevalidate: Bool

@@ -4,7 +4,7 @@ package enum RequestCachePolicy: String, Sendable, Codable, CaseIterable {
     case useProtocol = "use-protocol"
     /// Never read what is stored; the answer may be stored.
     case reloadIgnoringLocal = "reload-ignoring-local"
-    /// The same, and tells the caches further on to do so.
+    /// Never read what is stored, and tell the caches further on to do so.
     case reloadIgnoringAll = "reload-ignoring-all"
     /// Whatever is stored, however old; else from the origin.
     case returnCacheElseLoad = "return-cache-else-load"

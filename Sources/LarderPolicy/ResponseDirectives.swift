@@ -71,7 +71,7 @@ extension CacheControl {
         return rest
     }
 
-    /// The same, of a request's directives: what a reload sends.
+    /// A request's directives without what a reload sends, where a cache rule sets that aside.
     package func ignoringReload(_ configuration: PolicyConfiguration) -> CacheControl {
         guard configuration.ignored.contains(.reload) else { return self }
         var rest = self

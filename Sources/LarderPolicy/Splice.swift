@@ -123,7 +123,7 @@ package struct Splice: Sendable, Equatable {
         return (answer, part)
     }
 
-    /// The same where another request's response brings the missing bytes.
+    /// What the answer is where another request's response brings the missing bytes.
     package func answer(from part: PartialContent.Part) -> Answer? {
         guard part.range.lowerBound == self.gap.first,
             self.gap.end.map({ part.range.upperBound <= $0 }) ?? true

@@ -34,7 +34,7 @@ extension StoredHead {
 
 /// Which fields of a response are stored.
 enum StoredFields {
-    /// Of a `Date` that is added.
+    /// The length of a `Date` that is added.
     private static let dateLength = 37
 
     /// The fields that may be stored, in their order, in a buffer that holds nothing else.

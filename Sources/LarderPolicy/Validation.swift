@@ -186,9 +186,9 @@ package enum Validation {
     ///
     /// Never updated are the fields that are not stored at all, those that `private="…"` names in the
     /// updated head, cookies that settings keep out, and those that describe the stored content:
-    /// `Content-Length`, `Content-Encoding`, `Content-Range`. What is stored already and governs how the
-    /// rest is understood stays, though `private="…"` name it now. Where the 304 has no `Age` or `Date`, those of the old response no longer
-    /// count.
+    /// `Content-Length`, `Content-Encoding`, `Content-Range`. What is stored already and governs how
+    /// the rest is understood stays, though `private="…"` names it now. Where the 304 has no `Age` or
+    /// `Date`, those of the old response no longer count.
     ///
     /// What `Vary` names is never less than before: many an origin leaves out of a 304 what it varies
     /// by. What it names beside that is taken over, with the fields of the request that the 304

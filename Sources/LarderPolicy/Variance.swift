@@ -55,7 +55,7 @@ package enum Variance {
         }
     }
 
-    /// The same for one member of `Vary`.
+    /// Whether the request has in the field of one member of `Vary` what the first request had.
     static func matches(
         _ member: Member, _ head: StoredHead, _ request: Request, semantic: Bool
     ) -> Bool {
@@ -132,10 +132,11 @@ package enum Variance {
 
     /// The stored responses whose place a new one takes.
     ///
-    /// Those that its own request would have selected; those without `Vary` where the new one has
-    /// it, as the origin has changed its mind about the resource; and the oldest ones beyond the
-    /// number of variants that are kept. A new one without `Vary` leaves the variants for other
-    /// requests alone: it may lack the field by mistake, and they are preferred to it (§4.1).
+    /// It takes the place of what its own request would have selected; of what has no `Vary` where
+    /// the new one has it, as the origin has changed its mind about the resource; and the oldest
+    /// ones beyond the number of variants that are kept. A new one without `Vary` leaves the
+    /// variants for other requests alone: it may lack the field by mistake, and they are preferred
+    /// to it (§4.1).
     ///
     /// - Parameter request: the one that led to the new response; nil: all variants count as its.
     package static func replaced(

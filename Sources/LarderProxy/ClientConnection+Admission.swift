@@ -54,7 +54,7 @@ extension ClientConnection {
         }
         guard let bound = self.bound else { return .refused(.verificationBusy) }
         self.exchange?.credentials = value.map { Secret(Array($0)) }
-        let client = ClientExchange(
+        let client = ConnectionClient(
             connection: bound, number: number, mail: self.loop.mail(to: bound.eventLoop))
         let verdict = authenticator.check(value, client: self.client) { verdict in
             client.judged(verdict, generation: generation)

@@ -38,7 +38,7 @@ extension ClientConnection {
     private func perform(_ request: Request, hasContent: Bool, options: ExchangeOptions) {
         guard let bound = self.bound, let session = self.exchange?.session else { return }
         let number = self.state.exchangeNumber
-        let client = ClientExchange(
+        let client = ConnectionClient(
             connection: bound, number: number, mail: self.loop.mail(to: bound.eventLoop))
         self.exchange?.client = client
         var body: BodyFeed?

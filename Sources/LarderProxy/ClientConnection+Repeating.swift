@@ -37,7 +37,7 @@ extension ClientConnection {
         return self.answerAlike(bytes)
     }
 
-    /// The same for a read that has never been seen with these bytes, but perhaps with others of the
+    /// Answers a read that has never been seen with these bytes, but perhaps with others of the
     /// same gist.
     private func answerAlike(_ bytes: ByteBuffer) -> Bool {
         // Most of what comes for the first time is for what nobody has asked for yet.
@@ -193,7 +193,7 @@ extension ClientConnection {
 }
 
 extension ByteBuffer {
-    /// The same bytes in storage that is as large as they are.
+    /// A copy of these bytes in storage that is as large as they are.
     fileprivate var ownCopy: ByteBuffer {
         var copy = ByteBuffer()
         copy.reserveCapacity(self.readableBytes)

@@ -33,7 +33,7 @@ extension ClientConnection {
         }
     }
 
-    /// The same at any moment, for an answer that nothing follows yet.
+    /// Sends a whole answer at any moment, where nothing follows yet.
     ///
     /// A channel that is closed has given its descriptor back before its handlers hear of that: it is
     /// asked.

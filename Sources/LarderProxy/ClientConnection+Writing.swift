@@ -127,9 +127,9 @@ extension ClientConnection {
         source.attach { client.bodyWoke() }
     }
 
-    private func newClient() -> ClientExchange? {
+    private func newClient() -> ConnectionClient? {
         guard let bound = self.bound, let exchange = self.exchange else { return nil }
-        let client = ClientExchange(
+        let client = ConnectionClient(
             connection: bound, number: exchange.number,
             mail: self.loop.mail(to: bound.eventLoop))
         self.exchange?.client = client

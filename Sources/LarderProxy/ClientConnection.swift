@@ -5,7 +5,7 @@ import NIOCore
 /// One client's connection: the only handler of its channel.
 ///
 /// It drives `ClientConnectionState`: reads what the state wants read, does what it says, and
-/// keeps one deadline. Confined to its event loop; a session's calls arrive by `ClientExchange`.
+/// keeps one deadline. Confined to its event loop; a session's calls arrive by `ConnectionClient`.
 ///
 /// Reading is by hand (`autoRead` is off): nothing is taken off the socket that has no place yet.
 final class ClientConnection: ChannelInboundHandler {

@@ -25,7 +25,7 @@ enum DialError {
         504, .connectionTimeout, "connecting to the origin took too long")
     private static let exhausted = ExchangeFailure(
         status: .serviceUnavailable,
-        error: UpstreamFailure.Kind.connectionLimitReached.rawValue,
+        error: .connectionLimitReached,
         detail: "no further connections are possible", party: .larder,
         cacheStatus: CacheStatus(forward: .bypass))
 
@@ -41,7 +41,7 @@ enum DialError {
     /// Several addresses were tried: the last failure stands for all, a refusal before others.
     private static func failure(of error: NIOConnectionError) -> ExchangeFailure {
         let failures = error.connectionErrors.map { self.failure(of: $0.error) }
-        let refusal = failures.first { $0.error == UpstreamFailure.Kind.connectionRefused.rawValue }
+        let refusal = failures.first { $0.error == .connectionRefused }
         return refusal ?? failures.last ?? self.timeout
     }
 

@@ -12,7 +12,7 @@ final class KnownRequest {
     /// The bytes are the gist of it (``RequestGist``).
     let isGist: Bool
     let method: Method
-    /// Of the target, for what is asked with each request.
+    /// The host of the target, for what is asked with each request.
     let host: String
     let port: UInt16
     let standing: StandingAnswer
@@ -154,7 +154,7 @@ struct KnownRequests: ~Copyable {
         }
         self.bytes += request.cost - (self.entries[place]?.cost ?? 0)
         self.entries[place] = request
-        if self.bytes > Self.byteLimit { self.forget() }
+        if self.bytes > Self.byteLimit { self.removeAll() }
     }
 
     mutating func forget(_ request: KnownRequest) {
@@ -166,8 +166,7 @@ struct KnownRequests: ~Copyable {
         }
     }
 
-    /// Begins anew.
-    mutating func forget() {
+    mutating func removeAll() {
         self.entries = []
         self.bytes = 0
     }

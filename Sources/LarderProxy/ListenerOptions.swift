@@ -115,7 +115,7 @@ extension ClientConnection {
 
 extension OwnAnswer {
     fileprivate static func badField(_ detail: String) -> OwnAnswer {
-        OwnAnswer(400, error: "http_request_error", detail: detail)
+        OwnAnswer(400, error: .httpRequestError, detail: detail)
     }
 
     static let offline = OwnAnswer(

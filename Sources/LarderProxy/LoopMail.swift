@@ -11,7 +11,7 @@ final class LoopMail: Sendable, RoundEnd {
     /// What is said.
     enum Letter: Sendable {
         /// An answer, as nearly all are: without a closure, which would be made for each.
-        case answer(Answer, ClientExchange)
+        case answer(Answer, ConnectionClient)
         case other(@Sendable () -> Void)
 
         func open() {

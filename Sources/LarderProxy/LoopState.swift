@@ -16,7 +16,7 @@ final class LoopState {
     var known = KnownRequests()
     /// Gists of requests that came before, and the answers that all of them get.
     var alike = KnownRequests()
-    /// That of the last request, to be written over.
+    /// The gist of the last request, to be written over.
     var gist = ByteBuffer()
     /// Head and body of the last answer that was sent in one piece, to be written over: by then it has
     /// left, nearly always, and so nothing is allocated for the next.

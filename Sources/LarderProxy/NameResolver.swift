@@ -30,7 +30,7 @@ final class NameResolver: Sendable {
 
     private struct State {
         var names: [String: Asked] = [:]
-        /// Those that wait for a thread.
+        /// Names that wait for a thread.
         var queue: [String] = []
         var threads = 0
         var nextWaiter: UInt64 = 0
@@ -158,25 +158,14 @@ final class NameResolver: Sendable {
     /// Starts a detached thread that looks for a name, the signals of others blocked.
     private func startThread(_ name: String) {
         let work = unsafe Unmanaged.passRetained(Work(self, name))
-        var thread = pthread_t()
-        // The thread inherits the mask: signals are the business of the main thread.
-        var foreign = sigset_t()
-        var before = sigset_t()
-        _ = unsafe larder_foreign_signals(&foreign)
-        _ = unsafe pthread_sigmask(SIG_BLOCK, &foreign, &before)
-        let code = unsafe pthread_create(
-            &thread, nil,
+        let code = unsafe larder_start_thread(
+            "larder-names",
             { argument in
-                guard let argument = unsafe argument else { return nil }
+                guard let argument = unsafe argument else { return }
                 let work = unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
                 work.resolver.work(work.name)
-                return nil
             }, work.toOpaque())
-        _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
-        guard code != 0 else {
-            _ = pthread_detach(thread)
-            return
-        }
+        guard code != 0 else { return }
         unsafe work.release()
         self.threadFailed(name)
     }

@@ -18,7 +18,7 @@ package struct OwnAnswer: Sendable {
 
     package var status: StatusCode
     /// The proxy error type (RFC 9209 §2.3); nil where nothing failed.
-    package var error: String?
+    package var error: ProxyErrorType?
     /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
     package var nextHop: String?
     /// For people: one line, no secrets.
@@ -28,7 +28,8 @@ package struct OwnAnswer: Sendable {
     package var content: Content
 
     package init(
-        _ status: UInt16, error: String? = nil, detail: String = "", fields: Fields = Fields(),
+        _ status: UInt16, error: ProxyErrorType? = nil, detail: String = "",
+        fields: Fields = Fields(),
         cacheStatus: CacheStatus? = nil, content: Content = .problem
     ) {
         self.status = StatusCode(status)
@@ -42,7 +43,7 @@ package struct OwnAnswer: Sendable {
     /// A request head or its content that breaks the rules of HTTP.
     package init(_ error: HeadError) {
         self.init(
-            error.status.rawValue, error: "http_request_error",
+            error.status.rawValue, error: .httpRequestError,
             detail: "\(error.reason.rawValue): \(error.detail)")
     }
 
@@ -86,9 +87,9 @@ package struct OwnAnswer: Sendable {
     }
 
     private var proxyStatus: ProxyStatus {
-        let isRequestError = self.error == ProxyErrorType.httpRequestError.rawValue
-        return ProxyStatus(
-            error: self.error, nextHop: self.nextHop,
-            generatedStatus: isRequestError ? self.status : nil, details: self.detail)
+        ProxyStatus(
+            error: self.error?.rawValue, nextHop: self.nextHop,
+            generatedStatus: self.error == .httpRequestError ? self.status : nil,
+            details: self.detail)
     }
 }

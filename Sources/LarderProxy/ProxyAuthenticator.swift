@@ -47,21 +47,21 @@ extension OwnAnswer {
     ) -> OwnAnswer {
         var fields = Fields()
         for challenge in challenges { fields.append("Proxy-Authenticate", challenge) }
-        return OwnAnswer(407, error: "http_request_denied", detail: detail, fields: fields)
+        return OwnAnswer(407, error: .httpRequestDenied, detail: detail, fields: fields)
     }
 
     static func throttled(_ retryAfter: Duration) -> OwnAnswer {
         OwnAnswer(
-            429, error: "http_request_denied",
+            429, error: .httpRequestDenied,
             detail: "too many failed attempts to authenticate from this address",
             fields: ["Retry-After": Self.seconds(retryAfter)])
     }
 
     static let verificationBusy = OwnAnswer(
-        503, error: "proxy_internal_response",
+        503, error: .proxyInternalResponse,
         detail: "too many credentials wait to be verified", fields: ["Retry-After": "1"])
     static let repeatedCredentials = OwnAnswer(
-        400, error: "http_request_error", detail: "more than one Proxy-Authorization")
+        400, error: .httpRequestError, detail: "more than one Proxy-Authorization")
 
     /// Whole seconds, at least one, rounded up (RFC 9110 §10.2.3).
     private static func seconds(_ duration: Duration) -> String {

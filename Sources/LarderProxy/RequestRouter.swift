@@ -60,11 +60,11 @@ package struct RequestRouter: Sendable {
     private func refusal(of head: RequestHead, _ present: KnownFieldSet) -> OwnAnswer? {
         if present.contains(.via), Via.contains(pseudonym: self.pseudonym, in: head.fields) {
             return OwnAnswer(
-                508, error: "proxy_loop_detected", detail: "the request has passed here before")
+                508, error: .proxyLoopDetected, detail: "the request has passed here before")
         }
         if present.contains(.expect), Expect(head.fields, version: head.version) == .unknown {
             return OwnAnswer(
-                417, error: "http_request_error", detail: "an expectation other than 100-continue")
+                417, error: .httpRequestError, detail: "an expectation other than 100-continue")
         }
         if case .known(let length) = head.bodyLength, let most = self.maximumRequestBody,
             length > most
@@ -77,17 +77,17 @@ package struct RequestRouter: Sendable {
             head.method == .post || head.method == .put
         {
             return OwnAnswer(
-                411, error: "http_request_error", detail: "HTTP/1.0 content needs Content-Length")
+                411, error: .httpRequestError, detail: "HTTP/1.0 content needs Content-Length")
         }
         return nil
     }
 
     static let denied = OwnAnswer(
-        403, error: "http_request_denied", detail: "the access rules do not allow this request")
+        403, error: .httpRequestDenied, detail: "the access rules do not allow this request")
 
     private static func denied(port: UInt16) -> OwnAnswer {
         OwnAnswer(
-            403, error: "http_request_denied",
+            403, error: .httpRequestDenied,
             detail: "no tunnels to port \(port): see connect-ports")
     }
 
@@ -108,7 +108,7 @@ package struct RequestRouter: Sendable {
             return self.ownPage(head)
         }
         return OwnAnswer(
-            421, error: "http_request_error",
+            421, error: .httpRequestError,
             detail: "this is a proxy: it wants the whole URI in the request line")
     }
 
@@ -120,7 +120,7 @@ package struct RequestRouter: Sendable {
             OwnAnswer(404, detail: "this is a proxy: it has no pages of its own")
         default:
             OwnAnswer(
-                405, error: "http_request_error", detail: "the proxy itself takes no such request",
+                405, error: .httpRequestError, detail: "the proxy itself takes no such request",
                 fields: ["Allow": self.allowedMethods])
         }
     }
@@ -142,7 +142,7 @@ package struct RequestRouter: Sendable {
         // A CONNECT has no content; what claims to be some would be taken for tunnelled bytes.
         guard head.bodyLength == .none || head.bodyLength == .known(0) else {
             return .answer(
-                OwnAnswer(400, error: "http_request_error", detail: "CONNECT has no content"))
+                OwnAnswer(400, error: .httpRequestError, detail: "CONNECT has no content"))
         }
         guard !own.contains(host: host, port: port) else {
             return .answer(OwnAnswer.tunnelLoop)
@@ -260,13 +260,13 @@ package struct RequestRouter: Sendable {
 
 extension OwnAnswer {
     static let contentTooLarge = OwnAnswer(
-        413, error: "http_request_error", detail: "the content is larger than is taken here")
+        413, error: .httpRequestError, detail: "the content is larger than is taken here")
     static let tunnelLoop = OwnAnswer(
-        508, error: "proxy_loop_detected", detail: "the tunnel would end where it began")
+        508, error: .proxyLoopDetected, detail: "the tunnel would end where it began")
     static let headTimeout = OwnAnswer(
-        408, error: "http_request_error", detail: "the request took too long to arrive")
+        408, error: .httpRequestError, detail: "the request took too long to arrive")
     static let contentIncomplete = OwnAnswer(
-        400, error: "http_request_error", detail: "the content ended before it was whole")
+        400, error: .httpRequestError, detail: "the content ended before it was whole")
 }
 
 /// Which of the known fields a section has, found in one pass.

@@ -7,7 +7,7 @@ package struct ResponseFraming: Sendable, Equatable {
     package enum Coding: Sendable, Equatable {
         /// The response has no content, whatever its fields say.
         case none
-        /// So many bytes are still to come.
+        /// This many bytes are still to come.
         case length(remaining: UInt64)
         case chunked(hasBegun: Bool)
         /// The end of the connection is the end of the content: for HTTP/1.0 clients.

@@ -49,13 +49,13 @@ extension OwnAnswer {
     package static func unknownSession(nearest: String?) -> OwnAnswer {
         let remedy = nearest.map { "; did you mean \($0)?" } ?? ""
         return OwnAnswer(
-            400, error: "http_request_error",
+            400, error: .httpRequestError,
             detail: "Larder-Session names a session that is not there\(remedy)")
     }
 
     /// 403, for a session that is there, but not for this client.
     package static let sessionNotAllowed = OwnAnswer(
-        403, error: "http_request_denied",
+        403, error: .httpRequestDenied,
         detail: "Larder-Session names a session that this client may not use")
 }
 

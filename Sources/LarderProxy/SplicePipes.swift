@@ -21,7 +21,7 @@ final class SplicePipes {
     private let open: () -> SplicePipe?
     private var idle: [SplicePipe] = []
     private var refusedAt: NIODeadline?
-    /// Those in use.
+    /// How many are in use.
     private(set) var lent = 0
 
     /// - Parameter most: for tunnels.
@@ -35,7 +35,7 @@ final class SplicePipes {
         all > 0 ? max(1, all / max(1, loops)) : 0
     }
 
-    /// Those in use and those that wait here.
+    /// How many there are, in use or waiting here.
     var count: Int { self.lent + self.idle.count }
 
     /// Nil where all are in use, or none is to be had.

@@ -19,7 +19,8 @@ extension Tunnel {
     struct Splicing {
         /// The size of NIO's reads that shows that there is more to come.
         static let filledRead = 16 << 10
-        /// The same while there was much after the last: so much of every burst is copied.
+        /// The size of a read that shows it while there was much after the last: so much of every
+        /// burst is copied.
         static let filledReadInBulk = 1 << 10
         /// A burst of at least so much is bulk: below it, one large read is cheaper.
         static let bulk = 64 << 10

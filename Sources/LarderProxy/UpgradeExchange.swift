@@ -322,7 +322,7 @@ extension ExchangeFailure {
         _ status: UInt16, _ kind: UpstreamFailure.Kind, _ detail: String
     ) -> ExchangeFailure {
         ExchangeFailure(
-            status: StatusCode(status), error: kind.rawValue, detail: detail, party: .origin,
+            status: StatusCode(status), error: kind.errorType, detail: detail, party: .origin,
             cacheStatus: CacheStatus(forward: .bypass))
     }
 }

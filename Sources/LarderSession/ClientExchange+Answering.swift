@@ -103,8 +103,7 @@ extension ClientExchange: FillingWaiter {
                 return self.lead(objects, nil, isEntered: false)
             }
             self.serve(stored, leads: leads, forward: forward, because: asked)
-        case .failed(let failure)
-        where !leads && failure.error == ProxyErrorType.httpRequestDenied.rawValue:
+        case .failed(let failure) where !leads && failure.error == .httpRequestDenied:
             // That client must not go where the host leads; this one is asked for itself.
             self.fetchAlone()
         case .failed(var failure):

@@ -31,7 +31,7 @@ extension ClientExchange {
         guard !self.session.recent.isOff else { return }
         var exchange = self.remembered(
             failure.status, failure.cacheStatus, at: now, because: reason, storage: nil)
-        exchange.error = failure.error
+        exchange.error = failure.error?.rawValue
         self.session.recent.note(exchange)
     }
 
@@ -79,7 +79,7 @@ extension Fetch {
             error = stored.failure?.error
         case .failed(let failure):
             answered = failure.status
-            error = failure.error
+            error = failure.error?.rawValue
         }
         status.forwardStatus = error == nil ? answered : nil
         let request = self.order.request

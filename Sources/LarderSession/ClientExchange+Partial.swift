@@ -50,7 +50,7 @@ extension ClientExchange {
 }
 
 extension StoredHead {
-    /// The same as if nothing were missing: for what is asked of it beside its bytes.
+    /// The head as if nothing were missing: for what is asked of it beside its bytes.
     var whole: StoredHead {
         var head = self
         head.extent = nil

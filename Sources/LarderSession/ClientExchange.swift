@@ -26,9 +26,9 @@ final class ClientExchange: Exchange {
 
     /// What there was before the store was asked.
     struct Marks {
-        /// Of the table of fillings.
+        /// The era of the table of fillings.
         let era: UInt64
-        /// Of what is being stored.
+        /// The mark of what is being stored.
         let storings: UInt64
 
         init(_ session: Session) {

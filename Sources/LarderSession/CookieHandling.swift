@@ -59,7 +59,7 @@ package struct CookieCounters: Sendable, Equatable, Codable {
 
 /// What a session's cookies have to say to a log.
 package enum CookieEvent: Sendable, Equatable {
-    /// So many cookies of one response were refused; with the host that set them.
+    /// This many cookies of one response were refused; with the host that set them.
     case refused(CookieRefusal, count: Int, host: String)
     /// What the storage held could not be read: the session's cookies are in memory alone until it
     /// ends, and the storage stays as it is. Once.

@@ -144,7 +144,7 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     /// The status with which HTTP says it: 502, 503, 504, and so on.
     package var status: StatusCode
     /// The proxy error type (RFC 9209 §2.3), where one fits.
-    package var error: String?
+    package var error: ProxyErrorType?
     /// For people: one line, no secrets.
     package var detail: String
     package var party: UpstreamFailure.Party
@@ -157,7 +157,7 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var upstream: UpstreamFailure?
 
     package init(
-        status: StatusCode, error: String?, detail: String, party: UpstreamFailure.Party,
+        status: StatusCode, error: ProxyErrorType?, detail: String, party: UpstreamFailure.Party,
         cacheStatus: CacheStatus, nextHop: String? = nil
     ) {
         self.status = status

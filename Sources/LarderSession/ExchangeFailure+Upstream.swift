@@ -5,14 +5,13 @@ extension ExchangeFailure {
     package init(_ failure: UpstreamFailure) {
         self.init(
             status: Self.status(of: failure.kind),
-            error: failure.kind.rawValue, detail: failure.detail, party: failure.party,
+            error: failure.kind.errorType, detail: failure.detail, party: failure.party,
             cacheStatus: CacheStatus(), nextHop: failure.nextHop)
         self.upstream = failure
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {
-        let type = ProxyErrorType(rawValue: kind.rawValue)
         // The one without a recommendation is the content of the request that broke off.
-        return type?.recommendedStatus ?? StatusCode(400)
+        kind.errorType.recommendedStatus ?? StatusCode(400)
     }
 }

@@ -31,7 +31,7 @@ final class Fetch: Sendable {
         var isEntered: Bool
         /// Made for the store, not for a client: nobody's leaving ends it.
         var isBackground = false
-        /// Of the client.
+        /// The cache policy that the client asked for.
         var cachePolicy = RequestCachePolicy.useProtocol
         /// Nothing stored is selected by the request: the origin is asked whether another variant
         /// would do (RFC 9111 §4.1).
@@ -81,7 +81,8 @@ final class Fetch: Sendable {
         var counted: UInt64?
         /// A body that breaks off stays in the store as the part that it is.
         var isKept = false
-        /// With no more bytes than these it does not: as many are stored of the same representation.
+        /// A part that breaks off is kept only if it has more bytes than this: so many of the same
+        /// representation are stored already.
         var bytesStored: UInt64 = 0
         /// How the rest of the body could be asked for.
         var resumption: Resumption?

@@ -32,7 +32,7 @@ extension Filling {
         var answer: Splice.Answer
         /// What arrives.
         var part: PartialContent.Part
-        /// Of the response that brings the missing bytes.
+        /// The status of the response that brings the missing bytes.
         var status: StatusCode
         /// What arrives goes into the store.
         var isStored: Bool

@@ -33,16 +33,16 @@ final class Filling: Sendable {
         var isTimed = false
 
         /// How far the sink is, the first time it alone is found to keep the origin waiting.
-        mutating func heldUp() -> UInt64? {
+        mutating func startTimingSink() -> UInt64? {
             guard !self.isTimed, self.body.isHeldUpBySink else { return nil }
             self.isTimed = true
             return self.body.sinkWritten
         }
 
         /// What is to be done where the sink keeps the origin waiting.
-        mutating func holdUp() -> Action? {
+        mutating func sinkStalled() -> Action? {
             let sink = self.body.sinkToHurry()
-            let written = self.heldUp()
+            let written = self.startTimingSink()
             return sink == nil && written == nil
                 ? nil : .heldUp(self.control, at: written, hurries: sink)
         }
@@ -51,7 +51,7 @@ final class Filling: Sendable {
 
         mutating func afterReading(resumes: Bool) -> Action? {
             if resumes { return .resume(self.control) }
-            return self.holdUp()
+            return self.sinkStalled()
         }
 
         /// Notes that no client is left, once.
@@ -276,7 +276,7 @@ final class Filling: Sendable {
     func patienceOver() -> UInt64? {
         self.state.withLock { state in
             state.isTimed = false
-            return state.heldUp()
+            return state.startTimingSink()
         }
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 final class FillingTable: Sendable {
     private struct Shard {
         var fillings: [CacheKey: Filling] = [:]
-        /// Those that fill gaps of what is stored, of which a key may have several.
+        /// Fillings of gaps of what is stored, of which a key may have several.
         var gaps: [CacheKey: [Filling]] = [:]
         /// Until when requests for a key are not made to wait for each other.
         var uncollapsed: [CacheKey: Timestamp] = [:]
@@ -75,7 +75,7 @@ final class FillingTable: Sendable {
         }
     }
 
-    /// The same for a gap of what is stored.
+    /// Finds the filling of a gap of what is stored, or enters this one.
     ///
     /// - Parameter era: nil where it does not matter when what is stored was found.
     func find(
@@ -119,7 +119,7 @@ final class FillingTable: Sendable {
         }
     }
 
-    /// The same for all keys that match.
+    /// Takes out the fillings of all keys that match.
     ///
     /// `matches` is called with no lock held.
     func forget(where matches: (CacheKey) -> Bool) {

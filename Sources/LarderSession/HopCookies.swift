@@ -44,7 +44,8 @@ package protocol HopCookies: AnyObject, Sendable {
     /// - Parameter fields: with the client's own `Cookie` lines, where those may travel.
     func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp)
 
-    /// The same for an explanation: nothing is sent, so nothing counts as used.
+    /// Puts the jar's cookies into fields for an explanation: nothing is sent, so nothing counts as
+    /// used.
     func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp)
 
     /// Whether clients see the `Set-Cookie` lines of responses.

@@ -22,7 +22,7 @@ struct ReasonCounters: Sendable {
         self.cells[reason.place].counter.subtract()
     }
 
-    /// Those that have decided at least once.
+    /// How often each has decided that has at least once.
     func snapshot() -> [PolicyReason: UInt64] {
         var counts: [PolicyReason: UInt64] = [:]
         for (reason, cell) in zip(PolicyReason.allCases, self.cells)

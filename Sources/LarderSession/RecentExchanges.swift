@@ -136,7 +136,7 @@ final class RecentExchanges: Sendable {
         }
     }
 
-    /// Those that `matches`, the last one first, at most `limit`.
+    /// The exchanges that match, the last one first, at most `limit`.
     func last(
         _ limit: Int, where matches: (RecentExchange) -> Bool
     ) -> [RecentExchange] {

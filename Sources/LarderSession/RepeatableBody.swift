@@ -22,7 +22,8 @@ final class RepeatableBody: Sendable {
         var isLost = false
         /// How it ended.
         var end: BodyStep?
-        /// The reader whose turn it is, which whoever sends the request holds, and how many of the kept pieces it has.
+        /// The reader whose turn it is, which whoever sends the request holds, and how many of the
+        /// kept pieces it has.
         weak var reader: Reader?
         var position = 0
         var isAttached = false

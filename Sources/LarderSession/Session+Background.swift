@@ -14,7 +14,7 @@ struct BackgroundValidation: Sendable {
     /// What the store has, and which of it was served.
     var objects: [StoredObject]
     var index: Int
-    /// Of the table of fillings, from before the store was asked.
+    /// The era of the table of fillings, from before the store was asked.
     var era: UInt64
     var looks = 1
 

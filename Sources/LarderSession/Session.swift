@@ -197,7 +197,7 @@ package final class Session: ExchangeSession {
         self.fillings.forget(key)
     }
 
-    /// The same for every key that `matches`.
+    /// Removes all stored responses of every key that matches.
     package func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void

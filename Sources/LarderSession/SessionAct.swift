@@ -81,7 +81,7 @@ struct ActCounters: Sendable {
         self.cells[act]?.counter.add()
     }
 
-    /// Those that happened at least once.
+    /// How often each happened that has at least once.
     func snapshot() -> [SessionAct: UInt64] {
         self.cells.mapValues { $0.counter.current }.filter { $0.value > 0 }
     }

@@ -73,7 +73,7 @@ package final class SessionCookies: HopCookies {
         self.addCookies(to: &fields, for: hop, by: nil, at: now)
     }
 
-    /// The same for who has a rule of its own for the client's cookies.
+    /// Adds cookies for who has a rule of its own for the client's cookies.
     func addCookies(
         to fields: inout Fields, for hop: Hop, by merging: CookieField.Merging?,
         at now: Timestamp
@@ -105,7 +105,7 @@ package final class SessionCookies: HopCookies {
         if hop.handlesCookies, !self.showsSetCookie { head.fields.remove(FieldName(.setCookie)) }
     }
 
-    /// The same for who has a policy of its own, and shows its client everything.
+    /// Takes cookies for who has a policy of its own, and shows its client everything.
     func takeCookies(
         from head: ResponseHead, for hop: Hop, accept: CookieAcceptPolicy?, at now: Timestamp
     ) {
@@ -246,7 +246,7 @@ package final class SessionCookies: HopCookies {
         return answer
     }
 
-    /// The same, with the answer also where what it tells of is not kept.
+    /// Changes the jar for a person, with the answer also where what it tells of is not kept.
     package func changed<Answer: Sendable>(
         _ body: @Sendable (inout CookieJar) -> (answer: Answer, changes: [CookieChange])
     ) async -> (answer: Answer, failure: CookieStorageError?) {

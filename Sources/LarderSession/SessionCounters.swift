@@ -6,7 +6,7 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     package var requests: UInt64 = 0
     /// Answered from the store without asking the origin.
     package var hits: UInt64 = 0
-    /// Of the hits: those that were stale and allowed to be.
+    /// Hits that were stale and allowed to be.
     package var staleHits: UInt64 = 0
     /// Answered from the store after the origin said that it still holds (304).
     package var validated: UInt64 = 0

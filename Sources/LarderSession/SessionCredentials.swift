@@ -10,12 +10,12 @@ package final class SessionCredentials: Sendable {
     struct State: ~Copyable {
         var store: CredentialStore
         var spaces = AcceptedSpaces()
-        /// Of permanent credentials, for the storage.
+        /// Changes of permanent credentials, for the storage.
         var pending: [CredentialChange] = []
         var isSaving = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var hasReported = false
-        /// Of what is held in common, when a refusal was last looked for.
+        /// The revision of what is held in common, when a refusal was last looked for.
         var seenRevision: UInt64 = 0
     }
 
@@ -80,7 +80,8 @@ package final class SessionCredentials: Sendable {
         self.state.withLock { Self.entry(for: request, &$0)?.credential }
     }
 
-    /// The same, ready to be sent: uses a count of the nonce up.
+    /// What is sent with a request before anyone asks, ready to be sent: uses a count of the nonce
+    /// up.
     func preempts(_ request: ChallengedRequest) -> SentCredential? {
         let found = self.state.withLock {
             state -> (AcceptedSpaces.Entry, DigestSession?)? in

@@ -10,7 +10,7 @@ final class Storing: Sendable {
     private struct State {
         /// All of it has been handed to the store.
         var isHandedOver: Bool
-        /// Those who waited have waited long enough.
+        /// Whoever waited has waited long enough.
         var isOverdue = false
         var isOver = false
         var waiters: [@Sendable () -> Void] = []

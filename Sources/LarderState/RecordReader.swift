@@ -8,7 +8,7 @@ enum RecordFault: String, Error, Sendable {
     case long
     /// A word, a number or a text that cannot be.
     case value
-    /// Of a version that this release does not know.
+    /// The record is of a version that this release does not know.
     case version
 }
 

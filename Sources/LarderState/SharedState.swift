@@ -66,7 +66,7 @@ package final class SharedState: Sendable {
         }
     }
 
-    /// The same without waiting.
+    /// Reads all cookies without waiting.
     ///
     /// - Parameter body: gets nil where they cannot be read.
     package func readCookiesLater(_ body: @escaping @Sendable ([Cookie]?) -> Void) {

@@ -29,6 +29,6 @@ package enum StateEvent: Sendable, Equatable {
     case rotationFinished
     /// A change of the key that was broken off was found; it had changed nothing, and its key is gone.
     case rotationUndone
-    /// So many records do not open: they were changed on the disk. They stay, and are skipped.
+    /// This many records do not open: they were changed on the disk. They stay, and are skipped.
     case unreadable(records: Int)
 }

@@ -16,7 +16,7 @@ struct StateMeta: Sendable, Equatable {
 
     enum Finding: Sendable, Equatable {
         case meta(StateMeta)
-        /// Of another release; its number.
+        /// The state of another release, by the number of its format.
         case otherFormat(UInt32)
         case damaged
     }

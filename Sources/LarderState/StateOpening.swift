@@ -41,7 +41,8 @@ struct StateOpening: Sendable {
 
     /// What a state would be made of; nil where there is one, or something in its place.
     ///
-    /// Changes nothing, and says where there is a key without a state. A key that is there already is checked, as it will be used.
+    /// Changes nothing, and says where there is a key without a state. A key that is there already
+    /// is checked, as it will be used.
     func plan() throws(StateError) -> PlannedState? {
         var status = stat()
         guard unsafe stat(self.directory.data, &status) != 0, errno == ENOENT else { return nil }

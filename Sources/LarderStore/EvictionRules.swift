@@ -25,7 +25,7 @@ package import LarderHTTP
 /// | --- | --- | --- | --- |
 /// | LRU, to compare | 32.3 / 32.1 | 42.3 / 37.1 | 35.2 / 44.3 |
 /// | sizes ignored | 42.0 / 42.6 | 49.7 / 41.5 | 37.8 / 43.8 |
-/// | a round costs two uses above 4 × the mean size, three above 16 × | 43.6 / 41.7 | 51.4 / 40.8 | 40.4 / 45.7 |
+/// | a round costs two uses above 4 × the mean, three above 16 × | 43.6 / 41.7 | 51.4 / 40.8 | 40.4 / 45.7 |
 /// | the same from 2 × on | 44.1 / 41.4 | 51.5 / 40.5 | 40.5 / 45.5 |
 /// | two uses for the main queue above 4 × the mean size | 46.4 / 39.7 | 56.6 / 39.9 | 42.2 / 31.9 |
 /// | W-TinyLFU, size-aware | 49.6 / 37.5 | 60.9 / 41.7 | 42.8 / 20.7 |

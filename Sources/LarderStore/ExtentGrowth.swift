@@ -39,7 +39,7 @@ extension StoredObject {
 }
 
 extension StoredHead {
-    /// The same head, of a response of which just this is stored.
+    /// This head, of a response of which just this is stored.
     package func with(extent: StoredExtent) -> StoredHead {
         var head = self
         head.extent = extent.isComplete ? nil : extent

@@ -12,8 +12,8 @@ package import LarderHTTP
 package struct GhostTable: Sendable {
     /// Four bytes for each 2 KiB of capacity, and no more than this.
     package static let mostBytes = 8 << 20
-    /// Of the table, as it is written to a file and read from one: what fits on one page with what
-    /// goes before it, so that no run of pages has to be found for it.
+    /// Buckets in a chunk of the table, as it is written to a file and read from one: what fits on
+    /// one page with what goes before it, so that no run of pages has to be found for it.
     package static let chunkBuckets = 62
     private static let ways = 16
     /// The horizon in ticks: a quarter of what sixteen bits tell apart is more than is needed, the rest

@@ -33,7 +33,7 @@ struct Landings: Sendable {
         self.tickets[key.hashed]?.contains { self.byTicket[$0]?.key == key } ?? false
     }
 
-    /// Those of a key.
+    /// The landings of a key.
     func landings(of key: HashedKey) -> [Landing] {
         guard let tickets = self.tickets[key.hashed] else { return [] }
         return tickets.compactMap { self.byTicket[$0] }.filter { $0.key == key }

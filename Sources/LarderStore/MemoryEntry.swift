@@ -67,7 +67,8 @@ enum MemoryCost {
     /// entries that are remembered are not in it: their table is taken from the capacity at once.
     static let perEntry: UInt64 = 1088
 
-    /// Of each part of a partial body: its place, its range, and the storage object of its bytes.
+    /// What each part of a partial body costs: its place, its range, and the storage object of its
+    /// bytes.
     static let perPart: UInt64 = 128
 
     static func of(_ object: StoredObject) -> UInt64 {

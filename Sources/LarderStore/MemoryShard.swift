@@ -61,7 +61,7 @@ struct MemoryShard: Sendable {
         return self.objects(in: variants.slots)
     }
 
-    /// The same where they are certainly all there is in both tiers; nil where they may not be.
+    /// All variants where they are certainly all there is in both tiers; nil where they may not be.
     func completeObjects(of key: HashedKey) -> [StoredObject]? {
         guard let variants = self.index[key] else {
             return self.lower.absent.contains(key.hashed) ? [] : nil

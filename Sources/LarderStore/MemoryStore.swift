@@ -28,7 +28,7 @@ package final class MemoryStore: ObjectStore {
         var last: [Sweep] = []
         /// The latest mark of those forgotten.
         var floor: UInt64 = 0
-        /// Those that the lower tier has not finished yet.
+        /// Sweeps that the lower tier has not finished yet.
         var active: [Sweep] = []
     }
 

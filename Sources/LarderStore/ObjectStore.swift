@@ -111,15 +111,15 @@ package protocol ObjectStore: AnyObject, Sendable {
     ///
     /// nil means "ask `lookup`"; an empty array means that there certainly are none.
     func lookupResident(_ key: CacheKey) -> [StoredObject]?
-    /// The same, and what a lower tier can read without waiting is read for it: as `lookup` where that
-    /// calls back before it returns, and nil where it would not.
+    /// All stored responses for `key`, where what a lower tier can read without waiting is read for
+    /// it: as `lookup` where that calls back before it returns, and nil where it would not.
     func lookupInPlace(_ key: CacheKey) -> [StoredObject]?
     /// Finds all stored responses (variants) for `key`; empty when there are none or on any error.
     ///
     /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of
     /// the store's, and must not block.
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void)
-    /// The same for who remembers the answer: says, too, whether it tells all.
+    /// Finds all stored responses for who remembers the answer: says, too, whether it tells all.
     func ask(for key: CacheKey, _ completion: @escaping @Sendable (StoreAnswer) -> Void)
     /// Whether a response may be stored for other queries than the one that it answered, under a key
     /// without its query; false where there certainly is none.
@@ -341,7 +341,7 @@ package enum SinkAbandonment: String, Error, Sendable, Equatable, CaseIterable {
     case tooScattered = "too-many-ranges"
     /// It was asked for once only, and the rules of admission want a second time.
     case seenOnce = "seen-once"
-    /// The same for a large body.
+    /// A large body was asked for once only, and the rules of admission want a second time.
     case largeSeenOnce = "large-seen-once"
 }
 

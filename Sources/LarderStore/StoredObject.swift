@@ -71,8 +71,8 @@ extension StoredObject {
         set { self.change { $0.trailers = newValue } }
     }
 
-    /// Of the whole representation; for partial content of unknown length, where its last stored
-    /// byte ends.
+    /// The length of the whole representation; for partial content of unknown length, where its
+    /// last stored byte ends.
     package var bodyLength: UInt64 {
         get { self.content.parts.bodyLength }
         set { self.change { $0.bodyLength = newValue } }

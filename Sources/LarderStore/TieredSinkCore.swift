@@ -12,7 +12,7 @@ final class TieredSinkCore: ObjectSinkObserver {
         let head: StoredHead
         let key: HashedKey
         let replacing: [ObjectID]
-        /// Of those, the lower ids that the lower tier was told to replace.
+        /// The ids among them that the lower tier was told to replace.
         let passedOn: [ObjectID]
         let begun: RemovalMark
     }
@@ -21,7 +21,8 @@ final class TieredSinkCore: ObjectSinkObserver {
         var state: TieredSinkState
         /// The lower tier's sink while it takes part.
         var lower: (any ObjectSink)?
-        /// The same for readers that lag, who need what it has written also when it has ended.
+        /// The lower tier's sink for readers that lag, who need what it has written also when it
+        /// has ended.
         var readable: (any ObjectSink)?
         /// nil once it has heard the end.
         var observer: (any ObjectSinkObserver)?

@@ -45,7 +45,8 @@ package final class TieredStore: ObjectStore {
         self.absent = absent
     }
 
-    /// The same, called no sooner than a removal is one from the file of an absent tier, too.
+    /// Delays `completion` until the removal is noted for the disk tier that could not be opened;
+    /// returns it unchanged where there is no such tier.
     func afterNoting(
         _ completion: (@Sendable (Int) -> Void)?
     ) -> (@Sendable (Int) -> Void)? {
@@ -139,7 +140,7 @@ package final class TieredStore: ObjectStore {
         }
     }
 
-    /// Those found in the lower tier that may be shown and are not in memory.
+    /// The responses found in the lower tier that may be shown and are not in memory.
     private static func below(
         _ found: [StoredObject], _ key: HashedKey, _ shard: borrowing MemoryShard
     ) -> [StoredObject] {

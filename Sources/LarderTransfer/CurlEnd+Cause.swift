@@ -4,8 +4,10 @@ import Glibc
 import LarderHTTP
 
 extension CurlEnd {
-    /// The one place that names the cause behind a `CURLE_` code (libcurl-errors(3)); nil: none that
-    /// a program could do something about.
+    /// What a program may do something about in a `CURLE_` code (libcurl-errors(3)); nil: nothing.
+    ///
+    /// The one place that says so. The error type and the party at fault come from `failure`, which
+    /// groups the codes by what HTTP calls them.
     var cause: UpstreamFailure.Cause? {
         switch self.code {
         case CURLE_URL_MALFORMAT: .badURL

@@ -49,7 +49,12 @@ struct CurlEnd {
 }
 
 extension CurlEnd {
-    /// The one place that gives `CURLE_` codes a meaning (libcurl-errors(3)).
+    /// What a `CURLE_` code means as an error type of RFC 9209, and whose fault it is
+    /// (libcurl-errors(3)).
+    ///
+    /// The one place that does; `cause` says beside it what a program may do about the same code,
+    /// in groups of its own: an HTTP/2 connection whose framing breaks is a protocol error here,
+    /// and a connection lost there.
     ///
     /// - Parameters:
     ///   - isHeadComplete: the receiver has, or will have, a head: the response was cut.
@@ -68,7 +73,7 @@ extension CurlEnd {
             return self.failure(isCut ? .httpResponseIncomplete : .connectionTerminated)
         case CURLE_PARTIAL_FILE:
             return self.failure(.httpResponseIncomplete)
-        case CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+        case CURLE_HTTP2_STREAM, CURLE_HTTP2, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return self.failure(isHeadComplete ? .httpResponseIncomplete : .httpProtocolError)
         case CURLE_OUT_OF_MEMORY:
             // What libcurl 7.88 says of a line beyond the 100 KiB that it is ready to hold. Memory
@@ -82,9 +87,9 @@ extension CurlEnd {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             return self.failure(.tlsCertificateError)
-        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
-            CURLE_BAD_CONTENT_ENCODING, CURLE_TOO_MANY_REDIRECTS, CURLE_RANGE_ERROR,
-            CURLE_CHUNK_FAILED, CURLE_HTTP_RETURNED_ERROR:
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING,
+            CURLE_TOO_MANY_REDIRECTS, CURLE_RANGE_ERROR, CURLE_CHUNK_FAILED,
+            CURLE_HTTP_RETURNED_ERROR:
             // libcurl says "unsupported protocol" of HTTP/0.9 and of versions that it does not know.
             return self.failure(.httpProtocolError)
         case CURLE_BAD_FUNCTION_ARGUMENT where isCut:

@@ -27,6 +27,17 @@ package final class CurlUpstream: Upstream {
         var ftp: LoopPort?
 
         var all: [LoopPort] { self.usual + [self.ftp].compactMap { $0 } }
+
+        /// The loop of an origin, always the same; nil where there is none yet.
+        func usualPort(for uri: TargetURI) -> LoopPort? {
+            guard self.usual.count > 1 else { return self.usual.first }
+            var hasher = Hasher()
+            hasher.combine(uri.scheme)
+            hasher.combine(uri.host)
+            hasher.combine(uri.port)
+            let place = UInt(bitPattern: hasher.finalize()) % UInt(self.usual.count)
+            return self.usual[Int(place)]
+        }
     }
 
     /// Starts the loops; where threads are shared, they wait for the first fetch.
@@ -139,26 +150,22 @@ package final class CurlUpstream: Upstream {
 
     private func port(for uri: TargetURI, isDial: Bool) throws(TransferError) -> LoopPort {
         if let port = try self.ftpPort(for: uri, isDial: isDial) { return port }
-        return try self.ports.withLock { ports throws(TransferError) in
-            if ports.usual.count == 1 { return ports.usual[0] }
-            if ports.usual.isEmpty {
-                let entrance = try TransferThread.sharedEntrance()
-                let port = LoopPort(
-                    self.configuration, mailbox: entrance.mailbox, entrance: entrance)
-                // What is shut down before it began has no loop to end.
-                if self.isShutDown.load(ordering: .sequentiallyConsistent) {
-                    _ = port.shutDown {}
-                }
-                ports.usual.append(port)
-                return port
-            }
-            var hasher = Hasher()
-            hasher.combine(uri.scheme)
-            hasher.combine(uri.host)
-            hasher.combine(uri.port)
-            let place = UInt(bitPattern: hasher.finalize()) % UInt(ports.usual.count)
-            return ports.usual[Int(place)]
+        if let port = self.ports.withLock({ $0.usualPort(for: uri) }) { return port }
+        // Its thread may have to be started: not under the lock.
+        let entrance = try SharedTransferThreads.ofProcess.entrance()
+        let fresh = LoopPort(self.configuration, mailbox: entrance.mailbox, entrance: entrance)
+        let port = self.ports.withLock { ports in
+            if let port = ports.usualPort(for: uri) { return port }
+            ports.usual.append(fresh)
+            return fresh
         }
+        self.closeIfShutDown(port)
+        return port
+    }
+
+    /// Closes a port that `shutdown` may have come too early to see.
+    private func closeIfShutDown(_ port: LoopPort) {
+        if self.isShutDown.load(ordering: .sequentiallyConsistent) { _ = port.shutDown {} }
     }
 
     /// The loop that speaks with FTP servers; nil for what is not asked of one.
@@ -168,17 +175,22 @@ package final class CurlUpstream: Upstream {
         guard uri.scheme == .ftp, !isDial, !Way(to: uri, isDial: false, self.parents).isRelay else {
             return nil
         }
-        return try self.ports.withLock { ports throws(TransferError) in
-            if let port = ports.ftp { return port }
-            // The others are closed then, and say so.
-            if self.isShutDown.load(ordering: .sequentiallyConsistent) { return nil }
-            let port =
-                self.configuration.sharesThreads
-                ? LoopPort(self.configuration, mailbox: try TransferThread.sharedFTPMailbox())
-                : try Self.ownLoop(self.configuration, "larder-ftp")
+        if let port = self.ports.withLock({ $0.ftp }) { return port }
+        // The others are closed then, and say so.
+        if self.isShutDown.load(ordering: .sequentiallyConsistent) { return nil }
+        let fresh =
+            self.configuration.sharesThreads
+            ? LoopPort(
+                self.configuration, mailbox: try SharedTransferThreads.ofProcess.ftpMailbox())
+            : try Self.ownLoop(self.configuration, "larder-ftp")
+        let port = self.ports.withLock { ports in
+            let port = ports.ftp ?? fresh
             ports.ftp = port
             return port
         }
+        if port !== fresh { _ = fresh.shutDown {} }
+        self.closeIfShutDown(port)
+        return port
     }
 }
 

@@ -10,7 +10,7 @@ extension EasyHandle {
     /// libcurl allocates it for each transfer: from 128 KiB on it would be a mapping of its own, page
     /// faults each time.
     private static let readSize = 122_880
-    /// So many seconds an FTP server has for each reply: other fetches by FTP may wait meanwhile.
+    /// How many seconds an FTP server has for each reply: other fetches by FTP may wait meanwhile.
     ///
     /// libcurl's own 120 would be long for them. Servers that look up the client's name, or ask it for
     /// its user, before they greet take up to ten.

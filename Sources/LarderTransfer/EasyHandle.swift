@@ -11,7 +11,7 @@ import LarderHTTP
 @safe final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     let fields = RequestFieldList()
-    /// Those of the CONNECT to a parent.
+    /// The field lines of the CONNECT to a parent.
     let parentFields = RequestFieldList()
     private let errorText: UnsafeMutablePointer<CChar>
     /// The first option that was refused since `reset`.
@@ -178,7 +178,7 @@ import LarderHTTP
         self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, self.fields.link()))
     }
 
-    /// The same for those of the CONNECT to a parent.
+    /// Hands the field lines of the CONNECT to a parent over.
     func useParentFields() {
         self.note(
             unsafe ccurl_set_list(self.pointer, CURLOPT_PROXYHEADER, self.parentFields.link()))

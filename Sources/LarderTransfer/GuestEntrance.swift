@@ -13,7 +13,7 @@ final class GuestEntrance: @unchecked Sendable {
     private let runner: TransferRunner
     let mailbox: TransferMailbox
 
-    /// - Parameter runner: lives as long as the process.
+    /// - Parameter runner: lives as long as the process, or is retired before anybody comes.
     init(_ runner: TransferRunner) {
         self.runner = runner
         self.mailbox = runner.mailbox

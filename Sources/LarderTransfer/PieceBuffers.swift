@@ -2,9 +2,10 @@ import NIOCore
 
 /// Buffers of large pieces, filled again when nobody holds them any more.
 ///
-/// Allocated and freed for each piece, they would be given back to the system and come again page by
-/// page, by faults: with pieces of this size a response of 100 KiB cost 115 µs of CPU time in place
-/// of 58. The loops of a thread share them, and nobody else has them; whoever gets a piece may hold it for as long as he likes.
+/// Allocated and freed for each piece, they would be given back to the system and come again page
+/// by page, by faults: with pieces of this size a response of 100 KiB cost 115 µs of CPU time in
+/// place of 58. The loops of a thread share them, and nobody else has them; whoever gets a piece
+/// may hold it for as long as he likes.
 final class PieceBuffers {
     /// A response that libcurl reads at once is one piece (`WholeResponse`).
     static let size = 131_072

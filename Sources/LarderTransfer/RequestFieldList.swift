@@ -73,7 +73,7 @@ import LarderHTTP
         return isSafe
     }
 
-    /// The same for a line of a section.
+    /// Adds a line of a section; one whose bytes could end a line early is refused with false.
     func append(_ line: Fields.Line, of section: Fields) -> Bool {
         let bytes = section.bytes.span
         let (name, value) = (Int(line.nameStart), Int(line.valueStart))

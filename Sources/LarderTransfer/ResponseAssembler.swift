@@ -19,7 +19,7 @@ struct ResponseAssembler {
         case content
         /// A part of a head, which comes to ``line(_:)`` afterwards.
         case head
-        /// The same; libcurl must not take it up.
+        /// A part of a head that libcurl must not take up.
         case refused
     }
 

@@ -69,7 +69,7 @@ extension Transfer {
     /// Has the loop tell libcurl to ask for content again, once it has returned.
     func goOnSending() { self.mustReleaseContent = true }
 
-    /// The same with the origin's leave, or without it.
+    /// Goes on sending content, with the origin's leave or without it.
     func releaseContent() {
         self.content?.release()
         self.goOnSending()

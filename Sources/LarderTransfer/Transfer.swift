@@ -27,9 +27,10 @@ final class Transfer {
         case taken, hold, abort
     }
 
+    /// How much lies in the outbox at most before the origin is stopped.
     static let outboxLimit = 131_072
-    /// The same where codings are undone: libcurl then keeps all that came of a read, and copies it
-    /// each time that some of it is taken.
+    /// The limit of the outbox where codings are undone: libcurl then keeps all that came of a
+    /// read, and copies it each time that some of it is taken.
     static let decodedLimit = 524_288
 
     let fetch: CurlFetch

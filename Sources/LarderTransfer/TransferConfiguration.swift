@@ -45,8 +45,8 @@ package struct TransferConfiguration: Sendable {
     package var resolveTimeout: Duration = .seconds(10)
     /// For the connection to stand: TCP and, for https, TLS.
     package var connectTimeout: Duration = .seconds(10)
-    /// The same where a parent makes the connection, the parent's own name resolution and login
-    /// included.
+    /// For the connection to stand where a parent makes it, the parent's own name resolution and
+    /// login included.
     package var tunnelTimeout: Duration = .seconds(30)
     /// From the end of the request to the end of the response's head; each 1xx begins it anew.
     package var responseTimeout: Duration = .seconds(120)

@@ -22,7 +22,7 @@ final class TransferLoop: Timed {
 
     private(set) var transfers: [UInt64: Transfer] = [:]
     var touched: [Transfer] = []
-    /// Those that are being settled.
+    /// Transfers that are being settled.
     var settling: [Transfer] = []
     /// In which receivers are told.
     let round = DeliveryRound()

@@ -77,6 +77,7 @@ final class TransferMailbox: Sendable {
         var messages: [TransferMessage] = []
         var ownership = LoopOwnership()
         var isClosed = false
+        var isRetired = false
     }
 
     private let state = Mutex(State())
@@ -116,10 +117,25 @@ final class TransferMailbox: Sendable {
         return accepted
     }
 
-    /// Takes all commands, in exchange for an empty array whose room is used again.
-    func take(into messages: inout [TransferMessage]) {
+    /// Takes all commands, in exchange for an empty array whose room is used again; false when the
+    /// thread has been retired.
+    func take(into messages: inout [TransferMessage]) -> Bool {
         messages.removeAll(keepingCapacity: true)
-        self.state.withLock { state in swap(&state.messages, &messages) }
+        return self.state.withLock { state in
+            swap(&state.messages, &messages)
+            return !state.isRetired
+        }
+    }
+
+    /// Ends the thread, of which nobody has made use.
+    ///
+    /// A command that comes after this one is refused, by the thread as its last act or by `post`.
+    func retire() {
+        let mustWake = self.state.withLock { state in
+            state.isRetired = true
+            return state.ownership.posted()
+        }
+        if mustWake { Self.write(to: self.descriptor) }
     }
 
     /// Says that the thread is about to sleep; false when there are commands to see to first.
@@ -127,7 +143,7 @@ final class TransferMailbox: Sendable {
     /// - Parameter alarm: until when it sleeps at most.
     func fallAsleep(until alarm: MonotonicTime?) -> Bool {
         self.state.withLock { state in
-            guard state.messages.isEmpty else { return false }
+            guard state.messages.isEmpty, !state.isRetired else { return false }
             state.ownership.park(until: alarm)
             return true
         }

@@ -19,10 +19,10 @@ final class TransferRunner {
 
     let mailbox: TransferMailbox
     let epoll: Epoll
-    /// Of all loops: each of many would hold 8 MiB for long.
+    /// The buffers of all loops: each of many would hold 8 MiB for long.
     private let pieces = PieceBuffers()
     private var loops: [UInt32: TransferLoop] = [:]
-    /// Those that have something to do in the next round.
+    /// Loops that have something to do in the next round.
     private var due: [TransferLoop] = []
     /// When the others want to be looked at.
     private var timetable = Timetable<TransferLoop>()
@@ -47,13 +47,13 @@ final class TransferRunner {
         return loop
     }
 
-    /// Runs until its only loop has been shut down.
+    /// Runs until its only loop has been shut down, or the thread was retired.
     ///
     /// Called once, by its thread.
     func run() {
         while !self.isOver {
             let now = MonotonicTime.read()
-            self.distribute()
+            if !self.distribute() { break }
             while let loop = self.timetable.first, loop.moment <= now {
                 self.timetable.leave(loop)
                 self.markDue(loop)
@@ -77,10 +77,15 @@ final class TransferRunner {
 
     // MARK: A round
 
-    private func distribute() {
-        self.mailbox.take(into: &self.messages)
-        for message in self.messages { self.distribute(message) }
+    /// Hands commands to their loops; false where the thread has been retired, and they are
+    /// refused.
+    private func distribute() -> Bool {
+        let isWanted = self.mailbox.take(into: &self.messages)
+        for message in self.messages {
+            if isWanted { self.distribute(message) } else { self.refuse(message) }
+        }
         self.messages.removeAll(keepingCapacity: true)
+        return isWanted
     }
 
     private func distribute(_ message: TransferMessage) {

@@ -64,6 +64,16 @@ struct CacheView {
         try client.send(request, body)
         return true
     }
+
+    /// Asks the running proxy, and takes one that has no listener for this session, and so knows
+    /// nothing of it, for none.
+    func askIfServed(
+        _ request: ControlRequest, _ body: (ControlReply) throws -> Bool
+    ) throws {
+        do {
+            _ = try self.ask(request, body)
+        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+    }
 }
 
 extension LoadedSettings {

@@ -62,16 +62,13 @@ struct CacheCopies {
 
     private func inMemory() throws -> [ResidentResponse] {
         var found: [ResidentResponse] = []
-        // A running proxy that has no listener for this session knows nothing of it.
-        do {
-            let name = self.view.session.name.text
-            _ = try self.view.ask(
-                .showMemory(session: name, url: self.url, principal: self.view.principal)
-            ) {
-                if case .resident(let response) = $0 { found.append(response) }
-                return true
-            }
-        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        let name = self.view.session.name.text
+        try self.view.askIfServed(
+            .showMemory(session: name, url: self.url, principal: self.view.principal)
+        ) {
+            if case .resident(let response) = $0 { found.append(response) }
+            return true
+        }
         return found
     }
 }

@@ -22,7 +22,7 @@ struct CacheExport: AsyncParsableCommand {
     @Argument(help: "Only the variants of this URL.")
     var url: String?
 
-    @Option(help: ArgumentHelp("Only what is of this host.", valueName: "host"))
+    @Option(help: ArgumentHelp("Only responses of this host.", valueName: "host"))
     var host: String?
 
     @Option(

@@ -20,7 +20,7 @@ struct CacheList: AsyncParsableCommand {
     @OptionGroup var session: SessionOption
     @OptionGroup var principal: PrincipalOption
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     @Flag(
@@ -98,37 +98,41 @@ struct CacheList: AsyncParsableCommand {
 struct ListArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Of this host; *.example.com stands for all below it.", valueName: "host"))
+            "Only responses of this host; *.example.com stands for all below it.", valueName: "host"
+        ))
     var host: HostPattern?
 
     @Option(
         name: [.customLong("url"), .customLong("pattern")],
         help: ArgumentHelp(
-            "Every URL that this fits as a whole; * stands for anything.", valueName: "glob"))
+            "Only URLs that this fits as a whole; * stands for anything.", valueName: "glob"))
     var pattern: String?
 
-    @Option(help: ArgumentHelp("Larger than this: 512K, 10 MiB.", valueName: "size"))
+    @Option(help: ArgumentHelp("Only responses larger than this: 512K, 10 MiB.", valueName: "size"))
     var largerThan: SizeArgument?
 
-    @Option(help: ArgumentHelp("Smaller than this.", valueName: "size"))
+    @Option(help: ArgumentHelp("Only responses smaller than this.", valueName: "size"))
     var smallerThan: SizeArgument?
 
-    @Flag(help: "What must be validated before it is used.")
+    @Flag(help: "Only responses that must be validated before use.")
     var stale = false
 
-    @Flag(help: "What may be used as it is.")
+    @Flag(help: "Only responses that may be used as they are.")
     var fresh = false
 
-    @Flag(help: "What is not all there.")
+    @Flag(help: "Only responses that are stored in part.")
     var partial = false
 
-    @Option(help: ArgumentHelp("In this tier, or in both: memory or disk.", valueName: "tier"))
+    @Option(
+        help: ArgumentHelp(
+            "Only what lies in this tier, or in both: memory or disk.", valueName: "tier"))
     var tier: String?
 
-    @Option(help: ArgumentHelp("The answer to this method.", valueName: "method"))
+    @Option(help: ArgumentHelp("Only answers to this method.", valueName: "method"))
     var method: String?
 
-    @Option(help: ArgumentHelp("With this status: 404, or 4xx.", valueName: "status"))
+    @Option(
+        help: ArgumentHelp("Only responses with this status: 404, or 4xx.", valueName: "status"))
     var status: StatusPattern?
 
     func check() throws(ValidationError) {
@@ -154,13 +158,14 @@ struct ListArguments: ParsableArguments {
 struct ListOrderArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Names in the order of their letters, numbers the largest first.", valueName: "column"))
+            "Sort by this column: names in the order of their letters, numbers the largest first.",
+            valueName: "column"))
     var sort: RowOrder?
 
-    @Flag(help: "The other way round.")
+    @Flag(help: "Sort the other way round.")
     var reverse = false
 
-    @Option(help: ArgumentHelp("At most so many.", valueName: "rows"))
+    @Option(help: ArgumentHelp("List at most so many.", valueName: "rows"))
     var limit: Int?
 
     func check() throws(ValidationError) {

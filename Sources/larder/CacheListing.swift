@@ -50,22 +50,19 @@ struct CacheListing {
         copies: (ResidentCopies) -> Void = { _ in }, _ body: (MemoryObject) throws -> Bool
     ) throws -> Bool {
         var goesOn = true
-        // A running proxy that has no listener for this session knows nothing of it.
-        do {
-            let name = self.view.session.name.text
-            _ = try self.view.ask(.listMemory(session: name, copiesInFull: copiesInFull)) { reply in
-                switch reply {
-                case .objects(let objects):
-                    for object in objects where goesOn && self.filter.matches(CacheRow(object)) {
-                        goesOn = try body(object)
-                    }
-                    try step(objects.count)
-                case .copies(let table): copies(table)
-                default: break
+        let name = self.view.session.name.text
+        try self.view.askIfServed(.listMemory(session: name, copiesInFull: copiesInFull)) { reply in
+            switch reply {
+            case .objects(let objects):
+                for object in objects where goesOn && self.filter.matches(CacheRow(object)) {
+                    goesOn = try body(object)
                 }
-                return goesOn
+                try step(objects.count)
+            case .copies(let table): copies(table)
+            default: break
             }
-        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+            return goesOn
+        }
         return goesOn
     }
 }
@@ -77,7 +74,7 @@ struct ResidentTable {
         var hits: UInt64
     }
 
-    /// Of what the disk tier is about to have: it may have it by the time it is read.
+    /// What the disk tier is about to have: it may have it by the time it is read.
     private struct Landing: Hashable {
         var url: String
         var storedMicroseconds: Int64

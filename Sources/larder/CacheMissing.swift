@@ -18,7 +18,7 @@ struct CacheMissing: AsyncParsableCommand {
     @Flag(help: "Forget them once they are listed.")
     var clear = false
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     func run() async throws {

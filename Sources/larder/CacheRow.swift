@@ -18,7 +18,7 @@ struct CacheRange: Encodable, Equatable {
 struct CachePartial: Encodable, Equatable {
     var ranges: [CacheRange]
     var storedBytes: UInt64
-    /// Of the whole, where it is known.
+    /// The length of the whole, where it is known.
     var completeLength: UInt64?
 
     /// Reads as `partial, 3 ranges, 12 KiB of 4 MiB`.

@@ -16,7 +16,7 @@ struct CacheShow: AsyncParsableCommand {
     @Flag(help: "Write the body of the most recent variant, as it is stored, and nothing else.")
     var body = false
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     func run() async throws {

@@ -11,7 +11,7 @@ struct CacheStats: AsyncParsableCommand {
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
 
-    @Flag(help: "One JSON object.")
+    @Flag(help: "Print one JSON object.")
     var json = false
 
     func run() async throws {
@@ -27,13 +27,10 @@ struct CacheStats: AsyncParsableCommand {
             report.setAside = SetAsideFile.all(in: directory)
             report.durability = CacheStatsReport.diskDurability
         }
-        // A running proxy that has no listener for this session knows nothing of it.
-        do {
-            _ = try view.ask(.statistics(session: report.session)) { reply in
-                if case .statistics(let statistics) = reply { report.running = statistics }
-                return true
-            }
-        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        try view.askIfServed(.statistics(session: report.session)) { reply in
+            if case .statistics(let statistics) = reply { report.running = statistics }
+            return true
+        }
         if let unreadable {
             if report.running == nil { throw unreadable }
             for cause in CommandFailure(unreadable)?.causes ?? [] { Output.note(cause) }

@@ -25,7 +25,7 @@ struct CacheVerify: AsyncParsableCommand {
     @Flag(help: "Take out what is damaged.")
     var repair = false
 
-    @Flag(help: "One JSON object a line; the last one is the summary.")
+    @Flag(help: "Print one JSON object a line; the last one is the summary.")
     var json = false
 
     /// Damage beyond this is counted and shown, but left for the next repair.

@@ -53,7 +53,8 @@ struct InheritedSignals: Sendable {
 
 /// A command that runs in our place: it has our terminal and gets our signals.
 enum ChildProcess {
-    /// Those that ask a process to end or to do something; the others are ours or the kernel's.
+    /// The signals that ask a process to end or to do something; the others are ours or the
+    /// kernel's.
     private static let forwarded = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2]
 
     /// Starts a command, found by PATH, and waits for its end.

@@ -35,7 +35,7 @@ struct ConfigShow: ParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     private struct Row: Encodable {
@@ -79,7 +79,7 @@ struct ConfigSettings: ParsableCommand {
     @Flag(help: "Print the configuration file that ships with Larder.")
     var yaml = false
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     private struct Row: Encodable {

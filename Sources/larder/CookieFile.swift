@@ -6,7 +6,7 @@ import LarderHTTP
 
 /// The forms of files in which cookies come and go.
 enum CookieFormat: String, CaseIterable, ExpressibleByArgument {
-    /// Of curl, wget and others: see `NetscapeCookieFile`.
+    /// The format of curl, wget and others: see `NetscapeCookieFile`.
     case netscape
     case json
 

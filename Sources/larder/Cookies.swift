@@ -21,7 +21,9 @@ struct CookiesList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the cookies of a session.")
 
-    @Option(help: ArgumentHelp("Of this domain and the names below it.", valueName: "domain"))
+    @Option(
+        help: ArgumentHelp(
+            "Only cookies of this domain and of names below it.", valueName: "domain"))
     var domain: String?
 
     @OptionGroup var state: StateOptions
@@ -29,7 +31,7 @@ struct CookiesList: AsyncParsableCommand {
     @Flag(help: "Show the values.")
     var reveal = false
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     func run() async throws {
@@ -53,10 +55,12 @@ struct NamedCookies: ParsableArguments {
     @Argument(help: "The cookie's name.")
     var name: String
 
-    @Option(help: ArgumentHelp("Of this domain and the names below it.", valueName: "domain"))
+    @Option(
+        help: ArgumentHelp(
+            "Only cookies of this domain and of names below it.", valueName: "domain"))
     var domain: String?
 
-    @Option(help: ArgumentHelp("Of this path.", valueName: "path"))
+    @Option(help: ArgumentHelp("Only cookies of this path.", valueName: "path"))
     var path: String?
 
     var filter: CookieFilter {
@@ -75,7 +79,7 @@ struct CookiesShow: AsyncParsableCommand {
     @Flag(help: "Show the values.")
     var reveal = false
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     func run() async throws {
@@ -117,7 +121,9 @@ struct CookiesClear: AsyncParsableCommand {
         commandName: "clear",
         abstract: "Remove all cookies, or those of a domain; prints how many.")
 
-    @Option(help: ArgumentHelp("Of this domain and the names below it.", valueName: "domain"))
+    @Option(
+        help: ArgumentHelp(
+            "Only cookies of this domain and of names below it.", valueName: "domain"))
     var domain: String?
 
     @OptionGroup var state: StateOptions

@@ -16,12 +16,15 @@ struct CookiesExport: AsyncParsableCommand {
     @Argument(help: "The file; - is standard output.")
     var file: String
 
-    @Option(help: ArgumentHelp("Of this domain and the names below it.", valueName: "domain"))
+    @Option(
+        help: ArgumentHelp(
+            "Only cookies of this domain and of names below it.", valueName: "domain"))
     var domain: String?
 
     @Option(
         help: ArgumentHelp(
-            "netscape or json; else by the end of the file's name.", valueName: "format"))
+            "The file's format: netscape or json; else by the end of its name.", valueName: "format"
+        ))
     var format: CookieFormat?
 
     @OptionGroup var state: StateOptions

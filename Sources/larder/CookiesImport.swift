@@ -18,7 +18,8 @@ struct CookiesImport: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "netscape or json; else by the end of the file's name.", valueName: "format"))
+            "The file's format: netscape or json; else by the end of its name.", valueName: "format"
+        ))
     var format: CookieFormat?
 
     @OptionGroup var state: StateOptions

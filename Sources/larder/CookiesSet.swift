@@ -21,24 +21,28 @@ struct CookiesSet: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The host; with a dot before it, the names below, too.", valueName: "domain"))
+            "The host that it is for; with a dot before it, for the names below, too.",
+            valueName: "domain"))
     var domain: String
 
-    @Option(help: ArgumentHelp("The path and all below it.", valueName: "path"))
+    @Option(help: ArgumentHelp("The path that it is for, and all below it.", valueName: "path"))
     var path = "/"
 
-    @Flag(help: "Over https only.")
+    @Flag(help: "Send over https only (Secure).")
     var secure = false
 
-    @Flag(help: "Not for scripts.")
+    @Flag(help: "Hide the cookie from scripts (HttpOnly).")
     var httpOnly = false
 
-    @Option(help: ArgumentHelp("strict, lax or none.", valueName: "word"))
+    @Option(
+        help: ArgumentHelp(
+            "With which requests of other sites it goes: strict, lax or none (SameSite).",
+            valueName: "word"))
     var sameSite: String?
 
     @Option(
         help: ArgumentHelp(
-            "When it ends: \"30 d\" from now, 2027-01-31, 2027-01-31T12:00:00Z, or a date as "
+            "When the cookie ends: \"30 d\" from now, 2027-01-31, 2027-01-31T12:00:00Z, or a date as "
                 + "HTTP has it.", valueName: "when"))
     var expires: String?
 

@@ -27,20 +27,21 @@ struct CredentialArguments: ParsableArguments {
     var name: String?
 
     @Option(
-        help: ArgumentHelp("Of a protection space: the host that asks.", valueName: "host"))
+        help: ArgumentHelp("The protection space's host, the one that asks.", valueName: "host"))
     var host: String?
 
-    @Option(help: ArgumentHelp("Its port; else that of the scheme.", valueName: "port"))
+    @Option(help: ArgumentHelp("The host's port; else that of the scheme.", valueName: "port"))
     var port: UInt16?
 
-    @Option(help: ArgumentHelp("https or http.", valueName: "scheme"))
+    @Option(help: ArgumentHelp("The host's scheme: https or http.", valueName: "scheme"))
     var scheme: String?
 
-    @Option(help: ArgumentHelp("The realm that it names.", valueName: "realm"))
+    @Option(help: ArgumentHelp("The realm that the host names.", valueName: "realm"))
     var realm: String?
 
     @Option(
-        help: ArgumentHelp("basic, digest, ntlm or negotiate.", valueName: "method"))
+        help: ArgumentHelp(
+            "The method of authentication: basic, digest, ntlm or negotiate.", valueName: "method"))
     var method: String?
 
     @Option(help: ArgumentHelp("The user's name.", valueName: "user"))
@@ -105,7 +106,7 @@ struct CredentialsAdd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "password (the default), bearer or field.", valueName: "kind"))
+            "What the secret is: password (the default), bearer or field.", valueName: "kind"))
     var kind: String?
 
     @Option(help: ArgumentHelp("The name of the field that it is sent in.", valueName: "name"))
@@ -113,7 +114,8 @@ struct CredentialsAdd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "permanent, or for-session: in memory, until the proxy ends.", valueName: "how"))
+            "How long it is kept: permanent, or for-session: in memory, until the proxy ends.",
+            valueName: "how"))
     var persistence = "permanent"
 
     @Flag(name: .customLong("default"), help: "Offer it first in its protection space.")
@@ -202,7 +204,7 @@ struct CredentialsList: AsyncParsableCommand {
 
     @OptionGroup var state: StateOptions
 
-    @Flag(help: "One JSON object a line.")
+    @Flag(help: "Print one JSON object a line.")
     var json = false
 
     func run() async throws {

@@ -44,7 +44,7 @@ struct Explain: AsyncParsableCommand {
     @OptionGroup var session: SessionOption
     @OptionGroup var principal: PrincipalOption
 
-    @Flag(help: "One JSON object.")
+    @Flag(help: "Print one JSON object.")
     var json = false
 
     func run() async throws {
@@ -58,13 +58,10 @@ struct Explain: AsyncParsableCommand {
         _ = try (question.request(), question.cachePolicy())
         let view = try CacheView(self.options, self.session, principal: self.principal)
         var record: ExplanationRecord?
-        // A running proxy that has no listener for this session knows nothing of it.
-        do {
-            _ = try view.ask(.explain(question)) { reply in
-                if case .explanation(let explanation) = reply { record = explanation }
-                return true
-            }
-        } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {}
+        try view.askIfServed(.explain(question)) { reply in
+            if case .explanation(let explanation) = reply { record = explanation }
+            return true
+        }
         let told = try record ?? view.explain(question)
         if self.json { return try Output.line(try JSONLine.of(told)) }
         for line in ExplainText.lines(told) { try Output.line(line) }

@@ -10,8 +10,8 @@ struct Larder: AsyncParsableCommand {
             Programs use the proxy through http_proxy and https_proxy. "larder serve" runs it; \
             "larder run -- COMMAND" runs one for a single command.
 
-            Exit status: 0 done, 1 nothing was found, 2 damage was found, 64 wrong usage, 65 wrong input, 66 no input, \
-            69 not available (no proxy runs, a port is in use), 70 a fault of Larder's, 73 cannot \
+            Exit status: 0 done, 1 nothing was found, 2 damage was found, 64 wrong usage, \
+            65 wrong input, 66 no input, 69 not available (no proxy runs, a port is in use), 70 a fault of Larder's, 73 cannot \
             be made, 74 input or output failed, 77 not permitted, 78 a configuration with mistakes. \
             "run" passes on the command's own status, and 126, 127 or 128+SIGNAL as shells do.
             """,

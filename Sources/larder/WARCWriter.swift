@@ -142,7 +142,7 @@ final class WARCWriter: ExportFormat {
 
     private struct Hashed {
         var payload: SHA256Digest
-        /// Of the HTTP head and the payload.
+        /// The digest of the HTTP head and the payload.
         var block: SHA256Digest
         /// The body, where it is small.
         var held: [UInt8]?

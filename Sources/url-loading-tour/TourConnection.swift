@@ -9,7 +9,7 @@ final class TourConnection: ChannelInboundHandler {
 
     private enum State {
         case head
-        /// So many bytes of content are to come.
+        /// This many bytes of content are to come.
         case content(TourOrigin.Seen, left: Int)
         /// Chunks are to come.
         case chunks(TourOrigin.Seen)

@@ -1,3 +1,5 @@
+import SeededNumbers
+
 /// W-TinyLFU, counted in bytes: a small LRU window, then a segmented LRU that a candidate enters if
 /// it was asked for more often than what it would drive out.
 ///
@@ -89,7 +91,7 @@ private struct FrequencySketch {
     }
 
     private func places(_ object: Int) -> (Int, Int, Int, Int) {
-        var random = TraceRandom(seed: UInt64(object))
+        var random = SplitMix64(seed: UInt64(object))
         let (a, b) = (random.next(), random.next())
         return (
             Int(a & self.mask), Int((a >> 32) & self.mask), Int(b & self.mask),

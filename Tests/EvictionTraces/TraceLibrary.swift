@@ -1,13 +1,14 @@
 import Glibc
+import SeededNumbers
 
 /// Makes traces: each a pattern that caches meet, or that breaks a policy.
 package struct TraceBuilder {
-    private var random: TraceRandom
+    private var random: SplitMix64
     private var requests: [Int32] = []
     private var sizes: [UInt64] = []
 
     package init(seed: UInt64) {
-        self.random = TraceRandom(seed: seed)
+        self.random = SplitMix64(seed: seed)
     }
 
     package enum Sizes: Sendable {

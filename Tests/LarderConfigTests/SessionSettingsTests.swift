@@ -28,9 +28,12 @@ struct SessionSettingsTests {
         #expect(error?.description.contains("the key file of session \"a\" already") == true)
     }
 
-    @Test("A disk that can hold a file, or none, is taken", arguments: ["0", "1 MiB"])
-    func smallestDisk(_ size: String) throws {
-        _ = try parse(session("cache: { disk: \(size) }"))
+    @Test(
+        "A disk that can hold a file, or none, is taken",
+        arguments: [("0", 0), ("1 MiB", 1 << 20)] as [(String, UInt64)])
+    func smallestDisk(_ size: String, _ bytes: UInt64) throws {
+        let settings = try parse(session("cache: { disk: \(size) }")).settings
+        #expect(settings.sessions.first { $0.name.text == "s" }?.cache.disk.bytes == bytes)
     }
 
     @Test("A word in the place of cookies is their mode", arguments: ["pass", "jar"])
@@ -301,7 +304,8 @@ struct SessionSettingsTests {
             "",
         ])
     func principals(_ text: String) throws {
-        _ = try parse(text + session("principals: user"))
+        let settings = try parse(text + session("principals: user")).settings
+        #expect(settings.sessions.first { $0.name.text == "s" }?.principals == .user)
     }
 
     static let warnings: [ProblemCase] = [

@@ -67,7 +67,7 @@ struct ControlCodecTests {
                 lifetimeSource: "max-age", currentAgeMilliseconds: 9, bodyBytes: .max,
                 partial: PartialObject(ranges: [0...1], completeLength: nil), hits: 2)),
         .exchange(
-            OpenExchange(
+            ExchangeRecord(
                 id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
                 bytesSent: 4, state: "serving")),
         .missing(

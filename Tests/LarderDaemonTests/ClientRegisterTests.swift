@@ -1,5 +1,6 @@
 import Foundation
 import LarderCredentials
+import LarderState
 import Testing
 
 #if canImport(Glibc)
@@ -24,7 +25,7 @@ struct ClientRegisterTests {
         try files.write(CredentialFiles.passwords, to: files.passwordPath, mode: mode)
         do throws(CredentialFileError) {
             let register = try ClientRegister(
-                passwordFile: files.passwordPath, tokenFile: nil, key: DigestKey())
+                passwordFile: files.passwordPath, tokenFile: nil, key: KeyedDigest())
             #expect(told == nil)
             #expect(register.readableByOthers == (mode & 0o004 != 0 ? [files.passwordPath] : []))
         } catch {
@@ -46,7 +47,7 @@ struct ClientRegisterTests {
         try files.write("a:\(CredentialFiles.token)\n", to: files.tokenPath, mode: mode)
         do throws(CredentialFileError) {
             _ = try ClientRegister(
-                passwordFile: nil, tokenFile: files.tokenPath, key: DigestKey())
+                passwordFile: nil, tokenFile: files.tokenPath, key: KeyedDigest())
             #expect(told == nil)
         } catch {
             let told = try #require(told)
@@ -77,14 +78,14 @@ struct ClientRegisterTests {
             (missing, "cannot be opened"),
         ] {
             let error = #expect(throws: CredentialFileError.self) {
-                try ClientRegister(passwordFile: nil, tokenFile: path, key: DigestKey())
+                try ClientRegister(passwordFile: nil, tokenFile: path, key: KeyedDigest())
             }
             #expect(error?.detail.contains(told) == true)
         }
         let large = files.directory.appending(path: "large").path
         try files.write(String(repeating: "#\n", count: 5 << 20), to: large)
         let error = #expect(throws: CredentialFileError.self) {
-            try ClientRegister(passwordFile: large, tokenFile: nil, key: DigestKey())
+            try ClientRegister(passwordFile: large, tokenFile: nil, key: KeyedDigest())
         }
         #expect(error?.detail.contains("larger than 8 MiB") == true)
     }
@@ -92,24 +93,24 @@ struct ClientRegisterTests {
     @Test("have others' hashes checked for users that are not there, always the same")
     func strangers() throws {
         let files = try CredentialFiles()
-        let key = DigestKey()
+        let key = KeyedDigest()
         let register = try ClientRegister(
             passwordFile: files.passwordPath, tokenFile: nil, key: key)
         var seen: Set<[UInt8]> = []
         for number in 0..<200 {
             let name = Array("stranger-\(number)".utf8)
-            let check = try #require(register.check(name, digest: key.digest(name)))
-            let again = register.check(name, digest: key.digest(name))
+            let check = try #require(register.check(name, number: key.number(ofUser: name)))
+            let again = register.check(name, number: key.number(ofUser: name))
             #expect(!check.isKnown)
             #expect(check.hash == again?.hash)
             seen.insert(check.hash.text)
         }
         // As costly as known ones, of whom there are four.
         #expect(seen.count == 4)
-        let alice = register.check(Array("alice".utf8), digest: key.digest([]))
+        let alice = register.check(Array("alice".utf8), number: key.number(ofUser: []))
         #expect(alice?.isKnown == true)
         let nobody = try ClientRegister(passwordFile: nil, tokenFile: nil, key: key)
-        #expect(nobody.check([], digest: key.digest([]))?.isKnown == false)
+        #expect(nobody.check([], number: key.number(ofUser: []))?.isKnown == false)
     }
 
     @Test("have no token twice, in whatever form")
@@ -120,7 +121,7 @@ struct ClientRegisterTests {
             "a:\(CredentialFiles.token)\n"
                 + "b:sha256:\(CredentialFiles.tokenDigest)\n", to: files.tokenPath)
         let error = #expect(throws: CredentialFileError.self) {
-            try ClientRegister(passwordFile: nil, tokenFile: files.tokenPath, key: DigestKey())
+            try ClientRegister(passwordFile: nil, tokenFile: files.tokenPath, key: KeyedDigest())
         }
         #expect(error?.detail.contains("line 2: the token is that of line 1") == true)
     }
@@ -152,13 +153,13 @@ struct ClientRegisterTests {
     }
 }
 
-@Suite("Credentials that were verified")
-struct VerifiedCredentialsTests {
+@Suite("Verdicts on credentials")
+struct RememberedVerdictsTests {
     @Test("are remembered for a time and in a number, the oldest forgotten first")
     func bounded() {
-        let key = DigestKey()
+        let key = KeyedDigest()
         let start = ContinuousClock().now
-        var verified = VerifiedCredentials(capacity: 3, time: .seconds(10))
+        var verified = RememberedVerdicts(capacity: 3, time: .seconds(10))
         for number in 0..<4 {
             verified.remember(
                 key.digest([UInt8(number)]), user: "\(number)", at: start + .seconds(number))
@@ -176,7 +177,7 @@ struct VerifiedCredentialsTests {
 
     @Test("are found by a digest that another key does not give")
     func keyed() {
-        let (one, other) = (DigestKey(), DigestKey())
+        let (one, other) = (KeyedDigest(), KeyedDigest())
         #expect(one.digest([1]) == one.digest([1]))
         #expect(one.digest([1]) != one.digest([2]))
         #expect(one.digest([1]) != other.digest([1]))

@@ -110,7 +110,12 @@ struct ControlServerTests {
                 try client.send(.listMemory(session: "a")) { _ in false }
             }
             var client = try ControlClient(paths: [path])
-            try client.send(.status) { _ in true }
+            var replies = 0
+            try client.send(.listMemory(session: "a")) { _ in
+                replies += 1
+                return true
+            }
+            #expect(replies == 10_000)
         }
     }
 

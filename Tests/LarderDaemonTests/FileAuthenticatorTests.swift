@@ -303,7 +303,7 @@ struct FileAuthenticatorTests {
         try await Self.run { bench in
             await bench.authenticator.close()
             #expect(await bench.verdict(Self.basic("alice", "correct horse")) == .busy)
-            #expect(bench.authenticator.state.withLock { $0.flights.count + $0.waiting } == 0)
+            #expect(bench.authenticator.state.withLock { $0.verifications.count + $0.waiting } == 0)
         }
     }
 

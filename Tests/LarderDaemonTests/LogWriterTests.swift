@@ -299,4 +299,19 @@ struct LogWriterTests {
                     == "PRIORITY=6\nSYSLOG_IDENTIFIER=larder\nMESSAGE=\(line)\n")
         }
     }
+    @Test("tells of a line that standard error takes in part only")
+    func partly() throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(unsafe pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        try #require(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+        let sink = JournalSink(path: "/nowhere", standIn: ends[1])
+        #expect(sink.write(Array("short\n".utf8).span) == nil)
+        // Longer than any pipe that was not made longer.
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20) + [UInt8(ascii: "\n")]
+        #expect(sink.write(long.span) == LogFailure(code: EAGAIN, lost: 1))
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = unsafe read(ends[0], &bytes, 9)
+        #expect(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "<6>short\n")
+    }
 }

@@ -66,10 +66,16 @@ struct StatusMemberTests {
     }
 
     @Test(
-        "every failure of an upstream is a registered error type (RFC 9209 §2.3)",
-        arguments: UpstreamFailure.Kind.allCases)
-    func errorTypes(_ kind: UpstreamFailure.Kind) {
-        #expect(ProxyErrorType(rawValue: kind.rawValue) != nil)
+        "every failure of an upstream has a registered error type of its own (RFC 9209 §2.3)",
+        arguments: [
+            (UpstreamFailure.Kind.dnsError, "dns_error"),
+            (.destinationIPUnroutable, "destination_ip_unroutable"),
+            (.requestBodyFailed, "http_request_error"), (.httpRequestDenied, "http_request_denied"),
+        ])
+    func errorTypes(_ kind: UpstreamFailure.Kind, _ word: String) {
+        #expect(kind.rawValue == word)
+        let all = UpstreamFailure.Kind.allCases
+        #expect(Set(all.map(\.errorType)).count == all.count)
     }
 
     @Test(

@@ -224,7 +224,7 @@ struct ExchangeTests {
         let session = ScriptedSession { exchange in
             exchange.client.exchange(
                 failed: ExchangeFailure(
-                    status: .badGateway, error: "dns_error", detail: "no such \"host\"",
+                    status: .badGateway, error: .dnsError, detail: "no such \"host\"",
                     party: .origin, cacheStatus: CacheStatus(forward: .uriMiss)))
         }
         try await Fixture.run(session) { proxy in

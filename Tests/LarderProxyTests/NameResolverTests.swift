@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import NIOCore
 import Synchronization
 import Testing
@@ -45,6 +46,24 @@ struct NameResolverTests {
             case .failure(let error): answers.change { $0.append("\(name): \(error)") }
             }
         }
+    }
+
+    @Test("is done on a thread with a name, on which nobody's signals end")
+    func threads() async throws {
+        let seen = Event<String>("")
+        let resolver = NameResolver { _ in
+            let status = try? String(contentsOfFile: "/proc/thread-self/status", encoding: .utf8)
+            seen.change { $0 = status ?? "" }
+            return .failure(.notFound)
+        }
+        self.ask(resolver, "a")
+        try await self.answers.wait(for: "the answer") { !$0.isEmpty }
+        let lines = seen.value.split(separator: "\n")
+        #expect(lines.first == "Name:\tlarder-names")
+        let line = try #require(lines.first { $0.hasPrefix("SigBlk:\t") })
+        let mask = try #require(UInt64(line.dropFirst(8), radix: 16))
+        #expect(mask & 1 << UInt64(SIGTERM - 1) != 0)
+        #expect(mask & 1 << UInt64(SIGBUS - 1) == 0)
     }
 
     @Test("is one for all who ask at the same time, and another one for who asks later")

@@ -350,7 +350,7 @@ struct FollowingTests {
         }
         #expect(bench.upstream.fetches.count == 21)
         #expect(client.failure?.status == .badGateway)
-        #expect(client.failure?.error == "proxy_loop_detected")
+        #expect(client.failure?.error == .proxyLoopDetected)
         #expect(bench.session.counters().openFetches == 0)
     }
 

@@ -154,7 +154,7 @@ struct InjectionTests {
         let client = bench.perform(method: .post, body: body).client
         #expect(bench.upstream.fetches.isEmpty)
         #expect(client.failure?.status.rawValue == 500)
-        #expect(client.failure?.error == "proxy_configuration_error")
+        #expect(client.failure?.error == .proxyConfigurationError)
         #expect(client.failure?.detail.contains("\(name), ") == true)
         #expect(client.failure?.detail.contains("5ecret") == false)
         #expect(body.isCancelled)

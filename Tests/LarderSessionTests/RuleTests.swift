@@ -152,7 +152,7 @@ struct SharedValidationTests {
         let client = bench.perform().client
         bench.upstream.fetches[1].fail(kind)
         #expect(client.failure?.status.rawValue == status)
-        #expect(client.failure?.error == kind.rawValue)
+        #expect(client.failure?.error == kind.errorType)
         #expect(client.failure?.cacheStatus.detail == detail)
         #expect(client.failure?.cacheStatus.forward == .stale)
     }

@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 import LarderHTTP
 import NIOCore
@@ -16,6 +17,18 @@ struct FailureTests {
 
         enum Ending { case close, reset, stall }
         var testDescription: String { self.name }
+    }
+
+    @Test(
+        "breaks off an HTTP/2 response as a cut, and is a protocol error before",
+        arguments: [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3])
+    func framing(_ code: CURLcode) {
+        let end = CurlEnd(code: code)
+        let before = end.failure(isHeadComplete: false, isInsideHead: false)
+        #expect(before.kind == .httpProtocolError)
+        let cut = end.failure(isHeadComplete: true, isInsideHead: false)
+        #expect(cut.kind == .httpResponseIncomplete)
+        #expect(before.cause == .connectionLost && cut.cause == .connectionLost)
     }
 
     @Test(

@@ -123,11 +123,12 @@ struct OptionsTests {
     @Test("those that wait for a connection get it by priority, then in order")
     func priority() async throws {
         let notes = Notes()
-        let leave = Gate()
+        let (arrived, leave) = (Gate(), Gate())
         let origin = try ScriptedOrigin { connection in
             while let head = connection.readHead() {
                 let target = head.split(separator: " ").dropFirst().first.map(String.init) ?? ""
                 notes.add(target)
+                arrived.open()
                 if target == "/first" { _ = leave.block() }
                 connection.respond("200 OK")
             }
@@ -138,7 +139,7 @@ struct OptionsTests {
         }) { upstream in
             let first = Recorder()
             let begun = upstream.fetch(origin.request(.get, "/first"), body: nil, receiver: first)
-            while notes.count == 0 { await Task.yield() }
+            await arrived.passed()
             let recorders = [(0.25, "/low"), (0.5, "/a"), (1, "/high"), (0.5, "/b")].map {
                 let recorder = Recorder()
                 let priority = Float($0.0)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LarderHTTP
 import NIOCore
 import Testing
@@ -8,12 +9,85 @@ import Testing
 /// Upstreams that share their threads.
 @Suite("Upstreams on shared threads", .timeLimit(.minutes(10)))
 struct SharedThreadTests {
-    /// The threads of this process that shared upstreams run on.
-    private func threads() throws -> Int {
+    /// What proc(5) says of the threads of this process whose names begin so.
+    private func threads(_ prefix: String = "larder-loads-") throws -> [String] {
         let tasks = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
-        return tasks.count { task in
-            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
-            return name?.hasPrefix("larder-loads-") == true
+        return tasks.compactMap { task in
+            let status = try? String(
+                contentsOfFile: "/proc/self/task/\(task)/status", encoding: .utf8)
+            return status.flatMap { $0.hasPrefix("Name:\t\(prefix)") ? $0 : nil }
+        }
+    }
+
+    @Test(
+        "run on threads with names, on which nobody's signals end",
+        arguments: [("larder-loads-", true), ("larder-fetch-", false)])
+    func signals(_ prefix: String, _ isShared: Bool) async throws {
+        let origin = try ScriptedOrigin.echoingTargets()
+        let upstream =
+            isShared ? try CurlUpstream.sharing() : try CurlUpstream(TransferConfiguration())
+        #expect(await upstream.answer(to: origin.request()).head?.status == .ok)
+        let threads = try self.threads(prefix)
+        #expect(!threads.isEmpty)
+        for status in threads {
+            let line = try #require(
+                status.split(separator: "\n").first { $0.hasPrefix("SigBlk:\t") })
+            let mask = try #require(UInt64(line.dropFirst(8), radix: 16))
+            for signal in [SIGTERM, SIGHUP, SIGINT, SIGPIPE] {
+                #expect(mask & 1 << UInt64(signal - 1) != 0, "\(signal) in \(line)")
+            }
+            for signal in [SIGSEGV, SIGBUS] {
+                #expect(mask & 1 << UInt64(signal - 1) == 0, "\(signal) in \(line)")
+            }
+        }
+    }
+
+    @Test("are led to two threads, and one for FTP, however many ask for them at the same time")
+    func race() async throws {
+        for _ in 0..<20 {
+            let threads = SharedTransferThreads(named: "racing")
+            let found = try await withThrowingTaskGroup(
+                of: (usual: TransferMailbox, ftp: TransferMailbox).self
+            ) { group in
+                for _ in 0..<8 {
+                    group.addTask { (try threads.entrance().mailbox, try threads.ftpMailbox()) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(found.map { ObjectIdentifier($0.usual) }).count == 2)
+            #expect(Set(found.map { ObjectIdentifier($0.ftp) }).count == 1)
+            // They are not those of the process, which live as long as it does.
+            for (usual, ftp) in found {
+                usual.retire()
+                ftp.retire()
+            }
+        }
+    }
+
+    @Test("end with their thread where that is not wanted, whatever it is doing")
+    func retiring() async throws {
+        for isAsleep in [false, true] {
+            let runner = try TransferRunner(endsWithLoop: false)
+            let mailbox = runner.mailbox
+            let port = LoopPort(TransferConfiguration(), mailbox: mailbox)
+            if isAsleep {
+                // It has answered, and has nothing else to do.
+                try TransferThread.start(runner, name: "larder-test")
+                await withCheckedContinuation { done in
+                    _ = LoopPort(TransferConfiguration(), mailbox: mailbox).shutDown {
+                        done.resume()
+                    }
+                }
+                mailbox.retire()
+            } else {
+                mailbox.retire()
+                try TransferThread.start(runner, name: "larder-test")
+            }
+            // Answered as the last act of the thread, or refused as there is none.
+            await withCheckedContinuation { done in
+                if !port.shutDown({ done.resume() }) { done.resume() }
+            }
+            #expect(!mailbox.post(TransferMessage(port: port, command: .cancel(1))))
         }
     }
 
@@ -25,7 +99,7 @@ struct SharedThreadTests {
         for upstream in busy {
             #expect(await upstream.answer(to: origin.request(.get, "/x")).text.hasSuffix(" /x"))
         }
-        #expect(try self.threads() <= 2)
+        #expect(try self.threads().count <= 2)
         #expect(busy.reduce(0) { $0 + $1.statistics().openConnections } <= 100)
         // Those that were let go of come again.
         for upstream in busy.prefix(20) {
@@ -48,7 +122,9 @@ struct SharedThreadTests {
     @Test("close their connections when they are shut down or dropped, and fail what runs")
     func ends() async throws {
         let ended = [Gate(), Gate()]
+        let begun = Gate()
         let origin = try ScriptedOrigin { connection in
+            begun.open()
             while let head = connection.readHead(), !head.contains("/stalls") {
                 connection.respond("200 OK")
             }
@@ -58,7 +134,7 @@ struct SharedThreadTests {
         let shut = try CurlUpstream.sharing()
         let recorder = Recorder()
         let fetch = shut.fetch(origin.request(.get, "/stalls"), body: nil, receiver: recorder)
-        while origin.connectionCount == 0 { await Task.yield() }
+        await begun.passed()
         let gate = Gate()
         shut.shutdown { gate.open() }
         await gate.passed()

@@ -31,6 +31,19 @@ def findings(files, *targets):
         return [f"{file}:{line}: {text}" for file, line, text in sorted(set(found.lines))]
 
 
+class Width(unittest.TestCase):
+    def test_a_comment_is_no_wider_than_the_limit(self):
+        limit = check_sources.WIDEST_COMMENT
+        for width, count in ((limit, 0), (limit + 1, 1)):
+            text = "    /// ".ljust(width, "─") + "\n"
+            self.assertEqual(
+                len(findings({"Sources/A/A.swift": text}, target("A"))), count, str(width))
+
+    def test_other_lines_are_the_formatters_business(self):
+        text = 'let a = "' + "x" * 200 + '"  // a URL\n'
+        self.assertEqual(findings({"Sources/A/A.swift": text}, target("A")), [])
+
+
 class Imports(unittest.TestCase):
     def test_a_declared_one_passes(self):
         text = "package import LarderHTTP\nimport Synchronization\nimport struct Logging.Logger\n"

@@ -13,6 +13,8 @@ import subprocess
 import sys
 
 LONGEST_FILE = 600
+# What the formatter does not break: beyond 100 for a table or a drawing, and no further.
+WIDEST_COMMENT = 112
 
 # What comes with the toolchain and needs no declaration.
 TOOLCHAIN = {
@@ -125,6 +127,10 @@ def check_settings(target, findings):
 def check_swift(file, text, code, findings):
     lines = text.splitlines()
     in_sources = file.parts[0] == "Sources"
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("//") and len(line) > WIDEST_COMMENT:
+            findings.add(file, number, f"a comment of {len(line)} columns: the limit is "
+                         f"{WIDEST_COMMENT}")
     for number, line in enumerate(code.splitlines(), 1):
         for pattern, reason in FORBIDDEN_IN_SOURCES if in_sources else ():
             if pattern.search(line):

@@ -10,7 +10,7 @@ struct CacheAddress {
     let key: CacheKey
     /// As far as a choice among variants needs it.
     let request: Request
-    /// The same with the fields that a session adds, if its configuration names no others.
+    /// The request with the fields that a session adds, if its configuration names no others.
     let sent: Request
 
     /// nil where the request has no URL.

@@ -18,9 +18,9 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     open private(set) var storagePolicy: URLCache.StoragePolicy
     /// The body.
     ///
-    /// Of a response that a session proposes to store (`willCacheResponse`) it is read back when it is
-    /// first asked for, which waits for the disk where the body is too large for memory, or when the
-    /// storing is decided, where the program has kept the response.
+    /// That of a response that a session proposes to store (`willCacheResponse`) is read back when
+    /// it is first asked for, which waits for the disk where the body is too large for memory, or
+    /// when the storing is decided, where the program has kept the response.
     open var data: Data { self.body.data }
 
     /// A response that may be kept anywhere.
@@ -87,7 +87,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
     open override func copy() -> Any { self.copy(with: nil) }
 
-    /// The same object: it never changes.
+    /// This object itself: it never changes.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     // MARK: Equality

@@ -24,7 +24,7 @@ final class OverriddenCacheStore: ObjectStore {
         var lastID: UInt64 = 0
         /// What the subclass gave, the last of it: which task it was for.
         var given: [Given] = []
-        /// Of their bodies.
+        /// The length of their bodies together.
         var bytes = 0
 
         mutating func add(_ cached: CachedURLResponse, of bytes: Int, for task: URLSessionDataTask)

@@ -19,7 +19,8 @@ enum StoredResponse {
         // share, as it gets it back on any thread.
         let response: URLResponse
         let userInfo: [AnyHashable: Any]?
-        /// Those of the head that was made of it: where they are others, a validation has changed them.
+        /// The fields of the head that was made of it: where they are others, a validation has
+        /// changed them.
         let fields: Fields
 
         init(_ cached: CachedURLResponse, _ fields: Fields) {

@@ -152,7 +152,8 @@ extension HTTPCookie {
         case always = 0
         /// Nobody's; those that are there are sent nevertheless.
         case never = 1
-        /// Those of the site of a request's main document. A request that names none is its own.
+        /// Only cookies of the site of a request's main document are accepted. A request that names
+        /// none is its own.
         case onlyFromMainDocumentDomain = 2
     }
 }

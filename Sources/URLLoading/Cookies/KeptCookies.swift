@@ -53,7 +53,8 @@ final class KeptCookies: Sendable {
         }
     }
 
-    /// The same for a request that is about to be sent: does not wait, and looks now and then.
+    /// Reads what is kept for a request that is about to be sent: does not wait, and looks now and
+    /// then.
     func refreshSoon(at now: Timestamp) {
         let looks = self.times.withLock { times in
             if let looked = times.looked, now >= looked, now - looked < Self.interval {

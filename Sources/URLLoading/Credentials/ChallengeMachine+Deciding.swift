@@ -236,7 +236,7 @@ extension ChallengeMachine {
         return last.credential
     }
 
-    /// The same for a proxy.
+    /// Takes down that a proxy refused the request under way; gives the credential that was sent.
     ///
     /// A login that had been accepted, by this task or another, is not accepted any more.
     mutating func noteProxyRefusal(by proxy: ProxyParty?) -> URLCredential? {

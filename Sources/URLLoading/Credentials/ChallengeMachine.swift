@@ -38,7 +38,7 @@ struct ChallengeMachine {
         var asked: ChallengedRequest
         let isProxy: Bool
         let proxy: ProxyParty?
-        /// Of the URL's user information.
+        /// The credential in the URL's user information.
         let urlCredential: URLCredential?
         /// Was refused by this response.
         let refused: URLCredential?

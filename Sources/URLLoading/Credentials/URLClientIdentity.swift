@@ -111,7 +111,7 @@ public final class URLClientIdentity: Sendable {
             key: Self.pem("PRIVATE KEY", Data(key.revealed)))
     }
 
-    /// The same with more certificates behind its own.
+    /// The identity with more certificates behind its own.
     func adding(_ chain: [Data]) -> URLClientIdentity {
         let more = chain.compactMap { ServerCertificate(der: $0) }.filter {
             !self.certificates.contains($0)

@@ -84,7 +84,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         super.init()
     }
 
-    /// Of a URL's user information, where the password may be missing.
+    /// Makes one from a URL's user information, where the password may be missing.
     init(user: String, password: Secret?, persistence: Persistence) {
         self.kind = .login(user: user, password: password)
         self.persistenceOfIt = persistence

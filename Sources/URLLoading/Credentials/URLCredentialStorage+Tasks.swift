@@ -1,6 +1,7 @@
 public import Foundation
 
-/// The same, with the task that it is done for; the handlers are called before the methods return.
+/// The methods of a storage, with the task that it is done for; the handlers are called before the
+/// methods return.
 extension URLCredentialStorage {
     /// Gives the credentials for a space, by user; nil where there are none.
     public func getCredentials(

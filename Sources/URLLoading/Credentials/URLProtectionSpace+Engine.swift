@@ -81,7 +81,7 @@ extension URLProtectionSpace {
         return URLProtectionSpace(space) == self ? space : nil
     }
 
-    /// The same for the host's default method; itself where it is that.
+    /// The space for the host's default method; itself where it is that.
     var ofDefaultMethod: URLProtectionSpace {
         if self.authenticationMethod == NSURLAuthenticationMethodDefault { return self }
         guard self.isProxy() else {

@@ -52,7 +52,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         super.init()
     }
 
-    /// That of a server whose certificate is to be judged.
+    /// The space of a server whose certificate is to be judged.
     init(trust: ServerTrust, protocol: String) {
         self.parts = Parts(
             host: trust.host, port: trust.port, isProxy: false, kind: `protocol`, realm: nil,
@@ -60,7 +60,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         super.init()
     }
 
-    /// That of a server that wants a client certificate.
+    /// The space of a server that wants a client certificate.
     init(host: String, port: Int, protocol: String, distinguishedNames: [Data]) {
         self.parts = Parts(
             host: host, port: port, isProxy: false, kind: `protocol`, realm: nil,

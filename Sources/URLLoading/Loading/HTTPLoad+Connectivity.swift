@@ -12,9 +12,7 @@ extension HTTPLoad {
     /// Whether an attempt failed because there is no network at all.
     func lacksRoute(_ failure: ExchangeFailure) -> Bool {
         switch failure.error {
-        case UpstreamFailure.Kind.destinationIPUnroutable.rawValue,
-            UpstreamFailure.Kind.dnsError.rawValue, UpstreamFailure.Kind.dnsTimeout.rawValue:
-            !self.engine.connectivity.hasRoute
+        case .destinationIPUnroutable, .dnsError, .dnsTimeout: !self.engine.connectivity.hasRoute
         default: false
         }
     }
@@ -49,6 +47,6 @@ extension HTTPLoad {
         // Of two calls at a time one has the watch.
         guard let watch else { return }
         watch.cancel()
-        if goesOn { self.attemptAgain() }
+        if goesOn { self.attempt() }
     }
 }

@@ -64,7 +64,7 @@ extension LoadOrder {
         return Method(rawValue: name)
     }
 
-    /// Of content whose length is not known, the program's word counts.
+    /// The length of the content; where that is not known, the program's word counts.
     private func bodyLength(_ own: [String: String]?) -> BodyLength {
         guard let body = self.body else { return .none }
         if let length = body.length { return .known(UInt64(max(0, length))) }
@@ -123,7 +123,8 @@ extension TargetURI {
 private struct LoadedParts {
     /// Before the fragment.
     private(set) var end: Int
-    /// Of http and https, its `@` included; nil: there is none.
+    /// Where the user information of an http or https URL lies, its `@` included; nil: there is
+    /// none.
     private(set) var userInfo: Range<Int>?
 
     init(_ text: Span<UInt8>) {

@@ -70,7 +70,7 @@ extension HTTPLoad {
     /// Asks whoever the observer is about what the handshake was broken off for.
     func ask(_ trust: LoadTrust) {
         switch trust.question {
-        case nil: self.attemptAgain()
+        case nil: self.attempt()
         case .server(let peer):
             self.observer.load(challenged: TLSChallenge.serverTrust(peer)) {
                 self.decided(TLSChallenge.verdict($0, $1, on: peer), on: peer)
@@ -97,7 +97,7 @@ extension HTTPLoad {
             state.trust.verdict = (peer, verdict)
             state.trust.question = nil
         }
-        self.attemptAgain()
+        self.attempt()
     }
 
     private func decided(
@@ -111,7 +111,7 @@ extension HTTPLoad {
             state.trust.isIdentityDecided = true
             state.trust.question = nil
         }
-        self.attemptAgain()
+        self.attempt()
     }
 
     /// A response has come: what was shown on the way is shown again.

@@ -71,14 +71,7 @@ final class HTTPLoad: Load {
         !url.isPlainlyWeb && url.scheme.map { RequestFields.isSame($0, "ftp") } ?? false
     }
 
-    func begin() {
-        do throws(URLError) {
-            self.attempt(try self.order.engineRequest(self.engine.rules, observer: self))
-        } catch {
-            guard self.state.withLock({ $0.machine.refused() }) else { return }
-            self.tell(failed: error)
-        }
-    }
+    func begin() { self.attempt() }
 
     // MARK: Attempts
 
@@ -130,8 +123,8 @@ final class HTTPLoad: Load {
         if isUnwanted { exchange.cancel() }
     }
 
-    /// The same request once more.
-    func attemptAgain() {
+    /// Begins an attempt, the first one or one more.
+    func attempt() {
         do throws(URLError) {
             self.attempt(try self.order.engineRequest(self.engine.rules, observer: self))
         } catch {
@@ -154,12 +147,8 @@ final class HTTPLoad: Load {
 
     // MARK: The end
 
-    func cancel() {
-        self.end()
-    }
-
     /// Ends the load and whatever is under way for it.
-    private func end() {
+    func cancel() {
         let (wasUnderWay, exchange, body, watch) = self.state.withLock { state in
             let wasUnderWay = state.machine.ends()
             let body = state.body

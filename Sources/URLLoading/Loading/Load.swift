@@ -49,7 +49,7 @@ struct UploadSource: Sendable {
 protocol LoadObserver: AnyObject, Sendable {
     /// A 1xx response other than 100 and 101.
     func load(informational response: HTTPURLResponse)
-    /// So many bytes of the request's content went out in all.
+    /// Tells how many bytes of the request's content went out in all.
     func load(sent total: Int64)
     /// The response's head. Whoever holds the body must read or cancel it. The last call but for
     /// `load(finished:)`.
@@ -63,7 +63,8 @@ protocol LoadObserver: AnyObject, Sendable {
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
     /// The load is over without an answer.
     func load(failed error: URLError)
-    /// The same with an error of a program's protocol, which is handed on as it is.
+    /// The load is over without an answer, with an error of a program's protocol, which is handed
+    /// on as it is.
     func load(broke error: any Error)
     /// What the transaction took, once its body has ended, failed or been cancelled; always the last
     /// call, and also where it was cancelled before.

@@ -23,7 +23,7 @@ final class LoadingEngine: Sendable {
     let upstream: any Upstream
     /// The way to origins itself.
     private let origins: any Upstream
-    /// Those of the configuration; nil: none.
+    /// The cookies of the configuration; nil: none.
     private let cookies: (any HopCookies)?
     /// Whether cookies leave answers alone: a storage with methods of a program's own may keep one
     /// waiting.

@@ -7,7 +7,7 @@ import LarderTransfer
 struct SessionFields: Sendable {
     /// For a request that says nothing itself.
     let whole: Fields
-    /// The same for one that asks for a range: coded content has other bytes.
+    /// For a request that asks for a range: coded content has other bytes.
     private let uncoded: Fields
 
     /// - Parameter additional: those of the configuration that may be set.

@@ -8,14 +8,12 @@ extension URLError {
     ///
     /// - Parameter trust: what the servers on the way showed.
     init(_ failure: ExchangeFailure, shown trust: LoadTrust) {
-        guard let error = failure.error, let kind = UpstreamFailure.Kind(rawValue: error) else {
+        guard let upstream = failure.upstream else {
             // Nobody was asked: what is stored had to do, and does not.
             self.init(.resourceUnavailable)
             return
         }
-        var told = UpstreamFailure(kind, party: failure.party, detail: failure.detail)
-        told.nextHop = failure.nextHop
-        self.init(failure.upstream ?? told, shown: trust)
+        self.init(upstream, shown: trust)
     }
 
     /// A body that ended before it was whole.

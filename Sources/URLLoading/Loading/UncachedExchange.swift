@@ -223,8 +223,8 @@ extension UncachedExchange.State {
     /// many times its size.
     private static let smallPiece = 4_096
     private static let gatheredLimit = 32_768
-    /// So many places of pieces that are read leave together: each piece is moved a bounded number of
-    /// times.
+    /// How many places of pieces that are read leave together: each piece is moved a bounded number
+    /// of times.
     private static let mostRead = 32
 
     fileprivate mutating func append(_ piece: ByteBuffer) {

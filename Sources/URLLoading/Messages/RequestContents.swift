@@ -44,7 +44,7 @@ struct RequestValues {
     var requiresDNSSECValidation = false
     var httpShouldHandleCookies = true
     var httpShouldUsePipelining = true
-    /// Those of `URLProtocol`, by key; nil: none.
+    /// The properties that `URLProtocol` sets, by key; nil: none.
     var properties: [String: Any]?
 
     init(url: URL?) {

@@ -5,7 +5,7 @@ struct ResponseFields: Sendable {
     /// By the name that the API shows.
     let byName: [String: String]
 
-    /// Those of a response that was received.
+    /// The fields of a response that was received.
     init(_ fields: Fields) {
         var byName: [String: String] = [:]
         byName.reserveCapacity(fields.count)
@@ -23,7 +23,7 @@ struct ResponseFields: Sendable {
         self.byName = byName
     }
 
-    /// Those of a response that a program made.
+    /// The fields of a response that a program made.
     init(_ fields: [String: String]) {
         var byName: [String: String] = [:]
         // In an order of their own, so that of two that differ in case alone always the same stays.

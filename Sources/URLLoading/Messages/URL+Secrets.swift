@@ -1,10 +1,10 @@
 import Foundation
 
 extension URL {
-    /// The same without a password, for whatever people or files get to see.
+    /// The URL without a password, for whatever people or files get to see.
     var withoutPassword: URL { self.hiding(user: false) }
 
-    /// The same without user and password, which are a credential and no part of what is named.
+    /// The URL without user and password, which are a credential and no part of what is named.
     var withoutUserInformation: URL { self.hiding(user: true) }
 
     private func hiding(user hidesUser: Bool) -> URL {

@@ -40,7 +40,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     /// How often the task was redirected.
     public let redirectCount: Int
 
-    /// Of no task: without transactions, for programs that call delegates themselves.
+    /// Makes metrics of no task, without transactions, for programs that call delegates themselves.
     public override init() {
         self.transactionMetrics = []
         self.taskInterval = DateInterval()

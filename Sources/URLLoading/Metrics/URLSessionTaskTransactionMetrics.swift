@@ -116,7 +116,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     open var localAddress: String? { self.transfer?.localAddress }
     /// The port of this end, a number as a text: Foundation's type on Linux, not Apple's.
     open var localPort: String? { self.transfer?.localPort.map { String($0) } }
-    /// Of the proxy, where there is one.
+    /// The address of the other end: the proxy's, where there is one.
     open var remoteAddress: String? { self.transfer?.remoteAddress }
     /// The port of the other end, a number as a text: Foundation's type on Linux, not Apple's.
     open var remotePort: String? { self.transfer?.remotePort.map { String($0) } }

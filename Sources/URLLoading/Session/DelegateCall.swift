@@ -6,7 +6,7 @@ import Synchronization
 /// so for calls of the library's: a program that calls a delegate's method itself, in handing on what its
 /// own delegate heard, means that delegate and nobody else, and would come back to itself for ever.
 final class DelegateCall: Sendable {
-    /// Those methods that may fall through.
+    /// The methods that may fall through.
     enum Method {
         case created, delayedRequest, connectivity, redirection, challenge, sessionChallenge
         case bodyStream, bodyStreamFrom, sent, informational, metrics, completion

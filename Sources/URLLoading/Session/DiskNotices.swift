@@ -57,7 +57,7 @@ enum DiskNotices {
         }
     }
 
-    /// Of the file that cookies or credentials are read from.
+    /// Notices of the file that cookies or credentials are read from.
     static func state(_ directory: String) -> @Sendable (StateEvent) -> Void {
         { event in
             switch event {

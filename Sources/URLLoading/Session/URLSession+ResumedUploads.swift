@@ -9,8 +9,8 @@ extension URLSession {
     /// upload any more answers with a status that says so, mostly 404, which is the response then.
     ///
     /// - Parameter resumeData: as that upload gave it, by `cancel(byProducingResumeData:)` or in its
-    ///   error's `userInfo` under ``NSURLSessionUploadTaskResumeData``; what is none makes a task that
-    ///   completes with `URLError.unsupportedURL`. A file that has changed since makes one that
+    ///   error's `userInfo` under ``NSURLSessionUploadTaskResumeData``; anything else makes a task
+    ///   that completes with `URLError.unsupportedURL`. A file that has changed since makes one that
     ///   completes with `URLError.requestBodyStreamExhausted`.
     public func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         self.makeUpload(resuming: resumeData, for: DelegatePurpose())

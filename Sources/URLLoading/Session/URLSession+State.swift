@@ -6,7 +6,7 @@ extension URLSession {
     struct State {
         var delegate: (any URLSessionDelegate)?
         var label: String?
-        /// Of the last task that was made.
+        /// The identifier of the last task that was made.
         var identifier = 0
         /// From their first `resume`, or their end if that comes first, until they have completed.
         var tasks: [Int: URLSessionTask] = [:]
@@ -45,7 +45,8 @@ extension URLSession {
         }
     }
 
-    /// Ends a session that was invalidated and has no task left, not even one that may still be resumed: tells the delegate, and lets it go.
+    /// Ends a session that was invalidated and has no task left, not even one that may still be
+    /// resumed: tells the delegate, and lets it go.
     func endIfIdle() {
         let isMine = self.guarded.withLock { state in
             guard state.isInvalidated, state.tasks.isEmpty, !state.isEnding,

@@ -32,7 +32,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Where delegates and completion handlers are called: the program's, or a serial one of its own.
     open var delegateQueue: OperationQueue { self.dispatcher.queue }
 
-    /// For the program; the session makes nothing of it.
+    /// A label for the program's own use; ignored by the session.
     open var sessionDescription: String? {
         get { self.guarded.withLock { $0.label } }
         set { self.guarded.withLock { $0.label = newValue } }
@@ -270,7 +270,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Makes a task that goes on where an earlier download was broken off.
     ///
-    /// - Parameter resumeData: as that download gave it; what is none makes a task that completes
+    /// - Parameter resumeData: as that download gave it; anything else makes a task that completes
     ///   with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         self.makeDownload(TaskOrder(resuming: resumeData, for: DownloadPurpose()))

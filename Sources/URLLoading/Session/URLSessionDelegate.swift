@@ -20,7 +20,7 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
@@ -47,7 +47,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
@@ -64,7 +64,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
@@ -78,7 +78,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler:
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge
@@ -89,7 +89,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask
     ) async -> InputStream?
@@ -99,7 +99,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64
     ) async -> InputStream?
@@ -136,7 +136,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
@@ -162,7 +162,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 
-    /// The same in another form, asked where the one with a handler is not implemented.
+    /// The async form of the method above, called when that one is not implemented.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask,
         willCacheResponse proposedResponse: CachedURLResponse

@@ -40,7 +40,7 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
     var socket: StreamSocket?
     var tls: TLSConversation?
     var dial: (any TunnelDial)?
-    /// Of a write, what has not been enciphered, or sent.
+    /// What of a write has not been enciphered, or sent.
     var plain = Data()
     /// What goes out as it stands: a piece of `plain`, or TLS's.
     var outgoing = Data()

@@ -7,7 +7,8 @@ struct StreamPlace: Sendable {
     /// As a URL has it: lower case, IPv6 in brackets.
     let host: String
     let port: Int
-    /// Of what is spoken there, where the proxy for that leads to it; nil: whichever there is.
+    /// The scheme of what is spoken there, where the proxy for that leads to it; nil: whichever
+    /// there is.
     let scheme: Scheme?
 
     init(host: String, port: Int, for scheme: Scheme? = nil) {
@@ -227,7 +228,8 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
 }
 
 extension URLError {
-    /// The same, where an operation that writes fails with it: what is lost is the side that writes.
+    /// This error where an operation that writes fails with it: what is lost is the side that
+    /// writes.
     fileprivate var ofWriting: URLError {
         guard self.code == .networkConnectionLost else { return self }
         return URLError(self.code, userInfo: [NSUnderlyingErrorKey: POSIXError(.EPIPE)])

@@ -137,7 +137,7 @@ final class DownloadFile: @unchecked Sendable {
         throw FileWork.error(.cannotCloseFile, self.url, number: errno)
     }
 
-    /// Of its first bytes; nil where they cannot be read.
+    /// The checksum of its first `length` bytes; nil where they cannot be read.
     func checksum(of length: Int64) -> UInt64? {
         var sum: UInt64 = 0
         var position: Int64 = 0
@@ -178,6 +178,6 @@ struct DownloadPart: Sendable, Equatable {
     var path: String
     /// In bytes; what the file has beyond does not count.
     var length: Int64
-    /// Of these bytes.
+    /// The checksum of these bytes.
     var checksum: UInt64
 }

@@ -7,8 +7,8 @@ import Synchronization
 // What a download leaves when it ends before its end.
 
 extension TaskOrder {
-    /// Of a download that goes on where another was broken off; with data that says nothing of the
-    /// kind, the task fails.
+    /// The order of a download that goes on where another was broken off; with data that says
+    /// nothing of the kind, the task fails.
     init(resuming data: Data, for purpose: DownloadPurpose) {
         guard let resume = ResumeData(decoding: data) else {
             self.init(nil, for: purpose)
@@ -95,7 +95,7 @@ extension FileWork {
 }
 
 extension TaskOutcome {
-    /// The same with resume data in its error.
+    /// This outcome with resume data in its error.
     ///
     /// - Parameter key: of the error's `userInfo`.
     func adding(_ data: Data?, under key: String) -> TaskOutcome {

@@ -30,7 +30,7 @@ final class DownloadPurpose: TaskPurpose {
         var step = ResumeStep.restart
         var file: FileConsumer?
         var head: ResponseHead?
-        /// Of the whole, as announced; -1: not known.
+        /// The length of the whole, as announced; -1: not known.
         var total: Int64 = -1
         /// Who waits for resume data.
         var requests = ResumeDataRequests()

@@ -5,7 +5,8 @@ import Glibc
 
 /// Reading and writing of files, which blocks: on threads that do nothing else.
 enum FileWork {
-    /// Of a class of its own, so that a slow disk takes no thread from anything but other files.
+    /// A queue of a class of its own, so that a slow disk takes no thread from anything but other
+    /// files.
     static let queue = DispatchQueue(
         label: "URLLoading.files", qos: .utility, attributes: .concurrent)
 
@@ -67,14 +68,14 @@ struct FileStatus: Sendable, Equatable {
         self.isOpenToOthers = status.st_mode & (S_IWGRP | S_IWOTH) != 0
     }
 
-    /// Of an open file; nil where the system does not say.
+    /// Reads it from an open file; nil where the system does not say.
     init?(of descriptor: CInt) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of what a path leads to; of a link itself where it is not to be followed.
+    /// Reads it of what a path leads to, or of a link itself where that is not to be followed.
     init?(atPath path: String, followsLink: Bool = true) {
         var status = stat()
         let result = followsLink ? unsafe stat(path, &status) : unsafe lstat(path, &status)

@@ -109,7 +109,7 @@ enum Redirect: Equatable {
         }
     }
 
-    /// Of the `Location`; nil where it has none and inherits (RFC 9110 §10.2.2).
+    /// The fragment of the `Location`; nil where it has none and inherits (RFC 9110 §10.2.2).
     private static func fragment(of head: ResponseHead) -> String? {
         guard let location = head.fields.first("Location"),
             let hash = location.firstIndex(of: UInt8(ascii: "#"))

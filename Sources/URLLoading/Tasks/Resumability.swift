@@ -31,7 +31,8 @@ enum Resumability {
 }
 
 extension ResumeData.Validators {
-    /// Those of a response that may stand in `If-Range` (RFC 9110 §13.1.5): the strong ones.
+    /// The validators of a response that may stand in `If-Range` (RFC 9110 §13.1.5): the strong
+    /// ones.
     init(_ head: ResponseHead, now: Timestamp) {
         if let tag = EntityTag(of: head.fields), !tag.isWeak {
             self.entityTag = String(validating: tag.bytes, as: UTF8.self)

@@ -23,7 +23,7 @@ struct ResumeData: Sendable, Equatable {
     var url: URL
     var fields: [Field] = []
     var validators: Validators
-    /// Of the whole, in bytes; -1 where it was not said.
+    /// The length of the whole, in bytes; -1 where it was not said.
     var total: Int64 = -1
     var part: DownloadPart
 

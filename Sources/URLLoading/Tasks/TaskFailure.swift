@@ -22,7 +22,7 @@ extension URLError {
         return URLError(code, userInfo: facts)
     }
 
-    /// The same with what it lacks of that.
+    /// This error with what it lacks of that: URL, description and cause.
     func completed(for url: URL?) -> URLError {
         Self.failing(self.code, url: url, adding: self.userInfo)
     }

@@ -21,7 +21,7 @@ struct TaskOrder {
         self.prefersIncrementalDelivery = purpose.asksForDisposition
     }
 
-    /// Of an upload task: what the request itself has to send is left out.
+    /// The state of an upload task: what the request itself has to send is left out.
     init(_ request: URLRequest, sending content: UploadBody, for purpose: any TaskPurpose) {
         var request = request
         request.httpBody = nil

@@ -87,7 +87,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// For the program; the task makes nothing of it.
+    /// A label for the program's own use; ignored by the session.
     open var taskDescription: String? {
         get { self.guarded.withLock { $0.label } }
         set { self.guarded.withLock { $0.label = newValue } }

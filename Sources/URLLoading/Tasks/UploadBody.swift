@@ -10,7 +10,7 @@ enum UploadBody: @unchecked Sendable {
     case data(Data)
     /// Read while it is sent, never held as a whole; from an offset on, in bytes.
     case file(URL, from: Int64 = 0)
-    /// Of the request itself (`httpBodyStream`), or given by a delegate; can be read once.
+    /// A stream of the request itself (`httpBodyStream`), or given by a delegate; can be read once.
     case stream(InputStream)
     /// The delegate is asked for a stream, at first and for each time that it is sent again.
     case streamed

@@ -17,7 +17,7 @@ struct UploadResumeData: Sendable {
         case streamed
     }
 
-    /// Of the first request, as those are that follow.
+    /// The target of the first request, as the fields that follow are.
     var target: URL
     var method: String
     var fields: [ResumeData.Field]

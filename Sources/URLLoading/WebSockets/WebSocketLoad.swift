@@ -39,7 +39,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var writes: [Int: WebSocketPurpose.Waiter] = [:]
     /// A pong is being sent.
     private var isAnswering = false
-    /// Of the last ping since.
+    /// The payload of the last ping that has come since.
     private var unanswered: Data?
     private var timer: (any DispatchSourceTimer)?
     private let queue: DispatchQueue

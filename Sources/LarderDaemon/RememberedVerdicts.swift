@@ -1,6 +1,6 @@
-/// Credentials that were verified a short time ago, so that they need not be again: by a keyed digest,
-/// never as they are.
-struct VerifiedCredentials: Sendable {
+/// Credentials of which one verdict, right or wrong, was found a short time ago, so that they need
+/// not be verified again: by a keyed digest, never as they are.
+struct RememberedVerdicts: Sendable {
     private struct Entry {
         let user: String
         let end: ContinuousClock.Instant
@@ -8,7 +8,7 @@ struct VerifiedCredentials: Sendable {
 
     private let capacity: Int
     private let time: Duration
-    private var entries: [KeyedDigest: Entry] = [:]
+    private var entries: [[UInt8]: Entry] = [:]
 
     init(capacity: Int, time: Duration) {
         self.capacity = max(1, capacity)
@@ -17,13 +17,13 @@ struct VerifiedCredentials: Sendable {
 
     var count: Int { self.entries.count }
 
-    func user(of digest: KeyedDigest, at now: ContinuousClock.Instant) -> String? {
+    func user(of digest: [UInt8], at now: ContinuousClock.Instant) -> String? {
         guard let entry = self.entries[digest], entry.end > now else { return nil }
         return entry.user
     }
 
     mutating func remember(
-        _ digest: KeyedDigest, user: String, at now: ContinuousClock.Instant
+        _ digest: [UInt8], user: String, at now: ContinuousClock.Instant
     ) {
         if self.entries[digest] == nil, self.entries.count >= self.capacity {
             self.entries = self.entries.filter { $0.value.end > now }
