@@ -289,11 +289,23 @@ extension Fetch {
 
     /// A failure that only the settings would keep must not take the place of what is stored: stale as
     /// that is, it may be validated or stand in when the failure is over.
+    ///
+    /// Of another failure, or what only the settings keep, neither is to be expected.
     private func spoilsStored(_ head: StoredHead) -> Bool {
-        guard head.status.isServerError, !self.order.stored.isEmpty else { return false }
-        return Freshness.of(
-            head, at: head.responseTime, configuration: self.policy
-        ).source == .negative
+        guard head.status.isServerError, self.isNegative(head, at: head.responseTime) else {
+            return false
+        }
+        let stored = self.order.stored.map(\.head)
+        return Variance.replaced(
+            by: head, to: self.order.request, among: stored, configuration: self.policy
+        ).contains { index in
+            !stored[index].status.isServerError
+                && !self.isNegative(stored[index], at: head.responseTime)
+        }
+    }
+
+    private func isNegative(_ head: StoredHead, at now: Timestamp) -> Bool {
+        Freshness.of(head, at: now, configuration: self.policy).source == .negative
     }
 
     func expect(_ length: BodyLength, of status: StatusCode) {
