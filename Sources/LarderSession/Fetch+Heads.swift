@@ -175,7 +175,7 @@ extension Fetch {
             return self.settle(response, content, sink: sink, now: now)
         }
         self.settle(.response(response), sink: sink)
-        self.noteSharing(shared != nil, now: now)
+        self.noteSharing(of: response, now: now)
         self.afterSettling()
     }
 
@@ -191,7 +191,7 @@ extension Fetch {
         self.session.live.bytesFromOrigins.add(UInt64(clamping: body.readableBytes))
         if self.order.isBackground { self.noteInBackground(.response(response)) }
         let waiters = self.filling.settle(whole: response, sink: sink)
-        self.noteSharing(response.shared != nil, now: now)
+        self.noteSharing(of: response, now: now)
         if sink != nil {
             // It may have ended before the filling had it.
             if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
@@ -359,16 +359,19 @@ extension Fetch {
     }
 
     /// Where a response can be no other client's, those who come next need not wait for each other.
-    private func noteSharing(_ isShared: Bool, now: Timestamp) {
+    private func noteSharing(of response: Filling.Response, now: Timestamp) {
         guard self.order.isEntered else { return }
         // The gap is another representation's by now: who comes next must see for himself.
         if self.filling.gap != nil { return self.leaveTable() }
-        if isShared {
-            self.session.fillings.forgetUnshared(self.order.key)
-        } else {
-            self.leaveTable()
-            self.session.fillings.noteUnshared(
+        if response.shared != nil {
+            return self.session.fillings.forgetUnshared(self.order.key)
+        }
+        self.leaveTable()
+        guard self.order.isBackground else {
+            return self.session.fillings.noteUnshared(
                 self.order.key, until: now + self.session.configuration.uncollapsedTime)
         }
+        // Nobody waited for it; but what was to be validated is no younger than it was.
+        if !response.isStored { self.rest() }
     }
 }
