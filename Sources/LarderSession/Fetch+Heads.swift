@@ -266,14 +266,13 @@ extension Fetch {
             .compactMap { $0.extent?.storedBytes }.max() ?? 0
     }
 
-    /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3).
+    /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3);
+    /// so does one where nothing had a validator to nominate it by.
     ///
     /// Where it is not stored itself, what it supersedes would come back from behind it, as stale
     /// content that stands in; so that has to be validated before it is used again.
     private func supersede(by head: ResponseHead) {
-        guard self.conditional != nil, self.order.validating != nil,
-            self.order.request.method == .get
-        else { return }
+        guard self.order.validating != nil, self.order.request.method == .get else { return }
         switch head.status.rawValue {
         case 200, 203, 204, 301, 308, 404, 410: break
         default: return
