@@ -19,6 +19,7 @@ extension Fetch {
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             self.covers(object),
+            !self.session.isInvalidated(object.head, at: self.order.request.uri),
             let reason = StaleOnError.permits(
                 object.head, request: self.order.request, hasAnswered: hasAnswered, now: now,
                 configuration: self.policy, policy: self.order.cachePolicy)
