@@ -38,11 +38,18 @@ extension Fetch {
     /// What shares a group with what is invalidated is invalidated too, as RFC 9875 §2.2.1 allows.
     private func invalidateGroups(of key: CacheKey, at uri: TargetURI, now: Timestamp) {
         let session = self.session
-        session.store.lookup(key) { objects in
-            for group in Set(objects.flatMap { CacheGroups.of($0.head) }) {
-                session.store.noteInvalidation(
-                    ofGroup: CacheGroups.name(of: group, at: uri, partition: session.partition),
-                    at: now)
+        let keys = session.store.mayHoldWithoutSearch ? [key, key.withoutSearch] : [key]
+        for key in keys {
+            session.store.lookup(key) { objects in
+                let changed = objects.map(\.head).filter {
+                    !key.leavesOutSearch || $0.answers(uri)
+                }
+                for group in Set(changed.flatMap { CacheGroups.of($0) }) {
+                    session.store.noteInvalidation(
+                        ofGroup: CacheGroups.name(
+                            of: group, at: uri, partition: session.partition),
+                        at: now)
+                }
             }
         }
     }
