@@ -73,7 +73,7 @@ static inline void *larder_run_thread(void *argument) {
     return NULL;
 }
 
-// Starts a detached thread with the signals of others blocked, and with the first 15 bytes of `name`,
+// Starts a detached thread with the signals of others blocked, and no others, and with the first 15 bytes of `name`,
 // which tools show; 0, or the number of an error, and then `context` was not used.
 //
 // The mask is set around pthread_create(3), as the thread inherits it: no signal finds it without.
@@ -87,7 +87,8 @@ static inline int larder_start_thread(
     start->context = context;
     sigset_t foreign, before;
     larder_foreign_signals(&foreign);
-    int code = pthread_sigmask(SIG_BLOCK, &foreign, &before);
+    // Not added to what is blocked: on a thread of Dispatch's that is SIGABRT, too.
+    int code = pthread_sigmask(SIG_SETMASK, &foreign, &before);
     if (code == 0) {
         pthread_t thread;
         code = pthread_create(&thread, NULL, larder_run_thread, start);

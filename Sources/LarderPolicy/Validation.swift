@@ -267,9 +267,11 @@ package enum Validation {
         guard !known.contains(.any), members.contains(where: { !known.contains($0) }) else {
             return
         }
-        for line in notModified.fields.lines where line.known == .vary {
-            head.fields.append(line, of: notModified.fields)
+        let news = notModified.fields.members(FieldName(.vary)).filter {
+            !known.contains(Variance.member($0))
         }
+        head.fields.append(
+            "Vary", Array(news.joined(separator: [ASCII.comma, ASCII.space])))
         // All of them: for the request of old nobody knows what the new ones would have chosen.
         head.varyingFields = Variance.fields(selectedBy: head.fields, from: request)
     }

@@ -19,10 +19,12 @@ package enum Variance {
         guard fields.has(.vary) else { return [] }
         let members = fields.members(FieldName(.vary))
         guard members.count <= self.memberLimit else { return [.any] }
-        return members.map { member in
-            guard member.isToken, !member.elementsEqual([UInt8(ascii: "*")]) else { return .any }
-            return .field(FieldName(String(decoding: member, as: UTF8.self)))
-        }
+        return members.map { self.member($0) }
+    }
+
+    static func member(_ text: FieldValue) -> Member {
+        guard text.isToken, !text.elementsEqual([UInt8(ascii: "*")]) else { return .any }
+        return .field(FieldName(String(decoding: text, as: UTF8.self)))
     }
 
     /// Whether the stored response is one of several that differ by a field.

@@ -106,15 +106,27 @@ extension ClientExchange: FillingWaiter {
         case .failed(let failure) where !leads && failure.error == .httpRequestDenied:
             // That client must not go where the host leads; this one is asked for itself.
             self.fetchAlone()
-        case .failed(var failure):
-            failure.cacheStatus.forward = forward
-            failure.cacheStatus.collapsed = !leads
-            failure.cacheStatus.detail = asked?.rawValue
-            if failure.party != .client, failure.nextHop == nil {
-                failure.nextHop = self.request.uri.host
+        case .failed(let failure):
+            let failure = leads ? failure : self.own(failure)
+            if !leads, let stored = self.standIn(for: failure) {
+                return self.serve(stored, leads: false, forward: forward, because: asked)
             }
-            self.fail(failure)
+            self.fail(failure, leads: leads, forward: forward, because: asked)
         }
+    }
+
+    private func fail(
+        _ failure: ExchangeFailure, leads: Bool, forward: CacheStatus.Forward,
+        because asked: PolicyReason?
+    ) {
+        var failure = failure
+        failure.cacheStatus.forward = forward
+        failure.cacheStatus.collapsed = !leads
+        failure.cacheStatus.detail = asked?.rawValue
+        if failure.party != .client, failure.nextHop == nil {
+            failure.nextHop = self.request.uri.host
+        }
+        self.fail(failure)
     }
 
     /// Makes use of what another client's fetch brings of the missing bytes, or fetches them alone.
@@ -123,6 +135,9 @@ extension ClientExchange: FillingWaiter {
         _ forward: CacheStatus.Forward, because asked: PolicyReason?
     ) {
         guard case .spliced(var spliced) = outcome, let reader,
+            // As of a 304: it is everybody's who waited for it, but for what has changed meanwhile.
+            !self.session.isInvalidated(spliced.object.head, at: self.request.uri),
+            self.session.mayShow(spliced.object.head, for: self.request),
             let answer = splicing.splice.answer(from: spliced.part)
         else {
             reader?.cancel()
@@ -163,7 +178,9 @@ extension ClientExchange: FillingWaiter {
     /// Whether what another client's request made of a stored response answers this one.
     func isServed(by stored: Filling.Stored) -> Bool {
         let head = stored.object.head
-        guard Variance.matches(head, self.request, configuration: self.policy),
+        // Its fetch may have begun before one of its groups was invalidated, and this request after.
+        guard !self.session.isInvalidated(head, at: self.request.uri),
+            Variance.matches(head, self.request, configuration: self.policy),
             self.session.mayShow(head, for: self.request)
         else { return false }
         guard stored.isValidated else {

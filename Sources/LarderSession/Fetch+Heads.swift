@@ -19,6 +19,7 @@ extension Fetch {
         let object = self.order.stored[index]
         guard Variance.matches(object.head, self.order.request, configuration: self.policy),
             self.covers(object),
+            !self.session.isInvalidated(object.head, at: self.order.request.uri),
             let reason = StaleOnError.permits(
                 object.head, request: self.order.request, hasAnswered: hasAnswered, now: now,
                 configuration: self.policy, policy: self.order.cachePolicy)
@@ -175,7 +176,7 @@ extension Fetch {
             return self.settle(response, content, sink: sink, now: now)
         }
         self.settle(.response(response), sink: sink)
-        self.noteSharing(shared != nil, now: now)
+        self.noteSharing(of: response, now: now)
         self.afterSettling()
     }
 
@@ -191,7 +192,7 @@ extension Fetch {
         self.session.live.bytesFromOrigins.add(UInt64(clamping: body.readableBytes))
         if self.order.isBackground { self.noteInBackground(.response(response)) }
         let waiters = self.filling.settle(whole: response, sink: sink)
-        self.noteSharing(response.shared != nil, now: now)
+        self.noteSharing(of: response, now: now)
         if sink != nil {
             // It may have ended before the filling had it.
             if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
@@ -266,14 +267,13 @@ extension Fetch {
             .compactMap { $0.extent?.storedBytes }.max() ?? 0
     }
 
-    /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3).
+    /// A full answer to a validation says that none of what was nominated will do (RFC 9111 §4.3.3);
+    /// so does one where nothing had a validator to nominate it by.
     ///
     /// Where it is not stored itself, what it supersedes would come back from behind it, as stale
     /// content that stands in; so that has to be validated before it is used again.
     private func supersede(by head: ResponseHead) {
-        guard self.conditional != nil, self.order.validating != nil,
-            self.order.request.method == .get
-        else { return }
+        guard self.order.validating != nil, self.order.request.method == .get else { return }
         switch head.status.rawValue {
         case 200, 203, 204, 301, 308, 404, 410: break
         default: return
@@ -289,11 +289,23 @@ extension Fetch {
 
     /// A failure that only the settings would keep must not take the place of what is stored: stale as
     /// that is, it may be validated or stand in when the failure is over.
+    ///
+    /// Of another failure, or what only the settings keep, neither is to be expected.
     private func spoilsStored(_ head: StoredHead) -> Bool {
-        guard head.status.isServerError, !self.order.stored.isEmpty else { return false }
-        return Freshness.of(
-            head, at: head.responseTime, configuration: self.policy
-        ).source == .negative
+        guard head.status.isServerError, self.isNegative(head, at: head.responseTime) else {
+            return false
+        }
+        let stored = self.order.stored.map(\.head)
+        return Variance.replaced(
+            by: head, to: self.order.request, among: stored, configuration: self.policy
+        ).contains { index in
+            !stored[index].status.isServerError
+                && !self.isNegative(stored[index], at: head.responseTime)
+        }
+    }
+
+    private func isNegative(_ head: StoredHead, at now: Timestamp) -> Bool {
+        Freshness.of(head, at: now, configuration: self.policy).source == .negative
     }
 
     func expect(_ length: BodyLength, of status: StatusCode) {
@@ -347,16 +359,19 @@ extension Fetch {
     }
 
     /// Where a response can be no other client's, those who come next need not wait for each other.
-    private func noteSharing(_ isShared: Bool, now: Timestamp) {
+    private func noteSharing(of response: Filling.Response, now: Timestamp) {
         guard self.order.isEntered else { return }
         // The gap is another representation's by now: who comes next must see for himself.
         if self.filling.gap != nil { return self.leaveTable() }
-        if isShared {
-            self.session.fillings.forgetUnshared(self.order.key)
-        } else {
-            self.leaveTable()
-            self.session.fillings.noteUnshared(
+        if response.shared != nil {
+            return self.session.fillings.forgetUnshared(self.order.key)
+        }
+        self.leaveTable()
+        guard self.order.isBackground else {
+            return self.session.fillings.noteUnshared(
                 self.order.key, until: now + self.session.configuration.uncollapsedTime)
         }
+        // Nobody waited for it; but what was to be validated is no younger than it was.
+        if !response.isStored { self.rest() }
     }
 }

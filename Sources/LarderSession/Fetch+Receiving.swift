@@ -191,7 +191,8 @@ extension Fetch {
                         details: failure.detail))
             }
         case .fail:
-            self.rest()
+            // What is denied to one client is not to others.
+            if failure.party != .client { self.rest() }
             self.leaveTable()
             self.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))

@@ -15,37 +15,53 @@ extension Fetch {
         for uri in all {
             let key = CacheKey(method: .get, uri: uri, partition: partition)
             self.invalidateGroups(of: key, at: uri, now: now)
-            self.session.remove(key)
+            if uri == request.uri { self.removeOwn(key) } else { self.session.remove(key) }
         }
         for group in CacheGroups.invalidated(by: response, to: request) {
             self.session.store.noteInvalidation(
                 ofGroup: CacheGroups.name(of: group, at: request.uri, partition: partition),
                 at: now)
         }
-        guard !all.isEmpty else { return }
-        // The answer to this very request may be stored for later GETs: it comes after what it has
-        // just removed.
-        let removals = self.session.store.removalMark()
+    }
+
+    /// Removes what is stored for the target of the request.
+    ///
+    /// The answer to this very request may be stored for later GETs: it comes after what it has just
+    /// removed. But not where something else has changed the target since the request was sent: which
+    /// of the two the origin did last nobody knows.
+    private func removeOwn(_ key: CacheKey) {
+        let begun = self.state.withLock { $0.removals }
+        let removals = self.session.remove(key, begun: begun)
         self.state.withLock { $0.removals = removals }
     }
 
     /// What shares a group with what is invalidated is invalidated too, as RFC 9875 §2.2.1 allows.
     private func invalidateGroups(of key: CacheKey, at uri: TargetURI, now: Timestamp) {
         let session = self.session
-        session.store.lookup(key) { objects in
-            for group in Set(objects.flatMap { CacheGroups.of($0.head) }) {
-                session.store.noteInvalidation(
-                    ofGroup: CacheGroups.name(of: group, at: uri, partition: session.partition),
-                    at: now)
+        let keys = session.store.mayHoldWithoutSearch ? [key, key.withoutSearch] : [key]
+        for key in keys {
+            session.store.lookup(key) { objects in
+                let changed = objects.map(\.head).filter {
+                    !key.leavesOutSearch || $0.answers(uri)
+                }
+                for group in Set(changed.flatMap { CacheGroups.of($0) }) {
+                    session.store.noteInvalidation(
+                        ofGroup: CacheGroups.name(
+                            of: group, at: uri, partition: session.partition),
+                        at: now)
+                }
             }
         }
     }
 
     /// Replaces the head of a stored response by what a validation made of it, or drops the response
     /// where the validation says that it must not be kept.
+    ///
+    /// What was made invalid since the request was sent stays that.
     func keep(_ object: StoredObject) {
         if Storability.forbidsKeeping(object.head.fields, configuration: self.policy) == nil {
-            self.session.store.update(object.id, of: object.key, head: object.head)
+            let begun = self.state.withLock { $0.removals }
+            self.session.store.update(object.id, of: object.key, head: object.head, begun: begun)
         } else {
             self.session.store.remove(object.key, ids: [object.id], nil)
         }

@@ -57,14 +57,16 @@ final class FillingTable: Sendable {
     ///   must not have others join.
     /// - Parameter hasMore: whether the store has taken something since it was asked; a filling that
     ///   is not in the table any more has noted that before. Called under the lock, for a few lines.
+    /// - Parameter makesWait: others may come to wait for what the filling brings. What is fetched for
+    ///   nobody is entered also where joining is no use: nobody is referred to it then.
     func find(
         _ key: CacheKey, or filling: () -> Filling, at now: Timestamp, era: UInt64,
-        unless hasMore: () -> Bool = { false }
+        makesWait: Bool = true, unless hasMore: () -> Bool = { false }
     ) -> Place {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
             guard era == self.era else { return .removedMeanwhile }
-            if let until = shard.uncollapsed[key] {
+            if makesWait, let until = shard.uncollapsed[key] {
                 if now < until { return .notWorthWhile }
                 shard.uncollapsed[key] = nil
             }

@@ -110,7 +110,8 @@ final class PartMerge: ObjectSinkObserver {
                 combinedWith: ResponseHead(status: other.head.status, fields: other.head.fields),
                 requestTime: other.head.requestTime, responseTime: other.head.responseTime,
                 configuration: self.policy)
-            self.session.store.update(target.id, of: target.key, head: target.head)
+            self.session.store.update(
+                target.id, of: target.key, head: target.head, begun: removals)
         }
         var stretches: [Range<UInt64>] = []
         if let extent = target.head.extent, let lent = other.head.extent {

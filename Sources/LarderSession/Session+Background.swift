@@ -21,6 +21,23 @@ struct BackgroundValidation: Sendable {
     var served: StoredObject? {
         self.objects.indices.contains(self.index) ? self.objects[self.index] : nil
     }
+
+    /// The request that validates what was served, for the sake of the store.
+    ///
+    /// What the client demanded of caches was for its own answer: an `only-if-cached` would have one
+    /// that lies further on answer 504. It stays where a stored response varies by it.
+    func ownRequest(for served: StoredHead) -> Request {
+        let whole = Validation.unconditional(self.request)
+        // Of what is stored in part no more is fetched than somebody asked for.
+        var own =
+            served.extent == nil ? whole : Validation.keepingRange(whole, of: self.request)
+        own.method = .get
+        for name in [FieldName(.cacheControl), FieldName(.pragma)]
+        where !self.objects.contains(where: { Variance.depends($0.head, on: name) }) {
+            own.fields.remove(name)
+        }
+        return own
+    }
 }
 
 extension Session {
@@ -33,14 +50,10 @@ extension Session {
         let key = validation.key
         let now = self.clock.now()
         guard let served = validation.served, !self.fillings.rests(key, at: now) else { return }
-        let whole = Validation.unconditional(validation.request)
-        // Of what is stored in part no more is fetched than somebody asked for.
-        var request =
-            served.head.extent == nil
-            ? whole : Validation.keepingRange(whole, of: validation.request)
-        request.method = .get
         let mine = Filling(key: key, window: self.configuration.window)
-        switch self.fillings.find(key, or: { mine }, at: now, era: validation.era) {
+        switch self.fillings.find(
+            key, or: { mine }, at: now, era: validation.era, makesWait: false)
+        {
         case .existing, .notWorthWhile, .storedMeanwhile: return
         case .removedMeanwhile: return self.findAgain(served, validation)
         case .entered: break
@@ -49,8 +62,9 @@ extension Session {
         Fetch(
             session: self,
             order: Fetch.Order(
-                request: request, policy: validation.policy, body: nil, key: key,
-                stored: validation.objects, validating: validation.index, client: nil,
+                request: validation.ownRequest(for: served.head), policy: validation.policy,
+                body: nil, key: key, stored: validation.objects, validating: validation.index,
+                client: nil,
                 isEntered: true, isBackground: true),
             filling: mine
         ).start()

@@ -197,7 +197,18 @@ package final class Session: ExchangeSession {
         self.fillings.forget(key)
     }
 
-    /// Removes all stored responses of every key that matches.
+    /// The same on account of a request that was sent when the mark was `begun`.
+    ///
+    /// - Returns: the mark with which what that request brings may be stored.
+    func remove(_ key: CacheKey, begun: RemovalMark) -> RemovalMark {
+        let mark = self.store.removeWithSearch(key, begun: begun) { _ in
+            self.fillings.forget(key)
+        }
+        self.fillings.forget(key)
+        return mark
+    }
+
+    /// Removes all stored responses of every key that `matches`.
     package func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void

@@ -31,6 +31,8 @@ struct MemoryShard: Sendable {
     var removals = MarkLog()
     /// Keys of which anything was removed, replaced or freshened.
     var changes = MarkLog()
+    /// Keys of which a response was made invalid.
+    var invalidations = MarkLog()
     /// The latest removal by predicate that has reached this part.
     var sweptMark: UInt64 = 0
     var isClosed = false
@@ -154,6 +156,26 @@ struct MemoryShard: Sendable {
         guard let slot = self.slot(of: id, key) else { return nil }
         self.policy.remove(slot)
         return self.takeOut(slot)
+    }
+
+    /// Notes that a response of a key is to get another head; false, and nothing is noted, where that
+    /// comes of a request from before one of them was made invalid.
+    ///
+    /// - Parameters:
+    ///   - begun: when that request was sent; nil: the head is right, whenever it comes.
+    ///   - mark: of the change.
+    mutating func notesUpdate(
+        of key: HashedKey, to head: StoredHead, begun: RemovalMark?, at mark: UInt64
+    ) -> Bool {
+        if head.isInvalidated {
+            self.invalidations.note(key.hashed, at: mark)
+        } else if let begun,
+            !self.invalidations.isUntouched(key.hashed, since: begun.rawValue)
+        {
+            return false
+        }
+        self.changes.note(key.hashed, at: mark)
+        return true
     }
 
     /// Replaces the head of an entry, but for its extent; what it was before.

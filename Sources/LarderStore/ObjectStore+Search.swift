@@ -15,6 +15,19 @@ extension ObjectStore {
         self.remove(key, ids: nil) { sum.add($0) }
         self.remove(key.withoutSearch, ids: nil) { sum.add($0) }
     }
+
+    /// The same on account of a request that was sent when the mark was `begun`.
+    ///
+    /// - Returns: the mark with which what that request brings may be stored: `begun` still where
+    ///   something else has removed any of it since.
+    package func removeWithSearch(
+        _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> RemovalMark {
+        let sum = RemovalSum(completion)
+        let beside = self.remove(key.withoutSearch, begun: begun) { sum.add($0) }
+        let own = self.remove(key, begun: begun) { sum.add($0) }
+        return beside == begun ? begun : own
+    }
 }
 
 /// The number of what two removals have removed, told when both have ended.

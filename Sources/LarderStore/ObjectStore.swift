@@ -175,10 +175,23 @@ package protocol ObjectStore: AnyObject, Sendable {
     ///   will be. Lookups of a store that others lie above may give the old head until then.
     func update(
         _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?)
+    /// Replaces a head by what the answer to a request made of it that was sent when the mark was
+    /// `begun`; otherwise as `update` without it.
+    ///
+    /// Where a response of the key was made invalid after `begun`, nothing is changed: the origin may
+    /// have answered before that which made it so.
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead, begun: RemovalMark)
     /// Removes these responses, or all of `key` where `ids` is nil. `completion` gets the number
     /// removed once no later lookup can find them.
     func remove(
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?)
+    /// Removes all of `key` on account of a request that was sent when the mark was `begun`.
+    ///
+    /// - Returns: the mark with which what that request brings may be stored: that of this removal, or
+    ///   `begun` still where something else has removed the key since.
+    func remove(
+        _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> RemovalMark
     /// Removes every response whose key `matches`; `completion` gets the number removed.
     ///
     /// Walks the whole store in bounded steps; other work goes on meanwhile.
@@ -275,6 +288,17 @@ extension ObjectStore {
 
     /// For a store that lies below another, which minds the order for it.
     package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }
+
+    package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead, begun: RemovalMark) {
+        self.update(id, of: key, head: head, written: nil)
+    }
+
+    package func remove(
+        _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> RemovalMark {
+        self.remove(key, ids: nil, completion)
+        return self.removalMark()
+    }
 
     package func store(
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],

@@ -19,9 +19,27 @@ extension TieredStore {
         guard self.disk != nil else {
             return self.memory.update(id, of: key, head: head, written: written)
         }
-        let hashed = HashedKey(key)
+        self.update(id, of: HashedKey(key), head: head, begun: nil, written)
+    }
+
+    package func update(
+        _ id: ObjectID, of key: CacheKey, head: StoredHead, begun: RemovalMark
+    ) {
+        guard self.disk != nil else {
+            return self.memory.update(id, of: key, head: head, begun: begun)
+        }
+        self.update(id, of: HashedKey(key), head: head, begun: begun, nil)
+    }
+
+    private func update(
+        _ id: ObjectID, of hashed: HashedKey, head: StoredHead, begun: RemovalMark?,
+        _ written: (@Sendable () -> Void)?
+    ) {
         let work: LowerWork = self.memory.withShard(of: hashed) { shard in
-            shard.changes.note(hashed.hashed, at: self.memory.newMark())
+            let mark = self.memory.newMark()
+            guard shard.notesUpdate(of: hashed, to: head, begun: begun, at: mark) else {
+                return .none
+            }
             let lowerID = Self.lowerID(id, hashed, shard)
             let ticket = shard.entry(id, of: hashed)?.object.id ?? id
             let old = shard.update(id, of: hashed, head: head)
@@ -118,26 +136,59 @@ extension TieredStore {
         }
     }
 
+    package func remove(
+        _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> RemovalMark {
+        guard self.disk != nil else {
+            return self.memory.remove(
+                key, begun: begun, self.afterNoting(completion) ?? completion)
+        }
+        let hashed = HashedKey(key)
+        let removal = self.purge(of: hashed, completion)
+        let (mark, isFirst) = self.memory.first(hashed, since: begun) {
+            self.purge(hashed, removal, &$0)
+        }
+        self.removeBelow(hashed, removal)
+        return isFirst ? mark : begun
+    }
+
     /// Removes the whole key.
     private func removeAll(
         of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        let removal = PendingRemoval { removed in
+        let removal = self.purge(of: key, completion)
+        self.memory.withShard(of: key) { _ = self.purge(key, removal, &$0) }
+        self.removeBelow(key, removal)
+    }
+
+    /// What ends once nothing of the key is left in either tier.
+    private func purge(
+        of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> PendingRemoval {
+        PendingRemoval { removed in
             self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
             completion(removed)
         }
-        self.memory.withShard(of: key) { shard in
-            let mark = self.memory.newMark()
-            shard.removals.note(key.hashed, at: mark)
-            shard.changes.note(key.hashed, at: mark)
-            shard.lower.beganPurging(key.hashed)
-            shard.lower.landings.doom(key, for: removal)
-            for object in shard.objects(of: key) {
-                let entry = shard.remove(object.id, of: key)
-                // What is landing is counted when it has landed.
-                if let entry, entry.lowerID == nil, !entry.isLanding { removal.add(1) }
-            }
+    }
+
+    /// Removes the whole key from its part of memory, and dooms what is about to land.
+    private func purge(
+        _ key: HashedKey, _ removal: PendingRemoval, _ shard: inout MemoryShard
+    ) -> RemovalMark {
+        let mark = self.memory.newMark()
+        shard.removals.note(key.hashed, at: mark)
+        shard.changes.note(key.hashed, at: mark)
+        shard.lower.beganPurging(key.hashed)
+        shard.lower.landings.doom(key, for: removal)
+        for object in shard.objects(of: key) {
+            let entry = shard.remove(object.id, of: key)
+            // What is landing is counted when it has landed.
+            if let entry, entry.lowerID == nil, !entry.isLanding { removal.add(1) }
         }
+        return RemovalMark(rawValue: mark)
+    }
+
+    private func removeBelow(_ key: HashedKey, _ removal: PendingRemoval) {
         guard let disk = self.disk else { return removal.settle() }
         disk.remove(key.key, ids: nil) { removal.settle(adding: $0) }
     }

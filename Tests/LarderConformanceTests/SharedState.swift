@@ -63,6 +63,14 @@ extension Tables {
                 .get().isRefused.status(502),
             ])
 
+        t.must(
+            "The same where it has no validator",
+            [
+                .get().answer("Cache-Control: max-age=0, stale-if-error=600"),
+                .get().answer("Cache-Control: no-store").isForwarded,
+                .get().isRefused.status(502),
+            ])
+
         t.section("9111 §5.2.2.7")
         t.must(
             "A field that private names is not taken over from a 304",

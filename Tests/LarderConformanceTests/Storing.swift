@@ -56,21 +56,21 @@ extension Tables {
                 .get().isForwarded,
             ])
         t.note(
-            "An older stored response stays when a newer one says no-store",
+            "An older stored response is asked for again when a newer one says no-store",
             [
                 .get().answer("Cache-Control: max-age=600", "X-Turn: 1"),
                 .get("Cache-Control: no-cache").answer("Cache-Control: no-store", "X-Turn: 2")
                     .isForwarded,
-                .get().isHit.gets("X-Turn: 1"),
+                .get().isForwarded,
             ])
         t.note(
-            "It stays when the newer says max-age=0 beside it",
+            "The same when the newer says max-age=0 beside it",
             [
                 .get().answer("Cache-Control: max-age=600", "X-Turn: 1"),
                 .get("Cache-Control: no-cache").answer(
                     "Cache-Control: no-store, max-age=0", "X-Turn: 2"
                 ).isForwarded,
-                .get().isHit.gets("X-Turn: 1"),
+                .get().isForwarded,
             ])
 
         t.section("9111 §5.2.2.7")

@@ -210,6 +210,46 @@ struct CacheRuleSessionTests {
         #expect(again.wholeBody == "good")
     }
 
+    /// A bench whose settings keep failures for two seconds.
+    private static func keepingFailures() -> Bench {
+        var configuration = PolicyConfiguration()
+        configuration.negative = [NegativeLifetime(500...599, .seconds(2))]
+        return Bench(policy: configuration)
+    }
+
+    @Test("a failure that settings keep takes the place of one that they kept")
+    func failureAgain() {
+        let bench = Self.keepingFailures()
+        for round in 1...3 {
+            bench.perform()
+            bench.upstream.fetches.last?.answer(503, Fields(), "bad")
+            #expect(bench.perform().client.answer?.cacheStatus.hit == true)
+            #expect(bench.upstream.fetches.count == round)
+            bench.clock.advance(.seconds(3))
+        }
+    }
+
+    @Test("a failure that settings keep leaves the variants of others alone, and is kept")
+    func failureBesideVariant() {
+        let bench = Self.keepingFailures()
+        var fields = bench.fresh
+        fields.append("Vary", "X-A")
+        bench.perform("/", ["X-A": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "good")
+        bench.perform("/", ["X-A": "2"])
+        bench.upstream.fetches.last?.answer(503, ["Vary": "X-A"], "bad")
+        #expect(bench.perform("/", ["X-A": "2"]).client.status == 503)
+        #expect(bench.perform("/", ["X-A": "1"]).client.wholeBody == "good")
+        #expect(bench.upstream.fetches.count == 2)
+        bench.clock.advance(.seconds(61))
+        // What is good is not given up for it.
+        bench.perform("/", ["X-A": "1"])
+        bench.upstream.fetches.last?.answer(503, Fields(), "bad")
+        let again = bench.perform("/", ["X-A": "1"]).client
+        bench.upstream.fetches.last?.answer(304, fields)
+        #expect(again.wholeBody == "good")
+    }
+
     @Test("what a rule forbids to store is neither stored nor used")
     func never() {
         let bench = Bench()

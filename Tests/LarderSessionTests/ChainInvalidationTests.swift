@@ -39,8 +39,9 @@ struct ChainInvalidationTests {
                 steps: [(303, "https://b.example/")], last: 200, gone: ["/"],
                 kept: ["https://b.example/"]),
             Case(
-                title: "safe", method: .get, steps: [(302, "/list")], last: 200, gone: [],
-                kept: ["/", "/list", "/other"]),
+                title: "safe: what is newer takes the place of its own target's alone",
+                method: .get, steps: [(302, "/list")], last: 200, gone: ["/"],
+                kept: ["/list", "/other"]),
         ])
     func targets(_ row: Case) {
         let bench = ChainBench(follows: true)

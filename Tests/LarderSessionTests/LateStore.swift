@@ -198,9 +198,17 @@ final class LateStore: ObjectStore {
         self.memory.update(id, of: key, head: head, written: written)
     }
 
+    func update(_ id: ObjectID, of key: CacheKey, head: StoredHead, begun: RemovalMark) {
+        self.memory.update(id, of: key, head: head, begun: begun)
+    }
+
     func remove(
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
     ) { self.memory.remove(key, ids: ids, completion) }
+
+    func remove(
+        _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> RemovalMark { self.memory.remove(key, begun: begun, completion) }
 
     func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,

@@ -371,6 +371,25 @@ struct SearchTests {
         #expect(purged.upstream.fetches.count == 2)
     }
 
+    @Test("and with it what shares a group with what answers the target (RFC 9875 §2.2.1)")
+    func sharedGroup() {
+        let bench = Bench()
+        for (path, group) in [("/p?u=1", "g"), ("/p?q=1", "h"), ("/b", "g"), ("/c", "h")] {
+            var fields = bench.fresh
+            fields.append("Cache-Groups", "\"\(group)\"")
+            if path.hasPrefix("/p") { fields.append("No-Vary-Search", "params=(\"u\")") }
+            bench.perform(path)
+            bench.upstream.fetches.last?.answer(200, fields, path)
+        }
+        #expect(bench.upstream.fetches.count == 4)
+        bench.clock.advance(.seconds(1))
+        bench.perform("/p?u=2", method: .post)
+        bench.upstream.fetches[4].answer(204)
+        #expect(bench.perform("/c").client.wholeBody == "/c")
+        bench.perform("/b")
+        #expect(bench.upstream.fetches.count == 6)
+    }
+
     @Test("queries that are not the same stand side by side, up to a bound")
     func bounded() {
         let bench = Bench(policy: PolicyConfiguration(maximumVariants: 8))

@@ -129,6 +129,23 @@ struct SharedUpdateTests {
     }
 
     @Test(
+        "the same where what it replaces has no validator",
+        arguments: [200, 404, 410] as [UInt16])
+    func supersededUnnamed(_ status: UInt16) {
+        let bench = Self.bench(["Cache-Control": "max-age=60, stale-if-error=600"])
+        bench.perform("/", ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[1].answer(status, ["Cache-Control": "no-store"], "new")
+        let failed = bench.perform().client
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches.last?.fail(.connectionRefused)
+        #expect(failed.failure?.status == .badGateway)
+        bench.perform()
+        bench.upstream.fetches.last?.answer(200, bench.fresh, "newer")
+        #expect(bench.perform().client.wholeBody == "newer")
+        #expect(bench.upstream.fetches.count == 4)
+    }
+
+    @Test(
         "an answer that is about the client or the moment leaves what is stored alone",
         arguments: [401, 403, 407, 429, 500, 503] as [UInt16])
     func unrelated(_ status: UInt16) {

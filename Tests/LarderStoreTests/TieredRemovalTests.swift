@@ -71,6 +71,51 @@ struct TieredRemovalTests {
         #expect(tiers.disk.head("a")?.isInvalidated == true)
     }
 
+    @Test(
+        "keeps a head invalid that an older request would freshen, wherever it lies",
+        arguments: [true, false])
+    func invalidatedMeanwhile(_ isResident: Bool) throws {
+        let tiers = Tiers()
+        var head = Sample.head(at: 1)
+        let key = Sample.key("a")
+        let id =
+            isResident
+            ? try #require(tiers.store.put("a", head).id)
+            : tiers.disk.seed("a", head, body: Tiers.large)
+        let before = tiers.store.removalMark()
+        head.isInvalidated = true
+        tiers.store.update(id, of: key, head: head, begun: before)
+        let after = tiers.store.removalMark()
+        tiers.store.update(id, of: key, head: Sample.head(at: 2), begun: before)
+        #expect(tiers.store.found("a").map(\.head.isInvalidated) == [true])
+        #expect(tiers.disk.head("a")?.isInvalidated == true)
+        tiers.store.update(id, of: key, head: Sample.head(at: 3), begun: after)
+        #expect(tiers.store.found("a").map(\.head) == [Sample.head(at: 3)])
+        #expect(tiers.disk.head("a") == Sample.head(at: 3))
+    }
+
+    @Test(
+        "removes a key for who may store under it then, unless something else has since",
+        arguments: [nil, "key", "predicate"])
+    func removedMeanwhile(_ other: String?) {
+        let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(1)))
+        for store in [memory, Tiers().store] as [any ObjectStore] {
+            let key = Sample.key("a")
+            store.put("a")
+            let begun = store.removalMark()
+            switch other {
+            case "key": store.remove(key, ids: nil, nil)
+            case .some: store.removeAll(where: { $0 == key }, { _ in })
+            case nil: break
+            }
+            let told = Box<Int>()
+            let mark = store.remove(key, begun: begun) { told.put($0) }
+            #expect(told.all == [other == nil ? 1 : 0])
+            #expect((mark == begun) == (other != nil))
+            #expect(store.found("a").isEmpty)
+        }
+    }
+
     @Test("hurries what is on its way below, also where that is still to be told to commit")
     func removedOnItsWay() throws {
         let tiers = Tiers()
