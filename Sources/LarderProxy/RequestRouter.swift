@@ -204,7 +204,8 @@ package struct RequestRouter: Sendable {
     /// The protocols to ask the origin for; nil where the request goes the ordinary way.
     ///
     /// `h2c` is taken out, in whatever version and as drafts called it: HTTP/2 is not tunnelled but
-    /// spoken, and smuggles requests past a proxy that lets it through (RFC 9113 removed it). HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
+    /// spoken, and smuggles requests past a proxy that lets it through (RFC 9113 removed it).
+    /// HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
     ///
     /// Whoever is asked may ignore the field, and so do we where the request has something to say to
     /// the cache, which an upgrade goes past: it changes what is stored (RFC 9111 §4.4), or wants

@@ -24,9 +24,9 @@ struct FailureTests {
         arguments: [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3])
     func framing(_ code: CURLcode) {
         let end = CurlEnd(code: code)
-        let before = end.failure(isHeadComplete: false, isInsideHead: false)
+        let before = end.failure(isHeadComplete: false, hasBegun: false)
         #expect(before.kind == .httpProtocolError)
-        let cut = end.failure(isHeadComplete: true, isInsideHead: false)
+        let cut = end.failure(isHeadComplete: true, hasBegun: false)
         #expect(cut.kind == .httpResponseIncomplete)
         #expect(before.cause == .connectionLost && cut.cause == .connectionLost)
     }
