@@ -104,7 +104,7 @@ struct ProxyParts {
                 let damage = Mutex(DamageNotices())
                 let open = try OpenSession(
                     loaded.blueprint(of: settings), clock: clock, timers: timers,
-                    yieldsDisk: options.yieldsDisk
+                    yieldsDisk: options.yieldsDisk, mayGoOn: options.mayGoOn
                 ) { event in
                     let now = clock.now()
                     trouble.note(event, at: now)

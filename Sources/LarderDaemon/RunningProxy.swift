@@ -27,6 +27,8 @@ actor RunningProxy {
         var hasControl = true
         /// Write the access log that the configuration asks for.
         var hasAccessLog = true
+        /// Asked now and then while a cache file is looked at whole, which may take long.
+        var mayGoOn: @Sendable () -> Bool = { true }
 
         init() {}
     }

@@ -38,7 +38,9 @@ extension StateError {
                 .inUse, path: path, cause: "this process has the state open already",
                 remedy: "give each session a state directory of its own")
         case .readersFull, .transactionFull, .badValueSize, .permissionDenied,
-            .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed, .other:
+            .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed,
+            .cancelled,
+            .other:
             self.init(
                 .unavailable, path: path, cause: "\(error)",
                 remedy: "see whether the disk is in order")
