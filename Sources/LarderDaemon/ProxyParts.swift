@@ -63,7 +63,8 @@ struct ProxyParts {
         var configuration = loaded.proxyConfiguration
         guard let limit = DescriptorLimit.current else { return configuration }
         let wanted = configuration.maximumConnections
-        configuration.maximumConnections = DescriptorLimit.connections(wanted, within: limit)
+        configuration.maximumConnections = DescriptorLimit.connections(
+            wanted, within: limit, besides: DescriptorLimit.open)
         guard configuration.maximumConnections < wanted else { return configuration }
         // One command has hardly that many.
         log.log(
