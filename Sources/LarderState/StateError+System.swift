@@ -14,6 +14,10 @@ extension StateError {
             self.init(
                 .unavailable, path: path, cause: "\(call): \(text)",
                 remedy: "let the user that larder runs as read and write it")
+        case EBUSY:
+            self.init(
+                .unavailable, path: path, cause: "\(call): \(text)",
+                remedy: "if it is a mount point, mount its directory instead")
         default:
             self.init(
                 .unavailable, path: path, cause: "\(call): \(text)",
