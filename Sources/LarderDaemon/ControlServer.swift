@@ -1,4 +1,6 @@
 package import LarderControl
+import LarderHTTP
+import LarderProxy
 import NIOCore
 package import NIOPosix
 import Synchronization
@@ -31,16 +33,21 @@ package struct ControlServer: Sendable {
     private let responder: any ControlResponder
     /// How often a command hears that its answer is being worked on.
     private let pulse: Duration
+    private let connections: Int
+    private let idleness: Duration
 
     /// Binds the first of these paths that can be bound.
     ///
     /// `run` must follow, for it closes the socket.
     ///
+    /// - Parameters:
+    ///   - connections: how many may be open; further commands wait until one closes.
+    ///   - idleness: how long one stays open on which nothing comes and goes.
     /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
     ///   bound.
     package init(
         paths: [String], group: MultiThreadedEventLoopGroup, responder: any ControlResponder,
-        pulse: Duration = .seconds(5)
+        pulse: Duration = .seconds(5), connections: Int = 32, idleness: Duration = .seconds(60)
     ) throws(ControlError) {
         var failure = ControlError(.notRunning, "there is no place for a control socket")
         for path in paths {
@@ -51,6 +58,8 @@ package struct ControlServer: Sendable {
                 self.group = group
                 self.responder = responder
                 self.pulse = pulse
+                self.connections = connections
+                self.idleness = idleness
                 return
             } catch {
                 if error.code == .inUse { throw error }
@@ -67,7 +76,14 @@ package struct ControlServer: Sendable {
         defer { if let file = self.file { ControlSocket.remove(self.path, ifStill: file) } }
         // Connections come bare: an NIOAsyncChannel that is dropped unused, as happens to one that is
         // accepted in the moment of our end, traps. Nothing is read from them before they have one.
+        let connections = self.connections
         let server = try await ServerBootstrap(group: self.group)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let gate = ListenerGate.make(connections: connections)
+                    try channel.pipeline.syncOperations.addHandler(gate)
+                }
+            }
             .childChannelOption(ChannelOptions.autoRead, value: false)
             .bind(self.descriptor) { $0.eventLoop.makeSucceededFuture($0) }
         try await server.executeThenClose { connections in
@@ -82,7 +98,7 @@ package struct ControlServer: Sendable {
     /// Answers the requests of one connection, one after the other.
     private func serve(_ channel: any Channel) async {
         // Whatever ends one connection ends only that one: a command that left, or that sent junk.
-        guard let connection = try? await Self.open(channel) else { return }
+        guard let connection = try? await self.open(channel) else { return }
         try? await connection.executeThenClose { inbound, outbound in
             let send: @Sendable (ControlReply) async throws -> Void = { reply in
                 try await outbound.write(ByteBuffer(bytes: try ControlCodec.line(reply)))
@@ -97,8 +113,12 @@ package struct ControlServer: Sendable {
     }
 
     /// Begins to read from a connection.
-    private static func open(_ channel: any Channel) async throws -> Connection {
-        try await channel.eventLoop.submit {
+    private func open(_ channel: any Channel) async throws -> Connection {
+        let idleness = TimeAmount.microseconds(self.idleness.inMicroseconds)
+        return try await channel.eventLoop.submit {
+            // While an answer is being worked on, it is not idle: it gets a pulse.
+            try channel.pipeline.syncOperations.addHandlers(
+                IdleStateHandler(allTimeout: idleness), IdleEnd())
             let connection = try Connection(
                 wrappingChannelSynchronously: channel,
                 configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -161,5 +181,17 @@ private final class ProgressCount: Sendable {
 
     func note(_ reply: ControlReply) {
         if case .progress(let count) = reply { self.last.store(count, ordering: .relaxed) }
+    }
+}
+
+/// Closes a connection that is idle: it has one of few places.
+private final class IdleEnd: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is IdleStateHandler.IdleStateEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        context.close(promise: nil)
     }
 }

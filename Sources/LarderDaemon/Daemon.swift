@@ -23,9 +23,20 @@ package enum Daemon {
         Self.guardMemory(loaded.settings, log)
         DescriptorLimit.raise()
         // Before anything is opened: a signal that comes while it starts is not lost.
-        let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP])
-        let proxy = try await RunningProxy.start(
-            loaded, log: log, level: level, reload: reload)
+        let start = StartWatch()
+        let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP]) { signal in
+            if signal != SIGHUP { start.end() }
+        }
+        var options = RunningProxy.Options()
+        options.mayGoOn = { start.mayGoOn(at: .now) }
+        let proxy: RunningProxy
+        do throws(DaemonError) {
+            proxy = try await RunningProxy.start(
+                loaded, options: options, log: log, level: level, reload: reload)
+        } catch {
+            guard start.isEnded else { throw error }
+            return log.notice("stopped before it served", metadata: ["cause": "\(error)"])
+        }
         announce(await proxy.announcement)
         ServiceManager.tell("READY=1")
         await Self.run(proxy, until: signals, log)

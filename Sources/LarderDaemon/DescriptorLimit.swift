@@ -5,8 +5,8 @@ import Glibc
 /// To run out of them may end the process: once a second Dispatch counts its busy threads, by opening
 /// `/proc/PID/stat` of each, and traps where it cannot (`_dispatch_workq_count_runnable_workers`).
 enum DescriptorLimit {
-    /// For all that is no client's: files, pipes, event loops, idle connections to origins.
-    static let reserve = 256
+    /// For what is opened later and is no client's: pipes, idle connections to origins, commands.
+    private static let reserve = 16...256
 
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
@@ -32,8 +32,21 @@ enum DescriptorLimit {
         _ = unsafe setrlimit(Self.resource, &limit)
     }
 
+    /// How many descriptors are open: those of event loops, caches, logs.
+    static var open: Int {
+        guard let listing = unsafe opendir("/proc/self/fd") else { return 0 }
+        defer { _ = unsafe closedir(listing) }
+        var count = 0
+        while unsafe readdir(listing) != nil { count += 1 }
+        // Those of the directory itself, its parent, and the reading of it.
+        return max(0, count - 3)
+    }
+
     /// How many clients may be connected: each needs a descriptor, and another one for its origin.
-    static func connections(_ wanted: Int, within limit: Int) -> Int {
-        min(wanted, max(16, (limit - min(Self.reserve, limit / 4)) / 2))
+    static func connections(_ wanted: Int, within limit: Int, besides open: Int) -> Int {
+        let left = max(0, limit - open)
+        let reserve = min(max(left / 4, Self.reserve.lowerBound), Self.reserve.upperBound)
+        // Fewer are no proxy: what is lacking then is waited for.
+        return min(wanted, max(4, (left - reserve) / 2))
     }
 }

@@ -127,6 +127,13 @@ extension StateEvent {
             log.notice(
                 "undid an interrupted change of the key",
                 metadata: ["session": "\(session)"])
+        case .rotationUnfinished(let key, let path, let cause):
+            log.error(
+                "the key of cookies and credentials is not in its place; move it there",
+                metadata: [
+                    "session": "\(session)", "key": "\(key)", "place": "\(path)",
+                    "cause": "\(cause)",
+                ])
         case .unreadable(let records):
             log.warning(
                 "some cookies or credentials do not open, and are left out",

@@ -12,11 +12,6 @@ extension LogWriter {
         return LogWriter(sink: try Self.sink(destination), notice: notice)
     }
 
-    /// Changes over to another destination, which must not be `.none`.
-    package func replace(destination: LogDestination) throws(LogError) {
-        self.replace(sink: try Self.sink(destination))
-    }
-
     private static func sink(_ destination: LogDestination) throws(LogError) -> sending any LogSink
     {
         switch destination {

@@ -14,8 +14,10 @@ import Synchronization
 /// written at once, and under load a wake-up and a call of the system serve hundreds. A sink that is
 /// slow or broken costs lines, never a client's time.
 package final class LogWriter: Sendable {
-    /// What the writer has to tell, on its own thread.
+    /// What the writer has to tell, on its own thread, or on the one that records.
     package enum Notice: Sendable, Equatable {
+        /// The queue is full, and lines are being lost; told when that begins.
+        case losing
         /// Lines were lost because the queue was full; told once they fit again.
         case lost(UInt64)
         /// The sink failed with this `errno`; told once until it works again.
@@ -25,7 +27,6 @@ package final class LogWriter: Sendable {
 
     private enum Control: Sendable {
         case reopen
-        case replace(Desk)
         case flushed(@Sendable () -> Void)
     }
 
@@ -40,6 +41,8 @@ package final class LogWriter: Sendable {
         var look = Look.never
         var lost: UInt64 = 0
         var lostInAll: UInt64 = 0
+        /// It was told, and lines did not fit for a while since.
+        var isLosing = false
         var isClosed = false
 
         /// - Returns: whether the thread has to be called for what was added.
@@ -64,7 +67,7 @@ package final class LogWriter: Sendable {
     ///
     /// Unchecked: touched on the writer's thread only, once it is made.
     private final class Desk: @unchecked Sendable {
-        var sink: any LogSink
+        let sink: any LogSink
         var isFailing = false
         /// The thread will look into the queue when a time has passed.
         var hasTimer = false
@@ -109,24 +112,30 @@ package final class LogWriter: Sendable {
     /// Takes a line, its line feed included.
     ///
     /// Returns at once; any thread.
-    package func record(_ line: [UInt8]) {
-        let mustCall = self.queue.withLock { queue in
-            guard !queue.isClosed, queue.lines.count + line.count <= self.capacity else {
+    ///
+    /// - Returns: false once it is closed: the line is not taken then. One that does not fit counts as
+    ///   lost.
+    @discardableResult
+    package func record(_ line: [UInt8]) -> Bool {
+        let (isTaken, mustCall, beginsToLose) = self.queue.withLock { queue in
+            guard !queue.isClosed else { return (false, false, false) }
+            guard queue.lines.count + line.count <= self.capacity else {
+                defer { queue.isLosing = true }
                 queue.lost += 1
                 queue.lostInAll += 1
-                return false
+                return (true, false, !queue.isLosing)
             }
             queue.lines += line
-            return queue.mustCall(isUrgent: false)
+            return (true, queue.mustCall(isUrgent: false), false)
         }
         if mustCall { self.call() }
+        // The sink may take nothing for hours: whoever reads the log is to know before.
+        if beginsToLose { self.notice(.losing) }
+        return isTaken
     }
 
     /// Opens the sink's file anew, after the lines that were recorded before.
     package func reopen() { self.add(.reopen) }
-
-    /// Writes to another sink from the next line on.
-    package func replace(sink: sending any LogSink) { self.add(.replace(Desk(sink))) }
 
     /// Calls `completion`, on the writer's thread, once all lines recorded before are written.
     package func flush(_ completion: @escaping @Sendable () -> Void) {
@@ -135,7 +144,7 @@ package final class LogWriter: Sendable {
 
     /// Writes what is there and ends the thread.
     ///
-    /// What is recorded after it counts as lost.
+    /// Nothing is taken after it.
     ///
     /// - Parameter limit: how long a sink may take that takes nothing, such as a pipe that nobody
     ///   reads; the thread then ends whenever that does.
@@ -191,6 +200,7 @@ extension LogWriter {
             let batch = Batch(lines: queue.lines, controls: queue.controls, lost: queue.lost)
             queue.lines = spare
             queue.controls = []
+            queue.isLosing = queue.lost > 0
             queue.lost = 0
             return batch
         }
@@ -225,9 +235,6 @@ extension LogWriter {
         case .reopen:
             let code = self.desk.sink.reopen()
             if code != 0 { self.notice(.reopenFailed(code)) }
-        case .replace(let fresh):
-            self.desk.sink = fresh.sink
-            self.desk.isFailing = false
         case .flushed(let completion): completion()
         }
     }

@@ -50,7 +50,7 @@ final class ProxyLog: ExchangeLog {
             guard let writer else { return }
             self.line.clear()
             formatter.write(AccessLogEntry(entry, name: self.log.name), to: &self.line)
-            writer.record(self.line.bytes)
+            self.hand(to: writer)
         }
 
         func record(_ facts: EntryFacts, of pattern: EntryPattern) {
@@ -65,13 +65,24 @@ final class ProxyLog: ExchangeLog {
                 pattern.draft = draft
             }
             draft.write(facts, to: &self.line)
-            writer.record(self.line.bytes)
+            self.hand(to: writer)
+        }
+
+        /// Hands the line over; another writer may have taken the place of this one since.
+        private func hand(to writer: LogWriter) {
+            var writer = writer
+            while !writer.record(self.line.bytes) {
+                let current = self.log.state.withLock { $0.writer }
+                guard let current, current !== writer else { return }
+                writer = current
+            }
         }
     }
 
     /// Changes over to these settings, and opens the file anew where the destination stays.
     ///
-    /// The writer stays where there is to be one: a loop may be about to give it a line.
+    /// Another destination has another writer: the one before may be at work on a pipe that nobody
+    /// reads, and is waited for a second at most.
     ///
     /// - Throws: when the new file cannot be opened; then everything stays as it was.
     func change(from old: LogSettings, to new: LogSettings) async throws(LogError) {
@@ -79,8 +90,6 @@ final class ProxyLog: ExchangeLog {
         var writer = current
         if old.accessDestination == new.accessDestination {
             current?.reopen()
-        } else if let current, new.accessDestination != .none {
-            try current.replace(destination: new.accessDestination)
         } else {
             writer = try LogWriter.open(new.accessDestination, notice: Self.teller(self.log))
         }
@@ -110,6 +119,8 @@ final class ProxyLog: ExchangeLog {
     private static func teller(_ log: Logger) -> @Sendable (LogWriter.Notice) -> Void {
         { notice in
             switch notice {
+            case .losing:
+                log.warning("access log lines are being lost: they are written too slowly")
             case .lost(let lines):
                 log.warning("access log lines lost", metadata: ["lines": "\(lines)"])
             case .reopenFailed(let code):

@@ -63,7 +63,8 @@ struct ProxyParts {
         var configuration = loaded.proxyConfiguration
         guard let limit = DescriptorLimit.current else { return configuration }
         let wanted = configuration.maximumConnections
-        configuration.maximumConnections = DescriptorLimit.connections(wanted, within: limit)
+        configuration.maximumConnections = DescriptorLimit.connections(
+            wanted, within: limit, besides: DescriptorLimit.open)
         guard configuration.maximumConnections < wanted else { return configuration }
         // One command has hardly that many.
         log.log(
@@ -104,7 +105,7 @@ struct ProxyParts {
                 let damage = Mutex(DamageNotices())
                 let open = try OpenSession(
                     loaded.blueprint(of: settings), clock: clock, timers: timers,
-                    yieldsDisk: options.yieldsDisk
+                    yieldsDisk: options.yieldsDisk, mayGoOn: options.mayGoOn
                 ) { event in
                     let now = clock.now()
                     trouble.note(event, at: now)

@@ -37,39 +37,20 @@ extension RunningProxy {
     ) async throws -> CredentialAnswer {
         let isLasting = member.open.state != nil
         var copy = part.credentials.store
-        guard let (answer, changes) = try copy.obey(command, isLasting: isLasting) else {
+        guard let (answer, _) = try copy.obey(command, isLasting: isLasting) else {
             throw ControlRefusal(invalid: "that is no matter of what is kept")
         }
         if case .list = command { return answer }
-        await part.credentials.update { store in
+        let failure = await part.credentials.update { store in
             (try? store.obey(command, isLasting: isLasting))?.changes ?? []
         }
-        if !changes.isEmpty, let state = member.open.state {
-            try await Self.check(changes, state.credentials(of: part.principal))
-        }
-        return answer
-    }
-
-    /// A session whose storage fails goes on in memory: who keeps a credential must know.
-    private static func check(
-        _ changes: [CredentialChange], _ storage: some CredentialStorage
-    ) async throws {
-        do throws(CredentialStorageError) {
-            let kept = try await storage.load()
-            let wanted = changes.filter { change in
-                switch change {
-                case .stored, .named: true
-                case .removed, .defaultChanged, .namedRemoved: false
-                }
-            }
-            guard wanted.allSatisfy(kept.contains) else {
-                throw CredentialStorageError(.unavailable, "the state file could not be written")
-            }
-        } catch {
+        // A session whose storage fails goes on in memory: who keeps or removes one must know.
+        if let failure {
             throw ControlRefusal(
                 failure: ControlFailure(
-                    .failed, "in force until the proxy ends, but not kept: \(error.detail)"))
+                    .failed, "in force until the proxy ends, but not kept: \(failure.detail)"))
         }
+        return answer
     }
 
     private func rotateKey(of member: RunningSession) async throws -> KeyRotation {

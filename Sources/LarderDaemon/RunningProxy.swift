@@ -27,6 +27,8 @@ actor RunningProxy {
         var hasControl = true
         /// Write the access log that the configuration asks for.
         var hasAccessLog = true
+        /// Asked now and then while a cache file is looked at whole, which may take long.
+        var mayGoOn: @Sendable () -> Bool = { true }
 
         init() {}
     }
@@ -66,6 +68,8 @@ actor RunningProxy {
     private let group: MultiThreadedEventLoopGroup
     private var control: ControlServer?
     private var controlTask: Task<Void, Never>?
+    /// The reload that was asked for last.
+    private var lastReload: Task<Result<[String], ConfigurationError>, Never>?
 
     /// Opens everything; clients are served when this returns.
     ///
@@ -187,21 +191,51 @@ actor RunningProxy {
         await self.proxy.drain(within: .zero)
     }
 
-    /// Reads the configuration again, and opens log files anew.
+    /// Reads the configuration again, and opens log files anew; one reload after the other.
     ///
     /// - Returns: the settings that changed but wait for a restart.
     /// - Throws: the file's problems; then every setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> [String] {
+        let former = self.lastReload
+        let reload = Task { () async -> Result<[String], ConfigurationError> in
+            // Each waits for the log: what an older file says would come into force last.
+            _ = await former?.value
+            do throws(ConfigurationError) {
+                return .success(try await self.reloadAlone())
+            } catch {
+                return .failure(error)
+            }
+        }
+        self.lastReload = reload
+        return try await reload.value.get()
+    }
+
+    /// Reads the configuration again, from the file that it was read from before.
+    private func readSameFile() throws(ConfigurationError) -> LoadedSettings {
+        let loaded = try self.readAgain()
+        // Without it the defaults, or another file, would open what its rules close.
+        guard let file = self.loaded.file, loaded.file != file else { return loaded }
+        let other = loaded.file.map { "the file \($0)" } ?? "the defaults"
+        throw ConfigurationError(problems: [
+            ConfigurationProblem(
+                file: file,
+                message: "not where it was, so that \(other) would apply; put it back, or restart "
+                    + "to use \(other)")
+        ])
+    }
+
+    private func reloadAlone() async throws(ConfigurationError) -> [String] {
         let loaded: LoadedSettings
         do throws(ConfigurationError) {
-            loaded = try self.readAgain()
+            loaded = try self.readSameFile()
         } catch {
             // A rotation has moved the log away, whatever the file says.
             try? await self.accessLog?.change(
                 from: self.loaded.settings.log, to: self.loaded.settings.log)
             throw error
         }
+        self.loaded.file = loaded.file
         let fresh = loaded.settings
         let old = self.loaded.settings
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }

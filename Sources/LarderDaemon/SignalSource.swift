@@ -6,14 +6,21 @@ import Glibc
 /// The signals are taken from their default action for the rest of the process's life.
 struct SignalSource: Sendable {
     /// The signals named, as they come; ends when the task that reads it is cancelled.
-    static func signals(_ numbers: [CInt]) -> AsyncStream<CInt> {
+    ///
+    /// - Parameter hears: called at once with each, before it can be read; must not block.
+    static func signals(
+        _ numbers: [CInt], hears: @escaping @Sendable (CInt) -> Void = { _ in }
+    ) -> AsyncStream<CInt> {
         AsyncStream { continuation in
             let queue = DispatchQueue(label: "larder.signals")
             let sources = numbers.map { number in
                 // Dispatch sees a signal only if the process does not die of it.
                 _ = signal(number, SIG_IGN)
                 let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-                source.setEventHandler { continuation.yield(number) }
+                source.setEventHandler {
+                    hears(number)
+                    continuation.yield(number)
+                }
                 source.activate()
                 return source
             }

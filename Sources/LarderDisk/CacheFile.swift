@@ -59,7 +59,8 @@ enum FileTrouble: Sendable, Equatable {
         case .panic, .badTransaction: self = .panicked(error)
         case .mapFull, .noSpace, .readersFull, .transactionFull, .badValueSize,
             .notFound, .permissionDenied, .readOnlyFileSystem, .inputOutput,
-            .noMemory, .noSuchFile, .alreadyOpen, .exchanged, .closed, .other:
+            .noMemory, .noSuchFile, .alreadyOpen, .exchanged, .closed, .cancelled,
+            .other:
             return nil
         }
     }

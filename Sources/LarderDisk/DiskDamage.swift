@@ -26,6 +26,7 @@ package struct DiskDamage: Sendable, Hashable {
     package var kind: Kind
     /// The entry's key in `objects`: the hash of its cache key; zero where there is none.
     package var high: UInt64
+    /// Its other half; of a sum what the store counted.
     package var low: UInt64
     /// The object's id; zero where there is none.
     package var id: UInt64
@@ -47,6 +48,11 @@ package struct DiskDamage: Sendable, Hashable {
 
     init(_ kind: Kind, id: ObjectID = ObjectID(rawValue: 0), number: UInt64 = 0) {
         self.init(kind, high: 0, low: 0, id: id.rawValue, number: number)
+    }
+
+    /// A sum of bodies' lengths that the store has wrong.
+    init(counted: UInt64, sum: UInt64) {
+        self.init(.sum, high: 0, low: counted, id: 0, number: sum &- counted)
     }
 
     var objectID: ObjectID { ObjectID(rawValue: self.id) }

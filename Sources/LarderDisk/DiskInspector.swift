@@ -143,6 +143,14 @@ package final class DiskInspector {
 
     // MARK: Entries
 
+    /// The id that no response has until now: what is begun to be stored later has this or a larger one.
+    package func nextID() throws(StoreError) -> ObjectID {
+        let meta = try self.read { (transaction) throws(LMDBError) in
+            try self.schema.readMeta(transaction)
+        }
+        return ObjectID(rawValue: meta?.nextID ?? 0)
+    }
+
     /// All stored responses for `key`, the most recent first.
     package func objects(for key: CacheKey) throws(StoreError) -> [InspectedObject] {
         let hash = Checksum.key(key.bytes, seed: self.seed)

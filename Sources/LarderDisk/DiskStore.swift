@@ -33,9 +33,13 @@ package final class DiskStore: ObjectStore {
     ///
     /// - Parameters:
     ///   - clock: gives the time; called on any thread.
+    ///   - mayGoOn: asked now and then while a file is looked at whole that several processes did not
+    ///     outlive, which takes as long as reading it; where it answers false, the opening ends with
+    ///     `.cancelled`.
     ///   - report: hears what a person should know; called on any thread, must not block.
     package static func open(
         _ configuration: DiskConfiguration, clock: @escaping @Sendable () -> Timestamp,
+        mayGoOn: () -> Bool = { true },
         report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(StoreError) -> DiskStore {
         let files = DiskFiles(directory: configuration.directory)
@@ -54,8 +58,7 @@ package final class DiskStore: ObjectStore {
         let opened: OpenedCache
         do throws(StoreError) {
             opened = try OpenedCache.open(
-                files, configuration, earlyEnds: lock.earlyEnds, isOwed: lock.wasOwed,
-                now: clock(), report)
+                files, configuration, lock: lock, now: clock(), mayGoOn: mayGoOn, report)
         } catch {
             lock.withdraw()
             throw error

@@ -130,7 +130,7 @@ extension DiskVerifier {
         guard self.state.isQuiet, !self.foundDamagedRecord else { return }
         guard let counted, counted != self.sum else { return }
         try self.report(
-            DiskDamage(.sum, number: self.sum &- counted), of: nil,
+            DiskDamage(counted: counted, sum: self.sum), of: nil,
             "the store counts \(counted) bytes of bodies, and there are \(self.sum)")
     }
 

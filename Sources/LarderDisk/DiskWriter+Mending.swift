@@ -6,12 +6,17 @@ import LarderStore
 // takes it out: what has changed meanwhile is left alone.
 extension DiskWriter {
     /// Returns what was still so and is no longer.
+    ///
+    /// The sum first: what is taken out changes it.
     func mend(
         _ damage: [DiskDamage], _ attempt: inout Attempt,
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> [DiskDamage] {
         var mended: [DiskDamage] = []
-        for one in damage where try self.mend(one, &attempt, transaction) { mended.append(one) }
+        let (sums, others) = (damage.filter { $0.kind == .sum }, damage.filter { $0.kind != .sum })
+        for one in sums + others where try self.mend(one, &attempt, transaction) {
+            mended.append(one)
+        }
         return mended
     }
 
@@ -36,6 +41,8 @@ extension DiskWriter {
             try transaction.put(schema.garbage, NumberKey.bytes(damage.id).span, Span())
             return true
         case .sum:
+            // Two who found the same would else correct it twice.
+            guard attempt.meta.bodyBytes == damage.low else { return false }
             attempt.meta.bodyBytes &+= damage.number
             return true
         }

@@ -29,11 +29,12 @@ struct OpenedCache {
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
     ///
     /// - Parameters:
-    ///   - earlyEnds: processes in a row that ended soon after they had opened it.
-    ///   - isOwed: whether removals were acknowledged that it does not know of.
+    ///   - lock: has what the holder before left, and gets the mark of an opening when it comes to it.
+    ///   - mayGoOn: asked now and then while the file is looked at whole, which may take long; where it
+    ///     answers false, the opening ends with `.cancelled`.
     static func open(
-        _ files: DiskFiles, _ configuration: DiskConfiguration, earlyEnds: Int = 0,
-        isOwed: Bool = false, now: Timestamp, _ report: (DiskEvent) -> Void
+        _ files: DiskFiles, _ configuration: DiskConfiguration, lock: WriterLock, now: Timestamp,
+        mayGoOn: () -> Bool, _ report: (DiskEvent) -> Void
     ) throws(StoreError) -> OpenedCache {
         do throws(LMDBError) {
             // A file that this process has open is not to be touched, not even to look at it.
@@ -41,9 +42,10 @@ struct OpenedCache {
                 throw LMDBError(.alreadyOpen, operation: "open")
             }
             files.removeNext()
-            if let reason = try Self.objection(files, earlyEnds, isOwed: isOwed) {
-                try Self.setAside(files, reason, now, report)
-            }
+            let reason = try Self.objection(
+                files, lock.earlyEnds, isOwed: lock.wasOwed, mayGoOn: mayGoOn)
+            if let reason { try Self.setAside(files, reason, now, report) }
+            try lock.noteOpening()
             if let opened = try Self.openSound(files, configuration, now) { return opened }
             try Self.setAside(files, "not a cache of format \(StoreMeta.format)", now, report)
             guard let opened = try Self.openSound(files, configuration, now) else {
@@ -67,7 +69,7 @@ struct OpenedCache {
 
     /// What speaks against giving the file to LMDB; nil where nothing does.
     private static func objection(
-        _ files: DiskFiles, _ earlyEnds: Int, isOwed: Bool
+        _ files: DiskFiles, _ earlyEnds: Int, isOwed: Bool, mayGoOn: () -> Bool = { true }
     ) throws(LMDBError) -> String? {
         // A removal that was acknowledged is a promise; what is stored can be fetched again.
         if isOwed, files.dataSize ?? 0 > 0 {
@@ -77,14 +79,22 @@ struct OpenedCache {
         case .absent, .sound: break
         case .unsound(let reason): return reason
         case .short(let reason):
-            if try !FileStructure.check(path: files.data).isSound { return reason }
+            if try !Self.structure(of: files, mayGoOn).isSound { return reason }
         }
         guard earlyEnds >= Self.suspicion, files.dataSize ?? 0 > 0 else { return nil }
         if earlyEnds >= Self.earlyEndLimit {
             return "\(earlyEnds) processes in a row ended soon after opening it"
         }
-        let found = try FileStructure.check(path: files.data)
+        let found = try Self.structure(of: files, mayGoOn)
         return found.isSound ? nil : "\(found.problemCount) of its pages are damaged"
+    }
+
+    private static func structure(
+        of files: DiskFiles, _ mayGoOn: () -> Bool
+    ) throws(LMDBError) -> FileReport {
+        try FileStructure.check(path: files.data) { (_, _) throws(LMDBError) in
+            if !mayGoOn() { throw LMDBError(.cancelled, operation: "look at the whole file") }
+        }
     }
 
     /// Opens the file once more that the store had open before; nil where it is not sound any more,

@@ -17,6 +17,8 @@ package struct StoreError: Error, Sendable, Equatable {
         case incomplete
         case invalidConfiguration
         case closed
+        /// Whoever wanted it opened wants it no more.
+        case cancelled
         case failed
     }
 
@@ -56,6 +58,8 @@ package struct StoreError: Error, Sendable, Equatable {
             )
         case .closed:
             (code, remedy) = (.closed, "open the cache again")
+        case .cancelled:
+            (code, remedy) = (.cancelled, "open the cache again")
         case .alreadyOpen:
             (code, remedy) = (.inUse(pid: nil), "close it first where it is open in this process")
         case .exchanged:

@@ -40,7 +40,7 @@ package enum StructureCheck {
         let files = DiskFiles(directory: directory)
         let lock: WriterLock
         do throws(StoreError) {
-            lock = try WriterLock.acquire(files, opens: false)
+            lock = try WriterLock.acquire(files)
         } catch {
             switch error.code {
             // Without the right to hold writers off nobody can say that the pages stay as they are.

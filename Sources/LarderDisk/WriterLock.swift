@@ -8,11 +8,12 @@ import Synchronization
 ///
 /// ```
 /// PID⏎
-/// opened N⏎ ─(a response was stored, or ten seconds passed)─▶ steady⏎ ─▶ closed⏎
+/// (as the one before left it)⏎ ─▶ opened N⏎ ─(a response was stored, or ten seconds passed)─▶ steady⏎ ─▶ closed⏎
 /// owed⏎, while removals are acknowledged that the cache file could not be told of
 /// ```
 ///
-/// `N` counts the processes in a row, this one included, that came no further. All of it is written
+/// `N` counts the processes in a row, this one included, that came no further once they gave the file
+/// to LMDB: to be ended while it is looked at first says nothing of the file. All of it is written
 /// in place, which a disk without room still takes. The kernel gives the
 /// lock up when the process ends, in whatever way; the file stays, and tells the next one. Looking into
 /// a cache needs no such right.
@@ -83,6 +84,13 @@ final class WriterLock: Sendable {
         if !isKnown { self.note { $0.owes = owes } }
     }
 
+    /// Writes down that the file is about to be opened; throws where that cannot be written.
+    func noteOpening() throws(LMDBError) {
+        let state = self.state.withLock { $0 }
+        // What is owed is so until the file is seen to.
+        try Self.write(Self.text(state.mark, owes: state.owes), state.descriptor)
+    }
+
     /// Whether the file says what was noted last.
     var isWritten: Bool { self.state.withLock { $0.isWritten } }
 
@@ -110,27 +118,22 @@ final class WriterLock: Sendable {
 
     /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
     ///
-    /// - Parameter opens: the file is about to be opened. Who only keeps writers off leaves the count
-    ///   as it is, also where it is killed: ``withdraw()`` then puts the former holder's number back.
-    static func acquire(
-        _ files: DiskFiles, opens: Bool = true
-    ) throws(StoreError) -> WriterLock {
+    /// The count stays as it is until ``noteOpening()``, also where the process is killed;
+    /// ``withdraw()`` puts the former holder's number back.
+    static func acquire(_ files: DiskFiles) throws(StoreError) -> WriterLock {
         let (descriptor, text) = try Self.take(files)
         let early = Self.earlyEnds(text)
         let wasOwed = Self.isOwed(text)
         let former = String(decoding: text, as: UTF8.self)
-        let mark = "opened \(early + 1)"
         do throws(LMDBError) {
-            // What is owed is so until the file is seen to.
-            try Self.write(
-                opens ? Self.text(mark, owes: wasOwed) : Self.takenOver(former), descriptor)
+            try Self.write(Self.takenOver(former), descriptor)
         } catch {
             _ = close(descriptor)
             throw StoreError(error, path: files.writerLock)
         }
         return WriterLock(
-            descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed, mark: mark,
-            former: former)
+            descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed,
+            mark: "opened \(early + 1)", former: former)
     }
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where

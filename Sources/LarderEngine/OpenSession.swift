@@ -36,10 +36,13 @@ package final class OpenSession: Sendable {
     ///
     /// - Parameters:
     ///   - yieldsDisk: do without the disk tier also where another process owns it.
+    ///   - mayGoOn: asked now and then while a cache file is looked at whole; where it answers false,
+    ///     nothing is opened.
     ///   - report: hears what a person should know; any thread, must not block.
     package init(
         _ blueprint: SessionBlueprint, clock: any WallClock, timers: any Timers,
-        yieldsDisk: Bool = false, report: @escaping @Sendable (EngineEvent) -> Void
+        yieldsDisk: Bool = false, mayGoOn: () -> Bool = { true },
+        report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) {
         var disk: DiskStore?
         var absent: UnopenedDisk?
@@ -48,7 +51,8 @@ package final class OpenSession: Sendable {
             configuration.capacity > .zero
         {
             (disk, absent) = try Self.openDisk(
-                configuration, clock: clock, yieldsDisk: yieldsDisk, report: report)
+                configuration, clock: clock, yieldsDisk: yieldsDisk, mayGoOn: mayGoOn,
+                report: report)
             if disk != nil { directory = configuration.directory }
         }
         // After the cache, which more sessions have: its owner is the one to be named.
@@ -105,14 +109,17 @@ package final class OpenSession: Sendable {
 
     private static func openDisk(
         _ configuration: DiskConfiguration, clock: any WallClock, yieldsDisk: Bool,
-        report: @escaping @Sendable (EngineEvent) -> Void
+        mayGoOn: () -> Bool, report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) -> (DiskStore?, UnopenedDisk?) {
         do throws(StoreError) {
-            let disk = try DiskStore.open(configuration, clock: { clock.now() }) { event in
+            let disk = try DiskStore.open(
+                configuration, clock: { clock.now() }, mayGoOn: mayGoOn
+            ) { event in
                 report(.disk(event))
             }
             return (disk, nil)
         } catch {
+            if error.code == .cancelled { throw .store(error) }
             if case .inUse = error.code {
                 if !yieldsDisk { throw .store(error) }
                 report(.withoutDisk(error))

@@ -108,8 +108,9 @@ package final class PrincipalSession: ExchangeSession {
     /// What is still being read comes first: it would else find its storage closed.
     func endSession() async {
         await self.opened()
-        // What could not be kept was reported when that began.
+        // What could not be kept was reported when that began, and is tried once more.
         try? await self.cookies?.endSession()
+        await self.credentials.save()
     }
 }
 

@@ -50,11 +50,12 @@ package enum FileStructure {
     /// where that is none; waits for the disk.
     ///
     /// - Parameter progress: told now and then how many of the file's pages were seen, and of how
-    ///   many.
+    ///   many; may end it by throwing.
     /// - Throws: `.alreadyOpen` where this process has it open, `.corrupted` where neither meta page
-    ///   is one, `.noSuchFile`, and what reading it throws.
+    ///   is one, `.noSuchFile`, and what `progress` and reading it throw.
     package static func check(
-        path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+        path: String,
+        progress: (_ done: UInt64, _ total: UInt64) throws(LMDBError) -> Void = { _, _ in }
     ) throws(LMDBError) -> FileReport {
         // lmdb.h: "close()ing it breaks fcntl() advisory locking" for whoever has it open.
         if Environment.shared(path: path) != nil {

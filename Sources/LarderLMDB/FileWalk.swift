@@ -37,7 +37,9 @@ struct FileWalk {
     }
 
     /// Walks the free tree first, so that what is both free and used is known by its use.
-    mutating func run(_ progress: (UInt64, UInt64) -> Void) throws(LMDBError) {
+    mutating func run(
+        _ progress: (UInt64, UInt64) throws(LMDBError) -> Void
+    ) throws(LMDBError) {
         self.used.insert(0)
         self.used.insert(1)
         guard self.meta.objection == nil else {
@@ -65,12 +67,13 @@ struct FileWalk {
         let all = self.lastInFile &+ 1
         let known = self.report.usedPages &+ self.report.freePages
         self.report.leakedPages = all > known ? all - known : 0
-        progress(all, all)
+        try progress(all, all)
     }
 
     private mutating func walk(
         _ record: TreeRecord, _ kind: TreeKind, _ tree: inout FileReport.Tree,
-        _ records: inout [(name: [UInt8], record: TreeRecord)], _ progress: (UInt64, UInt64) -> Void
+        _ records: inout [(name: [UInt8], record: TreeRecord)],
+        _ progress: (UInt64, UInt64) throws(LMDBError) -> Void
     ) throws(LMDBError) {
         guard record.depth > 0 else { return }
         var way: [Level] = []
@@ -80,7 +83,8 @@ struct FileWalk {
         }
         while let level = way.last {
             self.seen &+= 1
-            if self.seen % 4096 == 0 { progress(self.usedCount, self.lastInFile &+ 1) }
+            // Where each page is a seek, this is every second or two.
+            if self.seen % 256 == 0 { try progress(self.usedCount, self.lastInFile &+ 1) }
             if way.count == record.depth {
                 try self.entries(of: level, kind, &tree, &records, &lastKey)
                 way.removeLast()

@@ -36,6 +36,8 @@ package struct LMDBError: Error, Sendable, Equatable {
         /// Another file has taken its place while it was being opened: begin again.
         case exchanged
         case closed
+        /// Whoever asked for it wants it no more.
+        case cancelled
         case other
     }
 

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// Stands before NIO's own acceptor: lets connections through while there are places for them.
 ///
@@ -112,5 +112,17 @@ final class AcceptGate: ChannelDuplexHandler {
         for channel in self.waiting { channel.close(promise: nil) }
         self.waiting.removeAll()
         context.fireChannelInactive()
+    }
+}
+
+/// The gate of a listener beside those that clients connect to.
+package enum ListenerGate {
+    /// Lets so many connections be open at a time; further ones wait in the kernel's queue, as all do
+    /// for a second where there is no descriptor left.
+    ///
+    /// One handler a listener, before NIO's own acceptor.
+    package static func make(connections: Int) -> any ChannelHandler {
+        // That descriptors are lacking is said for the listeners of clients.
+        AcceptGate(count: ConnectionCount(maximum: connections)) { _, _ in }
     }
 }

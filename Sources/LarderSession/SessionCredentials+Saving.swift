@@ -25,7 +25,11 @@ extension SessionCredentials {
     /// It is in force at once, also for exchanges under way. What was refused is tried again.
     ///
     /// - Parameter change: gets the store, and gives what it says has changed; runs under a lock.
-    package func update(_ change: @Sendable (inout CredentialStore) -> [CredentialChange]) async {
+    /// - Returns: why the storage does not have all changes until now; nil where it has.
+    @discardableResult
+    package func update(
+        _ change: @Sendable (inout CredentialStore) -> [CredentialChange]
+    ) async -> CredentialStorageError? {
         self.state.withLock { state in
             state.pending += change(&state.store)
             state.spaces.forgetRefusals()
@@ -34,6 +38,7 @@ extension SessionCredentials {
         }
         self.revision.wrappingAdd(1, ordering: .releasing)
         await self.save()
+        return self.state.withLock { $0.failure }
     }
 
     /// Says for those who only look whether anything is held; under the lock, or two who change it at
@@ -58,8 +63,10 @@ extension SessionCredentials {
                 self.state.withLock { state in
                     state.pending.removeFirst(min(batch.count, state.pending.count))
                     state.hasReported = false
+                    state.failure = nil
                 }
             } catch {
+                self.state.withLock { $0.failure = error }
                 self.failed(error)
                 break
             }

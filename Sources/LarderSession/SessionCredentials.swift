@@ -15,6 +15,8 @@ package final class SessionCredentials: Sendable {
         var isSaving = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var hasReported = false
+        /// Why the storage did not take the last batch; nil once it has taken one.
+        var failure: CredentialStorageError?
         /// The revision of what is held in common, when a refusal was last looked for.
         var seenRevision: UInt64 = 0
     }

@@ -29,6 +29,9 @@ package enum StateEvent: Sendable, Equatable {
     case rotationFinished
     /// A change of the key that was broken off was found; it had changed nothing, and its key is gone.
     case rotationUndone
+    /// The key in the file `key` is the one that opens the state, and could not take the place of
+    /// `path`.
+    case rotationUnfinished(key: String, path: String, cause: String)
     /// This many records do not open: they were changed on the disk. They stay, and are skipped.
     case unreadable(records: Int)
 }

@@ -14,6 +14,10 @@ extension StateError {
             self.init(
                 .unavailable, path: path, cause: "\(call): \(text)",
                 remedy: "let the user that larder runs as read and write it")
+        case EBUSY:
+            self.init(
+                .unavailable, path: path, cause: "\(call): \(text)",
+                remedy: "if it is a mount point, mount its directory instead")
         default:
             self.init(
                 .unavailable, path: path, cause: "\(call): \(text)",
@@ -38,7 +42,9 @@ extension StateError {
                 .inUse, path: path, cause: "this process has the state open already",
                 remedy: "give each session a state directory of its own")
         case .readersFull, .transactionFull, .badValueSize, .permissionDenied,
-            .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed, .other:
+            .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed,
+            .cancelled,
+            .other:
             self.init(
                 .unavailable, path: path, cause: "\(error)",
                 remedy: "see whether the disk is in order")

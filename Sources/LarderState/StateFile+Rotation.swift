@@ -13,8 +13,10 @@ extension StateFile {
     /// Seals everything anew with a new key, and puts that in the place of the old one.
     ///
     /// Whenever the process ends meanwhile, the file opens at the next start with the key that it
-    /// is sealed with by then. Throws `.badKeyFile` where the key is the service manager's, and
-    /// `.damaged` where records do not open.
+    /// is sealed with by then. One that could not be finished before is finished first: its key is
+    /// written over by no other. Throws `.badKeyFile` where the key is the service manager's,
+    /// `.damaged` where records do not open, and what keeps the key file from being replaced, which
+    /// is found out before anything is sealed.
     @discardableResult
     package func rotate(
         to key: StateKey = StateKey()
@@ -40,6 +42,9 @@ extension StateFile {
                     + "and restart larder")
         }
         let next = self.configuration.key.otherPath
+        try self.opening.finishRotation(of: try self.current().storage)
+        // It may be a mount point, which nothing can be renamed over (rename(2), EBUSY).
+        if let old = try KeyFile.read(path, isGuarded: false) { try KeyFile.write(old, to: path) }
         try KeyFile.write(key, to: next)
         try reached(.keyWritten)
         let outcome: StateRotation.Outcome

@@ -33,6 +33,8 @@ struct PlannedState: Sendable {
 /// | old | new | old | it was not committed: `.next` goes |
 /// | old | new | new | it was committed: `.next` takes the place of the key |
 /// | new | – | new | nothing to do |
+///
+/// Where `.next` cannot take the place of the key, it is used as it lies there, and that is said.
 struct StateOpening: Sendable {
     let directory: StateDirectory
     let source: KeySource
@@ -248,8 +250,7 @@ struct StateOpening: Sendable {
         }
         switch self.source {
         case .file(let path):
-            try KeyFile.rename(self.source.otherPath, to: path)
-            self.report(.rotationFinished)
+            self.putInPlace(path)
             return seal
         case .credential:
             guard let key else { return seal }
@@ -258,5 +259,29 @@ struct StateOpening: Sendable {
             self.report(.rotationFinished)
             return new.seal
         }
+    }
+
+    /// Puts the key that opens the state in the place of the one that does not; where that cannot be
+    /// done, it is there all the same.
+    private func putInPlace(_ path: String) {
+        do throws(StateError) {
+            try KeyFile.rename(self.source.otherPath, to: path)
+            self.report(.rotationFinished)
+        } catch {
+            self.report(
+                .rotationUnfinished(key: self.source.otherPath, path: path, cause: error.cause))
+        }
+    }
+
+    /// Puts the key of a rotation in its place that was committed without that; does nothing where
+    /// there was none.
+    func finishRotation(of storage: StateStorage) throws(StateError) {
+        guard case .file(let path) = self.source else { return }
+        let next = self.source.otherPath
+        guard let other = try KeyFile.read(next, isGuarded: false),
+            try self.meta(of: storage).seal(with: other) != nil
+        else { return }
+        try KeyFile.rename(next, to: path)
+        self.report(.rotationFinished)
     }
 }

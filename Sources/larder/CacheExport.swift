@@ -77,7 +77,7 @@ struct CacheExport: AsyncParsableCommand {
         let began = wallClockMicroseconds()
         do {
             let inspector = try DiskInspector(directory: directory)
-            let source = ExportSource(inspector, startMicroseconds: began)
+            let source = try ExportSource(inspector, startMicroseconds: began)
             let writer: any ExportFormat =
                 self.har
                 ? HARWriter(output, source: source)

@@ -283,7 +283,7 @@ extension CommandFailure {
     init(store error: StoreError) {
         let status: ExitStatus =
             switch error.code {
-            case .inUse, .closed: .unavailable
+            case .inUse, .closed, .cancelled: .unavailable
             case .missing: .nothingFound
             case .notWritable: .notPermitted
             case .noSpace: .cannotCreate

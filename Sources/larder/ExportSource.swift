@@ -2,6 +2,7 @@ import LarderArchive
 import LarderDisk
 import LarderHTTP
 import LarderPolicy
+import LarderStore
 
 /// A kind of file that stored responses are written to.
 protocol ExportFormat: AnyObject {
@@ -16,14 +17,17 @@ protocol ExportFormat: AnyObject {
 struct ExportSource {
     private let inspector: DiskInspector
     let start: Timestamp
+    /// Ids from this one on were given out later; times say nothing where the clock was set back.
+    private let end: ObjectID
 
-    init(_ inspector: DiskInspector, startMicroseconds: Int64) {
+    init(_ inspector: DiskInspector, startMicroseconds: Int64) throws(StoreError) {
         self.inspector = inspector
         self.start = Timestamp(microseconds: startMicroseconds)
+        self.end = try inspector.nextID()
     }
 
     func check(_ object: InspectedObject) throws(ExportRefusal) {
-        guard object.head.storedTime <= self.start else { throw .later }
+        guard object.id < self.end else { throw .later }
     }
 
     /// Reads stored bytes, each verified before.

@@ -102,6 +102,8 @@ enum StateText {
         case .setAside(let name, let reason):
             "the state could not be used (\(reason)) and lies under \(name) now; a new one was made"
         case .rotationFinished, .rotationUndone: nil
+        case .rotationUnfinished(let key, let path, let cause):
+            "the key that opens the state is \(key): put it in the place of \(path) (\(cause))"
         case .unreadable(let records):
             "\(Human.count(UInt64(clamping: records), "record")) cannot be opened, as they were "
                 + "changed on the disk, and are left out"

@@ -129,6 +129,24 @@ struct DiskCacheTests {
         await withCheckedContinuation { done in store.close { done.resume() } }
     }
 
+    @Test("is exported as it is at the beginning, also after the clock was set back")
+    func exported() async throws {
+        try await self.withCache { directory, _ in
+            let inspector = try DiskInspector(directory: directory)
+            let source = try ExportSource(inspector, startMicroseconds: 0)
+            var count = 0
+            try inspector.forEachObject { object in
+                try source.check(object)
+                var later = object
+                later.id = try inspector.nextID()
+                #expect(throws: ExportRefusal.later) { try source.check(later) }
+                count += 1
+                return true
+            }
+            #expect(count == Self.urls.count)
+        }
+    }
+
     @Test("lists what is stored")
     func list() async throws {
         try await self.withCache { _, cache in

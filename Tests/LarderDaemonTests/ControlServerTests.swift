@@ -1,8 +1,8 @@
 import Foundation
-import LarderControl
 import NIOPosix
 import Testing
 
+@testable import LarderControl
 @testable import LarderDaemon
 
 /// Lists ten thousand objects, refuses a purge, and fails a reload.
@@ -97,6 +97,29 @@ struct ControlServerTests {
                 }
                 #expect(!seen.isEmpty)
                 #expect(seen.allSatisfy { $0 == .progress(0) })
+            }
+            group.cancelAll()
+        }
+    }
+
+    @Test("has places for so many, and an idle connection gives its own up")
+    func places() async throws {
+        let path = "/tmp/larder-\(UUID().uuidString.prefix(8))/control.sock"
+        defer { try? FileManager.default.removeItem(atPath: String(path.dropLast(13))) }
+        let server = try ControlServer(
+            paths: [path], group: .singleton, responder: ScriptedResponder(), connections: 2,
+            idleness: .milliseconds(200))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try? await server.run() }
+            try await NIOThreadPool.singleton.runIfActive {
+                let idle = try (0..<2).map { _ in try ControlSocket.connect(to: path) }
+                defer { for descriptor in idle { close(descriptor) } }
+                var client = try ControlClient(paths: [path], patience: .seconds(300))
+                try client.send(.status) { _ in true }
+                // A place was free no sooner than one of them had ended.
+                var byte: UInt8 = 0
+                let ended = idle.filter { unsafe recv($0, &byte, 1, CInt(MSG_DONTWAIT)) == 0 }
+                #expect(!ended.isEmpty)
             }
             group.cancelAll()
         }

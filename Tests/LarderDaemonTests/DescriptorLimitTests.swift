@@ -8,11 +8,22 @@ struct DescriptorLimitTests {
     @Test(
         "leaves each client two, and something for the rest",
         arguments: [
-            (4_096, 65_536, 4_096), (4_096, 4_096, 1_920), (4_096, 1_024, 384), (10, 1_024, 10),
-            (4_096, 64, 24), (4_096, 0, 16), (1_000_000, Int.max, 1_000_000),
+            (4_096, 65_536, 0, 4_096), (4_096, 4_096, 0, 1_920), (4_096, 1_024, 0, 384),
+            (4_096, 1_024, 40, 369), (10, 1_024, 40, 10), (4_096, 64, 0, 24), (4_096, 60, 30, 7),
+            (4_096, 0, 0, 4), (4_096, 20, 40, 4), (1_000_000, Int.max, 40, 1_000_000),
         ])
-    func connections(_ wanted: Int, _ limit: Int, _ expected: Int) {
-        #expect(DescriptorLimit.connections(wanted, within: limit) == expected)
+    func connections(_ wanted: Int, _ limit: Int, _ open: Int, _ expected: Int) {
+        #expect(DescriptorLimit.connections(wanted, within: limit, besides: open) == expected)
+    }
+
+    @Test("counts what is open")
+    func open() async {
+        await #expect(processExitsWith: .success) {
+            let before = DescriptorLimit.open
+            precondition(before > 0)
+            for _ in 0..<5 { precondition(dup(0) >= 0) }
+            precondition(DescriptorLimit.open == before + 5)
+        }
     }
 
     @Test("is raised as far as the process may")

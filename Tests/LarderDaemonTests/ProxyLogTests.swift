@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LarderConfig
 import LarderProxy
 import Synchronization
@@ -96,5 +97,28 @@ struct ProxyLogTests {
             recorder.record(entry)
         }
         #expect(files.map { $0.split(separator: "\n").count } == [1, 2, 4])
+    }
+
+    @Test("leaves a pipe that nobody reads behind")
+    func stuck() async throws {
+        let entry = try AccessLogDraftTests.pattern(from: .unix(nil)).entry
+        let files = try await Self.run { log, directory in
+            let pipe = "\(directory.path)/pipe"
+            try #require(unsafe mkfifo(pipe, 0o600) == 0)
+            let reader = unsafe open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+            try #require(reader >= 0)
+            // Its writer ends with it.
+            defer { close(reader) }
+            let recorder = log.recorder()
+            let stuck = Directory.settings(.file(FilePath(pipe)))
+            try await log.change(from: directory.settings(0), to: stuck)
+            // More than a pipe holds, and more than is written at once.
+            for _ in 0..<20_000 { recorder.record(entry) }
+            try await log.change(from: stuck, to: directory.settings(1))
+            recorder.record(entry)
+            await log.close()
+            try FileManager.default.removeItem(atPath: pipe)
+        }
+        #expect(files.map { $0.split(separator: "\n").count } == [0, 1])
     }
 }

@@ -1,12 +1,13 @@
 import Foundation
 import LarderConfig
+import Synchronization
 import Testing
 
 @testable import LarderDaemon
 
-@Suite("A configuration that has become wrong", .timeLimit(.minutes(10)))
+@Suite("A configuration that is read again", .timeLimit(.minutes(10)))
 struct ReloadTests {
-    @Test("keeps nobody from rotating the log")
+    @Test("keeps nobody, where it has become wrong, from rotating the log")
     func log() async throws {
         let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("larder-reload-\(UUID().uuidString)").path
@@ -28,5 +29,82 @@ struct ReloadTests {
         await #expect(throws: wrong) { try await proxy.reload() }
         await proxy.stop(within: .seconds(5))
         #expect(files.fileExists(atPath: log))
+    }
+
+    /// A proxy that reads these texts, one after the other, as files of these names.
+    private func withProxy(
+        _ texts: [(file: String?, text: String)], read: @escaping @Sendable () -> Void = {},
+        _ body: (RunningProxy) async throws -> Void
+    ) async throws {
+        let environment = Environment(["HOME": "/nowhere"])
+        let all = try texts.map { file, text in
+            guard let file else {
+                return LoadedSettings(
+                    settings: Settings(), file: nil, places: .of(environment, configuration: nil))
+            }
+            return try Configuration.parse(
+                "listeners: [{ address: \"127.0.0.1:0\" }]\nsessions: { default: { cache: "
+                    + "{ disk: 0 } } }\ncontrol: { socket: \"/tmp/larder-\(UUID().uuidString.prefix(8))"
+                    + "/c\" }\n\(text)", file: file, environment: environment)
+        }
+        let rest = Mutex(all.dropFirst())
+        let level = DaemonLog.Level(.critical)
+        let proxy = try await RunningProxy.start(
+            all[0], log: DaemonLog.make(level), level: level
+        ) { () throws(ConfigurationError) in
+            read()
+            return rest.withLock { $0.popFirst() } ?? all[0]
+        }
+        do {
+            try await body(proxy)
+        } catch {
+            await proxy.stop(within: .zero)
+            throw error
+        }
+        await proxy.stop(within: .seconds(5))
+    }
+
+    private static let closed = "access: [{ action: deny }]"
+    private static let open = "access: [{ action: allow }]"
+
+    @Test("is the same file: without it nothing is opened that its rules close")
+    func gone() async throws {
+        let texts: [(file: String?, text: String)] = [
+            ("/a", Self.closed), (nil, ""), ("/b", Self.open), ("/a", Self.open),
+        ]
+        try await self.withProxy(texts) { proxy in
+            for other in ["the defaults", "the file /b"] {
+                let error = await #expect(throws: ConfigurationError.self) {
+                    try await proxy.reload()
+                }
+                #expect(error?.problems.first?.message.contains(other) == true)
+                #expect(await proxy.loaded.settings.access == [AccessRule(action: .deny)])
+            }
+            try await proxy.reload()
+            #expect(await proxy.loaded.settings.access == [AccessRule(action: .allow)])
+        }
+    }
+
+    @Test("comes into force after the one that was read before it")
+    func order() async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-reload-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let log = "log: { access: { to: \"\(directory)/1\" } }\ntimeouts: { drain: "
+        let other = "log: { access: { to: \"\(directory)/2\" } }\ntimeouts: { drain: "
+        let (reads, read) = AsyncStream.makeStream(of: Void.self)
+        let texts: [(file: String?, text: String)] = [
+            ("/a", log + "1s }"), ("/a", other + "2s }"), ("/a", log + "3s }"),
+        ]
+        try await self.withProxy(texts, read: { read.yield() }) { proxy in
+            let first = Task { try await proxy.reload() }
+            _ = await reads.first { true }
+            // It is changing the log now.
+            try await proxy.reload()
+            _ = try await first.value
+            #expect(await proxy.drainTime == .seconds(3))
+        }
     }
 }

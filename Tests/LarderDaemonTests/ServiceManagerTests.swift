@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import LarderDaemon
@@ -59,5 +60,23 @@ struct ServiceManagerTests {
         ])
     func nobody(_ socket: String?) {
         ServiceManager.tell("READY=1", socket: socket)
+    }
+}
+
+@Suite("A start that takes long")
+struct StartWatchTests {
+    @Test("is granted more time as long as it gets on, and goes on until a signal ends it")
+    func watch() {
+        let told = Mutex<[String]>([])
+        let watch = StartWatch { line in told.withLock { $0.append(line) } }
+        let start = ContinuousClock.now
+        for seconds in [0, 1, 4, 5, 9, 10] {
+            #expect(watch.mayGoOn(at: start + .seconds(seconds)))
+        }
+        #expect(!watch.isEnded)
+        watch.end()
+        #expect(watch.isEnded && !watch.mayGoOn(at: start + .seconds(60)))
+        let line = "EXTEND_TIMEOUT_USEC=60000000"
+        #expect(told.withLock { $0 } == [line, line, line])
     }
 }

@@ -127,7 +127,9 @@ struct DebtTests {
     func noteIsKept() throws {
         try Data("4711\nsteady\nowed\n".utf8).write(
             to: URL(fileURLWithPath: self.directory.path + "/cache.lock"))
-        _ = try WriterLock.acquire(DiskFiles(directory: self.directory.path))
+        let lock = try WriterLock.acquire(DiskFiles(directory: self.directory.path))
+        #expect(self.directory.writerLockText == "\(getpid())\nsteady\nowed\n")
+        try lock.noteOpening()
         #expect(self.directory.writerLockText == "\(getpid())\nopened 1\nowed\n")
     }
 

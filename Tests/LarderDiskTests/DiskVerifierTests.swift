@@ -203,6 +203,19 @@ struct DiskVerifierTests {
         #expect(after.entries == (findings.first?.damage.costsEntry == true ? 6 : 7))
     }
 
+    @Test("corrects the sum once, however many found it wrong, and before it takes anything out")
+    func sumOnce() async throws {
+        try await self.fill()
+        try self.spoil(.sum)
+        try self.spoil(.missingFirst)
+        let (_, findings) = try self.verify()
+        #expect(findings.map(\.damage.kind) == [.segment, .sum])
+        #expect(try await self.mend(findings).count == 2)
+        #expect(try await self.mend(findings) == [])
+        let (_, rest) = try self.verify()
+        #expect(rest == [])
+    }
+
     @Test("of the pages below finds one that is noise, where nobody writes to them")
     func pages() async throws {
         try await self.fill()

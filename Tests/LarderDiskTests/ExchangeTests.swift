@@ -420,6 +420,30 @@ struct EarlyEndTests {
         #expect(WriterLock.earlyEnds(Array(text.utf8)) == count)
     }
 
+    @Test("does not count what was ended before the file was opened, however it ended")
+    func endedEarlier() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
+        await store.closed()
+        try self.note("4711\nopened 3\n")
+        let configuration = DiskConfiguration(
+            directory: self.directory.path, capacity: .mebibytes(64))
+        var seen: [String?] = []
+        let error = #expect(throws: StoreError.self) {
+            _ = try DiskStore.open(
+                configuration, clock: { Timestamp(seconds: 1_700_000_000) },
+                mayGoOn: {
+                    // Whoever is killed now leaves this.
+                    seen.append(self.directory.writerLockText)
+                    return false
+                }, report: { _ in })
+        }
+        #expect(error?.code == .cancelled)
+        #expect(seen == ["\(getpid())\nopened 3\n"])
+        #expect(self.directory.writerLockText == "4711\nopened 3\n")
+        #expect(self.directory.aside.isEmpty)
+    }
+
     @Test("is told from one that is used: a stored response, or a clean end, ends the count")
     func counted() async throws {
         let pid = getpid()

@@ -67,6 +67,18 @@ struct PrincipalTableTests {
         #expect(table.session(of: "user:a") == nil)
     }
 
+    @Test("a credential that could not be removed from the storage is when the session ends")
+    func lastSaving() async {
+        let storage = FailingCredentialStorage()
+        let table = Self.table(SilentUpstream(), credentials: storage)
+        let credentials = table.session(of: "user:a")?.credentials
+        let named = NamedCredential(
+            name: "ci", kind: .bearer(Secret("t")), persistence: .permanent)
+        _ = await credentials?.update { $0.set(named) }
+        await table.close()
+        #expect(storage.calls == [1, 1])
+    }
+
     // MARK: Parts
 
     private static func crowd(_ table: PrincipalTable) {
@@ -74,14 +86,16 @@ struct PrincipalTableTests {
     }
 
     private static func table(
-        _ upstream: SilentUpstream, storage: SlowCookieStorage? = nil
+        _ upstream: SilentUpstream, storage: SlowCookieStorage? = nil,
+        credentials kept: FailingCredentialStorage? = nil
     ) -> PrincipalTable {
         let store = MemoryStore(MemoryConfiguration(capacity: .mebibytes(1)))
         return PrincipalTable(limit: 2) { principal in
             let cookies = SessionCookies(
                 CookieHandling(), storage: storage, suffixes: PublicSuffixList.system)
             let credentials = SessionCredentials(
-                CredentialStore(keepsPermanent: false), hasher: CryptoHasher())
+                CredentialStore(keepsPermanent: kept != nil), storage: kept,
+                hasher: CryptoHasher())
             let session = Session(
                 configuration: SessionConfiguration(), store: store, upstream: upstream,
                 clock: SystemClock(), timers: NoTimers(), partition: principal, cookies: cookies,
@@ -156,4 +170,18 @@ private final class SlowCookieStorage: CookieStorage {
     /// Returns when somebody has begun to read.
     func asked() async { for await _ in self.asking.stream {} }
     func go() { self.going.continuation.finish() }
+}
+
+/// A storage that takes nothing, and counts the changes of each call.
+private final class FailingCredentialStorage: CredentialStorage {
+    private let counts = Mutex<[Int]>([])
+
+    var calls: [Int] { self.counts.withLock { $0 } }
+
+    func load() async throws(CredentialStorageError) -> [CredentialChange] { [] }
+
+    func apply(_ changes: [CredentialChange]) async throws(CredentialStorageError) {
+        self.counts.withLock { $0.append(changes.count) }
+        throw CredentialStorageError(.full, "scripted")
+    }
 }

@@ -460,4 +460,24 @@ struct CredentialSavingTests {
         await credentials.update { $0.set(Self.credential("c"), for: Self.space) }
         #expect(storage.stored == 3)
     }
+
+    @Test("whoever stores or removes one hears that the storage did not take it")
+    func told() async {
+        let storage = ScriptedStorage()
+        let credentials = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher())
+        let stored = await credentials.update { $0.set(Self.credential("a"), for: Self.space) }
+        #expect(stored == nil)
+        storage.fails(true)
+        let removed = await credentials.update { $0.remove(user: "a", for: Self.space) }
+        #expect(removed == CredentialStorageError(.full, "scripted"))
+        // There is nothing more to remove, and it is as little kept.
+        #expect(await credentials.update { $0.remove(user: "a", for: Self.space) } == removed)
+        storage.fails(false)
+        #expect(await credentials.update { _ in [] } == nil)
+        let next = SessionCredentials(
+            CredentialStore(keepsPermanent: true), storage: storage, hasher: PlainHasher())
+        await next.load()
+        #expect(next.store.credentials(for: Self.space).isEmpty)
+    }
 }

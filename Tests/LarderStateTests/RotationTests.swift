@@ -77,6 +77,58 @@ struct RotationTests {
         await again.close()
     }
 
+    @Test("is finished before the next one writes over its key")
+    func twice() async throws {
+        let events = Events()
+        let state = try self.place.open(events)
+        try await self.fill(state)
+        let ended = self.ended
+        for step in [StateFile.RotationStep.committed, .keyWritten] {
+            await #expect(throws: ended) { try await state.brokenRotation(after: step, ended) }
+        }
+        await state.close()
+        #expect(events.all == [.keyMade(path: self.place.key), .rotationFinished])
+        let again = try self.place.open()
+        try await self.expectAll(again)
+        await again.close()
+    }
+
+    @Test("whose key cannot take its place opens all the same, says so, and is not begun again")
+    func unmovable() async throws {
+        // The superuser may rename everything: a process of its own becomes somebody else.
+        await #expect(processExitsWith: .success) {
+            if geteuid() == 0 { _ = seteuid(65_534) }
+            let place = TemporaryDirectory()
+            let tests = RotationTests()
+            let state = try place.open()
+            try await tests.fill(state)
+            try? await state.brokenRotation(after: .committed, tests.ended)
+            await state.close()
+            let isShut = unsafe chmod(place.path, 0o500) == 0
+            precondition(isShut)
+            let events = Events()
+            let again = try place.open(events)
+            let principals = try await again.principals()
+            precondition(principals.count == 3)
+            guard case .rotationUnfinished(let key, _, _) = events.all.first else { exit(2) }
+            let kept = try readFile(key)
+            let outcome = try? await again.rotate()
+            precondition(outcome == nil)
+            let left = try readFile(key)
+            precondition(left == kept)
+            try await again.cookies(of: "").apply([.stored(cookie("later"))])
+            await again.close()
+            let isOpen = unsafe chmod(place.path, 0o700) == 0
+            precondition(isOpen)
+            let healed = Events()
+            let last = try place.open(healed)
+            precondition(healed.all == [.rotationFinished])
+            let cookies = try await last.cookies(of: "").load()
+            precondition(cookies.count == 6)
+            await last.close()
+        }
+    }
+
     @Test("does not take the key from a file that was put in the place of the open one")
     func replaced() async throws {
         let state = try self.place.open()

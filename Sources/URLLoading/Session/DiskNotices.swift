@@ -69,6 +69,10 @@ enum DiskNotices {
                 self.say(
                     "what was kept can be read in part alone", at: directory,
                     "\(records) records were changed")
+            case .rotationUnfinished(let key, let path, let cause):
+                self.say(
+                    "the key that opens what was kept is not in its place", at: path,
+                    "it is in \(key): \(cause)")
             case .keyMade, .begunAnew, .rotationFinished, .rotationUndone: break
             }
         }
