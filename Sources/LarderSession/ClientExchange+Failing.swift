@@ -30,7 +30,7 @@ extension ClientExchange {
         return Filling.Stored(
             object: object, isValidated: false, status: nil, reason: reason,
             failure: ProxyStatus(
-                error: failure.error, nextHop: failure.nextHop ?? self.request.uri.host,
+                error: failure.error?.rawValue, nextHop: failure.nextHop ?? self.request.uri.host,
                 details: failure.detail))
     }
 
