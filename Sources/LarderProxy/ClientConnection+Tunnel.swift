@@ -132,7 +132,8 @@ extension ClientConnection {
             channel.close(promise: nil)
             return self.refused(with: refusal, number: number)
         }
-        self.exchange?.origin = channel.remoteAddress.map(Self.text) ?? ""
+        self.exchange?.origin = NextHop(
+            address: channel.remoteAddress.map(Self.text) ?? "", isParent: !isDirect)
         self.exchange?.handle = DialledOrigin(channel: channel)
         switch purpose {
         case .tunnel:
@@ -195,7 +196,7 @@ extension ClientConnection {
                 self.informational(head, number: number)
             case .answered(let answer):
                 var answer = answer
-                answer.origin = self.exchange?.origin ?? ""
+                answer.origin = self.exchange?.origin ?? NextHop()
                 self.answered(answer, number: number)
             case .failed(var failure):
                 failure.nextHop = request.uri.host
