@@ -115,7 +115,7 @@ actor RunningProxy {
     }
 
     private static func tell(_ warning: ConfigurationProblem, log: Logger) {
-        log.warning("setting without effect", metadata: ["setting": "\(warning)"])
+        log.warning("configuration warning", metadata: ["cause": "\(warning)"])
     }
 
     /// Clients connected now.
@@ -144,7 +144,9 @@ actor RunningProxy {
         summary.requests = counters.requests
         summary.hits = counters.hits &+ counters.validated
         summary.misses = counters.forwarded &+ counters.collapsed
-        summary.tunnels = self.proxy.statistics().tunnels
+        let door = self.proxy.statistics()
+        summary.tunnels = door.tunnels
+        summary.refused = door.ownAnswers[StatusCode(403)] ?? 0
         summary.failures = counters.failed
         summary.bytesSaved = counters.bytesFromStore
         summary.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
