@@ -6,7 +6,18 @@ import LarderDisk
 /// The verb `larder cache stats`.
 struct CacheStats: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stats", abstract: "Show how full the cache is and what it has done.")
+        commandName: "stats", abstract: "Show how full the cache is and what it has done.",
+        discussion: """
+            "requests" to "memory" is what the running proxy has counted since its start, "disk" and \
+            "file" what the file says, whoever wrote it.
+
+            With --json, "running" has the one: requests, hits (those answered without asking), \
+            validated, misses, failures, bytesServed and bytesFromCache, reasons and acts by their \
+            names, and of each tier in "memory" and "disk" objects, bytes, capacity, evictions and \
+            hits; "disk" beside it has the other: objects, bodyBytes, usedBytes, freeBytes, fileBytes \
+            and capacityBytes, and hits, evictions, damaged and failures since the file was made, \
+            the hits of the last moments missing.
+            """)
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption

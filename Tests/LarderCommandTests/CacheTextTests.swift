@@ -121,7 +121,7 @@ struct CacheTextTests {
         #expect(
             CacheStatsText.lines(report, nowMicroseconds: 0) == [
                 "session    default (default)", "directory  /c", "proxy      not running",
-                "disk       2 objects, bodies 2 KiB, 1 evicted, 9 hits",
+                "disk       2 objects, bodies 2 KiB, 1 evicted, 9 hits since it was made",
                 "file       16 KiB, never more than 10 GiB: in use 8 KiB, free 8 KiB",
                 "writer     none",
             ])
