@@ -25,6 +25,18 @@ struct CacheStats: AsyncParsableCommand {
     @Flag(help: "One JSON object.")
     var json = false
 
+    @Flag(
+        help:
+            "In the text format of Prometheus, as the textfile collector of node_exporter takes it."
+    )
+    var prometheus = false
+
+    func validate() throws {
+        if self.json, self.prometheus {
+            throw ValidationError("--json and --prometheus are two forms; give one of them")
+        }
+    }
+
     func run() async throws {
         let view = try CacheView(self.options, self.session, needsDisk: false)
         var report = CacheStatsReport(
@@ -50,6 +62,10 @@ struct CacheStats: AsyncParsableCommand {
             for cause in CommandFailure(unreadable)?.causes ?? [] { Output.note(cause) }
         }
         if self.json { return try Output.line(try JSONLine.of(report)) }
+        if self.prometheus {
+            for line in CacheStatsMetrics.lines(report) { try Output.line(line) }
+            return
+        }
         let now = wallClockMicroseconds()
         for line in CacheStatsText.lines(report, nowMicroseconds: now) { try Output.line(line) }
     }
