@@ -216,7 +216,7 @@ let package = Package(
                 "LarderHTTP", "SeededNumbers",
                 nioCore, nioPosix, nioEmbedded,
             ]),
-        tests("LarderConfigTests", ["LarderConfig"]),
+        tests("LarderConfigTests", ["SeededNumbers", "LarderConfig"]),
         tests("LarderControlTests", ["LarderControl"]),
         tests(
             "LarderDaemonTests",

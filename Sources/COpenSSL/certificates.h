@@ -10,6 +10,7 @@
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 
 static inline int copenssl_x509_count(const STACK_OF(X509) *stack) {
     return stack == NULL ? 0 : sk_X509_num(stack);
@@ -21,6 +22,15 @@ static inline X509 *copenssl_x509_at(const STACK_OF(X509) *stack, int index) {
 
 static inline void copenssl_x509_stack_free(STACK_OF(X509) *stack) {
     sk_X509_pop_free(stack, X509_free);
+}
+
+// Without those that only say what was revoked.
+static inline int copenssl_certificate_count(X509_STORE *store) {
+    STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
+    int count = 0;
+    for (int index = 0; index < sk_X509_OBJECT_num(objects); index++)
+        count += X509_OBJECT_get_type(sk_X509_OBJECT_value(objects, index)) == X509_LU_X509;
+    return count;
 }
 
 // The octets that a memory BIO holds; borrowed.

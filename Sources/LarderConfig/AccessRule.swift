@@ -71,22 +71,25 @@ extension [AccessRule] {
         return [AccessRule(action: .allow, clients: loopback.map { .block($0) } + [.unix])]
     }
 
-    /// The first rule that fits decides; where none does, the request is denied.
-    package func judge(_ question: AccessQuestion) -> AccessDecision {
-        let index = self.firstIndex { $0.fits(question) }
-        guard let index else { return AccessDecision(isAllowed: false, rule: nil) }
-        return AccessDecision(isAllowed: self[index].action == .allow, rule: index)
+    /// These rules for a client that must be let in: where none lets it go anywhere, it may go
+    /// wherever no rule denies it a destination or a method.
+    package func admitting(_ client: ClientFacts) -> [AccessRule] {
+        let concerning = self.filter { $0.concerns(client) }
+        guard !concerning.contains(where: { $0.action == .allow }) else { return self }
+        return concerning.filter { !$0.destinations.isEmpty || !$0.methods.isEmpty }
+            + [AccessRule(action: .allow)]
     }
 }
 
 extension AccessRule {
-    fileprivate func fits(_ question: AccessQuestion) -> Bool {
-        (self.clients.isEmpty || self.clients.contains { $0.matches(question.client) })
-            && (self.methods.isEmpty || self.methods.contains { $0.name == question.method })
-            && (self.destinations.isEmpty
-                || self.destinations.contains {
-                    $0.matches(
-                        host: question.host, port: question.port, address: question.address)
-                })
+    /// Whether it speaks of such a client and method.
+    func concerns(_ client: ClientFacts, method: String) -> Bool {
+        self.concerns(client)
+            && (self.methods.isEmpty || self.methods.contains { $0.name == method })
+    }
+
+    /// Whether it speaks of such a client.
+    package func concerns(_ client: ClientFacts) -> Bool {
+        self.clients.isEmpty || self.clients.contains { $0.matches(client) }
     }
 }

@@ -26,7 +26,7 @@ package struct AddressBlock: Hashable, Sendable {
             && address.value & Self.mask(self.prefixLength, of: address.bitWidth) == self.base.value
     }
 
-    private static func mask(_ length: Int, of width: Int) -> UInt128 {
+    static func mask(_ length: Int, of width: Int) -> UInt128 {
         let all: UInt128 = width == 32 ? 0xFFFF_FFFF : .max
         // Shifts by the full width give zero in Swift, so a prefix of 0 leaves nothing.
         return all << (width - length) & all

@@ -65,13 +65,19 @@ package struct ClientFacts: Sendable, Equatable {
     }
 }
 
+extension IPAddress {
+    /// The addresses that a connection to this one reaches: one to `0.0.0.0` or `::` ends at this
+    /// machine, whose loopback address it then is, too (ip(7)).
+    var whereConnectionsEnd: [IPAddress] {
+        self.value == 0
+            ? [self, IPAddress(self.family, self.family == .v4 ? 0x7F00_0001 : 1)] : [self]
+    }
+}
+
 extension AddressBlock {
-    /// Whether a connection to the address ends in the block: one to `0.0.0.0` or `::` ends at this
-    /// machine, whose loopback addresses it then is (ip(7)).
+    /// Whether a connection to the address ends in the block.
     func containsTarget(_ address: IPAddress) -> Bool {
-        if self.contains(address) { return true }
-        guard address.value == 0 else { return false }
-        return self.contains(IPAddress(address.family, address.family == .v4 ? 0x7F00_0001 : 1))
+        address.whereConnectionsEnd.contains { self.contains($0) }
     }
 
     /// Why a text that looks like a block is none.

@@ -28,10 +28,23 @@ extension Configuration {
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ConfigurationError(problems: [
-                ConfigurationProblem(file: path, message: "not UTF-8 text")
+                ConfigurationProblem(
+                    file: path, line: Self.lineOfJunk(in: bytes), column: 1,
+                    message: "not UTF-8 text")
             ])
         }
         return text
+    }
+
+    /// The line of the first byte that is no UTF-8.
+    private static func lineOfJunk(in bytes: [UInt8]) -> Int {
+        var decoder = UTF8()
+        var rest = bytes.makeIterator()
+        var line = 1
+        while case .scalarValue(let scalar) = decoder.decode(&rest) {
+            if scalar == "\n" { line += 1 }
+        }
+        return line
     }
 
     private static func unreadable(_ path: String, _ code: CInt) -> ConfigurationError {

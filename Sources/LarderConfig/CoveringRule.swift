@@ -21,6 +21,21 @@ extension InjectionSettings: CoveringRule {
     }
 }
 
+extension AccessRule: CoveringRule {
+    func covers(_ other: AccessRule) -> Bool {
+        holdsAll(self.clients, other.clients, holds)
+            && holdsAll(self.destinations, other.destinations, holds)
+            && holdsAll(self.methods, other.methods, ==)
+    }
+}
+
+extension CacheRuleSettings: CoveringRule {
+    func covers(_ other: CacheRuleSettings) -> Bool {
+        holdsAll(self.sessions, other.sessions, ==) && holdsAll(self.hosts, other.hosts, holds)
+            && holdsAll(self.paths, other.paths, holds)
+    }
+}
+
 extension ParentSettings: CoveringRule {
     func covers(_ other: ParentSettings) -> Bool {
         holdsAll(self.sessions, other.sessions, ==)
@@ -33,6 +48,8 @@ private func holdsAll<Pattern>(
     _ wide: [Pattern], _ narrow: [Pattern], _ holds: (Pattern, Pattern) -> Bool
 ) -> Bool {
     if wide.isEmpty { return true }
+    // Of long lists of names, which are compared each with each, nobody waits for the end.
+    guard wide.count <= 1_000_000 / max(1, narrow.count) else { return false }
     return !narrow.isEmpty && narrow.allSatisfy { one in wide.contains { holds($0, one) } }
 }
 

@@ -28,6 +28,11 @@ package enum ListenAddress: SettingText, Hashable {
             return
         }
         guard let colon = text.lastIndex(of: ":") else {
+            if PortRange.port(text[...], least: 0) != nil {
+                throw SettingTextProblem(
+                    "has no address: write \"127.0.0.1:\(text)\", or \"*:\(text)\" for other "
+                        + "machines")
+            }
             throw SettingTextProblem("has no port: write \"\(text):3128\", for example")
         }
         guard let port = PortRange.port(text[text.index(after: colon)...], least: 0) else {

@@ -8,6 +8,7 @@ extension SettingsReader {
         self.ruleMarks = items.map(\.mark)
         for (index, item) in items.enumerated() {
             let label = "cache-rules[\(index)]"
+            self.marks[label] = item.mark
             guard let mapping = self.mapping(item, label) else { continue }
             self.read(
                 mapping, by: SettingsTable.cacheRule, label: "\(label).",

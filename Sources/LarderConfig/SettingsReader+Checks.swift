@@ -16,6 +16,7 @@ extension SettingsReader {
         self.checkParents()
         for (index, rule) in self.settings.cacheRules.enumerated() {
             self.checkSessions(rule.sessions, "cache-rules[\(index)]", at: self.ruleMarks[index])
+            self.warnIfShadowed(self.settings.cacheRules, index, "cache-rules")
         }
         self.checkCacheRules()
     }
@@ -39,6 +40,15 @@ extension SettingsReader {
                 self.report(
                     at: self.mark("\(label).session"),
                     "\(label).address: \(address.settingText) is given to another listener already")
+            } else if let other = self.settings.listeners[..<index].firstIndex(where: {
+                $0.address.covers(address) || address.covers($0.address)
+            }) {
+                self.report(
+                    at: self.mark("\(label).session"),
+                    "\(label).address: \(address.settingText) and "
+                        + "\(self.settings.listeners[other].address.settingText) of "
+                        + "listeners[\(other)] are one place in part; give one of them another port"
+                )
             }
         }
     }
@@ -193,10 +203,27 @@ extension SettingsReader {
 }
 
 extension ListenAddress {
-    fileprivate var takesFreePort: Bool {
+    fileprivate var takesFreePort: Bool { self.port == 0 }
+
+    /// Whether a listener here takes what comes to another address, too (bind(2), EADDRINUSE).
+    fileprivate func covers(_ other: ListenAddress) -> Bool {
+        guard self != other, let port = self.port, port != 0, other.port == port else {
+            return false
+        }
+        switch (self, other) {
+        // A socket on [::] takes IPv4, too (ipv6(7)).
+        case (.everywhere, _): return true
+        case (.ip(let address, _), _) where address.value == 0 && address.family == .v6: return true
+        case (.ip(let address, _), .ip(let other, _)):
+            return address.value == 0 && other.family == .v4
+        case (.ip, _), (.localhost, _), (.unix, _): return false
+        }
+    }
+
+    private var port: UInt16? {
         switch self {
-        case .ip(_, let port), .everywhere(let port), .localhost(let port): port == 0
-        case .unix: false
+        case .ip(_, let port), .everywhere(let port), .localhost(let port): port
+        case .unix: nil
         }
     }
 

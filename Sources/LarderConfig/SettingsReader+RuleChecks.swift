@@ -69,6 +69,13 @@ extension SettingsReader {
         }
         for (index, rule) in self.settings.access.enumerated() {
             self.warnOfClients(rule.clients, self.settings.listeners, "access[\(index)].clients")
+            self.warnIfShadowed(self.settings.access, index, "access")
+        }
+        if self.settings.access.isEmpty {
+            self.warn(
+                "access",
+                "is empty, and everybody is denied; add rules, or remove it, and clients of this "
+                    + "machine are allowed")
         }
     }
 
@@ -133,9 +140,12 @@ extension SettingsReader {
     }
 
     /// Tells of a rule that never comes to speak, because an earlier one fits all that it fits.
-    private mutating func warnIfShadowed<Rule: CoveringRule>(
+    ///
+    /// Each is compared with all before it: not in lists so long that the start would take a while.
+    mutating func warnIfShadowed<Rule: CoveringRule>(
         _ rules: [Rule], _ index: Int, _ list: String
     ) {
+        guard index < 1_000 else { return }
         guard let earlier = rules[..<index].firstIndex(where: { $0.covers(rules[index]) }) else {
             return
         }

@@ -14,7 +14,7 @@ struct SettingsReader {
     private(set) var origins: [String: SettingOrigin] = [:]
     var settings = Settings()
     /// Where each setting and each section that was given stands, for checks once all are known.
-    private var marks: [String: Mark] = [:]
+    var marks: [String: Mark] = [:]
 
     var ruleMarks: [Mark?] = []
     var presetMarks: [Mark?] = []
@@ -62,7 +62,7 @@ struct SettingsReader {
             let root = try Yams.compose(yaml: text)
             return root.flatMap { $0.isEmptyScalar ? nil : $0 }
         } catch {
-            throw ConfigurationError(problems: self.problems(of: error))
+            throw ConfigurationError(problems: self.problems(of: error, in: text))
         }
     }
 
@@ -108,6 +108,10 @@ struct SettingsReader {
     ) {
         guard let items = self.items(node, name) else { return }
         self.settings[keyPath: list] = items.map { _ in fresh }
+        if items.isEmpty, let mark = node.mark {
+            self.marks[name] = mark
+            self.origins[name] = .file(line: mark.line)
+        }
         for (index, item) in items.enumerated() {
             let label = "\(name)[\(index)]"
             self.marks[label] = item.mark

@@ -69,6 +69,11 @@ extension SettingsTable {
         for session in settings.sessions {
             add(Self.session, "sessions.\(session.name.text).", session)
         }
+        if settings.access.isEmpty {
+            rows.append(
+                EffectiveSetting(
+                    path: "access", value: "[]", origin: loaded.origins["access"] ?? .default))
+        }
         addList(Self.access, "access", settings.access)
         addList(Self.injection, "injections", settings.injections)
         addList(Self.parent, "parents", settings.parents)

@@ -8,16 +8,13 @@ import Synchronization
 /// A request is judged by the rules of its own moment; tunnels already open stay open.
 final class ConfiguredAccess: AccessPolicy {
     private struct Rules {
-        var access: [LarderConfig.AccessRule]
+        var access: AccessJudge
         var connectPorts: [PortRange]
 
         init(_ settings: Settings) {
-            self.access = settings.access
+            self.access = AccessJudge(settings.access)
             self.connectPorts = settings.connectPorts
         }
-
-        /// Whether any rule is about blocks of destinations.
-        var speakOfAddresses: Bool { self.access.contains { $0.speaksOfAddresses } }
     }
 
     private let rules: Mutex<Rules>
@@ -29,14 +26,14 @@ final class ConfiguredAccess: AccessPolicy {
 
     init(_ settings: Settings) {
         let rules = Rules(settings)
-        self.speaksOfAddresses = Atomic(rules.speakOfAddresses)
+        self.speaksOfAddresses = Atomic(rules.access.speaksOfAddresses)
         self.rules = Mutex(rules)
     }
 
     func replace(by settings: Settings) {
         let fresh = Rules(settings)
         self.rules.withLock { $0 = fresh }
-        self.speaksOfAddresses.store(fresh.speakOfAddresses, ordering: .releasing)
+        self.speaksOfAddresses.store(fresh.access.speaksOfAddresses, ordering: .releasing)
         self.replaced.add(1, ordering: .releasing)
     }
 

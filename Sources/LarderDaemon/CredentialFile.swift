@@ -6,10 +6,13 @@ package struct CredentialFileError: Error, Sendable, Equatable, CustomStringConv
     package let path: String
     /// One line, with a remedy; nothing of what the file holds.
     package let detail: String
+    /// Whether it is only that this user may not read it.
+    package let isForbidden: Bool
 
-    init(_ path: String, _ detail: String) {
+    init(_ path: String, _ detail: String, isForbidden: Bool = false) {
         self.path = path
         self.detail = detail
+        self.isForbidden = isForbidden
     }
 
     package var description: String { "\(self.path): \(self.detail)" }
@@ -48,7 +51,8 @@ enum CredentialFile {
                 path,
                 "cannot be opened: \(SystemError.text(code)); "
                     + (code == EACCES
-                        ? "let user \(geteuid()) read it" : "make it, or name another file"))
+                        ? "let user \(geteuid()) read it" : "make it, or name another file"),
+                isForbidden: code == EACCES)
         }
         defer { close(file) }
         var status = stat()

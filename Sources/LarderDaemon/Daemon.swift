@@ -89,7 +89,8 @@ package enum Daemon {
     /// Runs a proxy on a free port of loopback for as long as `body` takes.
     ///
     /// It listens to no signal, opens no control socket, and writes no access log. Whoever can
-    /// connect to loopback can use it.
+    /// connect to loopback can use it: where the access rules, which are for other listeners, let no
+    /// client of loopback in, it does, but to what they deny to everybody.
     ///
     /// - Parameter session: one of the configuration's.
     /// - Returns: what `body` returned, and what the proxy did meanwhile, once it has drained.
@@ -99,19 +100,23 @@ package enum Daemon {
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
         try Self.checkPrincipals(of: session, loaded)
+        var loaded = loaded
+        loaded.settings.access = loaded.settings.access.admitting(
+            ClientFacts(address: Self.loopback))
+        let settled = loaded
         let level = DaemonLog.Level(.warning)
         let log = DaemonLog.make(level)
         Self.guardMemory(loaded.settings, log)
         var options = RunningProxy.Options()
         options.listeners = [
-            ListenerSettings(address: .ip(IPAddress(.v4, 0x7F00_0001), port: 0))
+            ListenerSettings(address: .ip(Self.loopback, port: 0))
         ]
         options.listeners?[0].session = session
         options.yieldsDisk = true
         options.hasControl = false
         options.hasAccessLog = false
         let proxy = try await RunningProxy.start(loaded, options: options, log: log, level: level) {
-            () throws(ConfigurationError) in loaded
+            () throws(ConfigurationError) in settled
         }
         let result: Swift.Result<Result, any Error>
         do {
@@ -123,6 +128,8 @@ package enum Daemon {
         await proxy.stop(within: loaded.settings.timeouts.drain.duration)
         return (try result.get(), summary)
     }
+
+    private static let loopback = IPAddress(.v4, 0x7F00_0001)
 
     /// Whether a command can have a part of a session: who else connects to its proxy, which asks
     /// nobody who they are, would have that part, too.
@@ -160,6 +167,8 @@ package struct ProxySummary: Sendable, Equatable {
     package var misses: UInt64 = 0
     package var tunnels: UInt64 = 0
     package var failures: UInt64 = 0
+    /// Denied by the access rules, tunnels among them.
+    package var refused: UInt64 = 0
     /// Body bytes that came from the cache instead of an origin.
     package var bytesSaved: UInt64 = 0
     package var bytesServed: UInt64 = 0

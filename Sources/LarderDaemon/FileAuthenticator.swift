@@ -131,6 +131,41 @@ package final class FileAuthenticator: ProxyAuthenticator {
 
     package var generation: UInt64 { self.published.load(ordering: .acquiring) }
 
+    /// Files that were read and found right, to be put into force.
+    struct Prepared {
+        fileprivate let files: Files
+        fileprivate let register: ClientRegister
+    }
+
+    /// Reads files anew without putting them into force.
+    ///
+    /// - Parameter files: others than until now; nil: the same.
+    /// - Throws: what is wrong with them.
+    func prepare(from files: Files? = nil) throws(CredentialFileError) -> Prepared {
+        let files = files ?? self.state.withLock { $0.files }
+        return Prepared(
+            files: files,
+            register: try ClientRegister(
+                passwordFile: files.passwordFile, tokenFile: files.tokenFile, key: self.key))
+    }
+
+    /// Puts files into force, and forgets all that was verified by the old ones.
+    ///
+    /// Not to be called twice at the same time.
+    func follow(_ prepared: Prepared) {
+        let generation = self.state.withLock { state in
+            state.files = prepared.files
+            state.challenges = Self.challenges(prepared.files)
+            state.register = prepared.register
+            state.verified.forgetAll()
+            state.refused.forgetAll()
+            state.generation &+= 1
+            return state.generation
+        }
+        self.published.store(generation, ordering: .releasing)
+        self.tell(of: prepared.register)
+    }
+
     /// Reads the files again, and forgets all that was verified by the old ones.
     ///
     /// Not to be called twice at the same time.
@@ -138,20 +173,7 @@ package final class FileAuthenticator: ProxyAuthenticator {
     /// - Parameter files: others than until now; nil: the same.
     /// - Throws: what is wrong with them; then everything stays as it was.
     package func reload(from files: Files? = nil) throws(CredentialFileError) {
-        let files = files ?? self.state.withLock { $0.files }
-        let register = try ClientRegister(
-            passwordFile: files.passwordFile, tokenFile: files.tokenFile, key: self.key)
-        let generation = self.state.withLock { state in
-            state.files = files
-            state.challenges = Self.challenges(files)
-            state.register = register
-            state.verified.forgetAll()
-            state.refused.forgetAll()
-            state.generation &+= 1
-            return state.generation
-        }
-        self.published.store(generation, ordering: .releasing)
-        self.tell(of: register)
+        self.follow(try self.prepare(from: files))
     }
 
     private func tell(of register: ClientRegister) {

@@ -46,6 +46,8 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var outcome: Outcome
     /// The address that was asked; empty where none was.
     package var origin: String
+    /// That is a parent proxy.
+    package var isParent = false
     package var contentType: String?
     package var referer: String?
     package var userAgent: String?

@@ -92,6 +92,7 @@ package struct AccessLogFormatter: Sendable, Equatable {
         LogObject.add("reason", entry.reason, &line.bytes)
         LogObject.add("acts", entry.acts, &line.bytes)
         LogObject.add("origin", entry.origin, &line.bytes)
+        if entry.isParent { LogObject.add("parent", isTrue: true, &line.bytes) }
         LogObject.add("type", entry.contentType, &line.bytes)
         LogObject.add("referer", entry.referer, &line.bytes)
         LogObject.add("userAgent", entry.userAgent, &line.bytes)
@@ -113,7 +114,8 @@ extension AccessLogEntry.Outcome {
         case .refreshed: "TCP_REFRESH_MODIFIED"
         case .staleHit: "TCP_STALE_HIT"
         case .onlyIfCachedMiss: "TCP_OFFLINE_MISS"
-        case .bypass: "TCP_CLIENT_REFRESH_MISS"
+        // Squid's TCP_CLIENT_REFRESH_MISS is for clients that forbid a hit, which is a miss here.
+        case .bypass: "TCP_MISS"
         case .tunnel: "TCP_TUNNEL"
         case .denied: "TCP_DENIED"
         case .own: "NONE"
@@ -141,7 +143,9 @@ extension AccessLogEntry.Outcome {
 
 extension AccessLogEntry {
     /// Where the answer came from, in Squid's words.
-    fileprivate var hierarchy: String { self.origin.isEmpty ? "HIER_NONE" : "HIER_DIRECT" }
+    fileprivate var hierarchy: String {
+        self.origin.isEmpty ? "HIER_NONE" : self.isParent ? "FIRSTUP_PARENT" : "HIER_DIRECT"
+    }
 
     /// The origin's address without its port, and without the brackets of IPv6, as Squid has it.
     fileprivate var peer: String {

@@ -149,7 +149,8 @@ extension AccessLogEntry {
         self.uid = entry.client.uid
         self.session = entry.session
         self.bytesReceived = entry.requestBodyBytes
-        self.origin = entry.origin
+        self.origin = entry.origin.address
+        self.isParent = entry.origin.isParent
         self.referer = entry.referer
         self.userAgent = entry.userAgent
         self.id = String(entry.exchange, radix: 36)
@@ -165,7 +166,11 @@ extension AccessLogEntry {
     }
 
     private static func outcome(of entry: ExchangeEntry) -> Outcome {
-        if entry.isTunnel { return .tunnel }
+        if entry.isDenied { return .denied }
+        // One that came to nothing was a tunnel to be, nevertheless.
+        if entry.isTunnel || (entry.request?.method == .connect && entry.cacheStatus != nil) {
+            return .tunnel
+        }
         guard let status = entry.cacheStatus else {
             switch entry.status?.rawValue {
             case 403, 407, 429: return .denied

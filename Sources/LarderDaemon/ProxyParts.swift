@@ -7,6 +7,7 @@ import LarderPolicy
 import LarderProxy
 import LarderSession
 import LarderState
+import LarderTransfer
 import Logging
 import NIOCore
 import NIOPosix
@@ -129,10 +130,12 @@ struct ProxyParts {
             DaemonError(
                 state.code == .inUse ? .unavailable : .configuration,
                 "session \(session): \(state)")
+        case .transfer(let transfer) where transfer.code == .certificates:
+            DaemonError(.configuration, "session \(session): ca-file: \(transfer.detail)")
         case .transfer(let transfer):
             DaemonError(
                 .cannotCreate,
-                "session \(session): \(transfer); check ca-file and the limit of open files")
+                "session \(session): \(transfer.detail); check the limit of open files")
         }
     }
 

@@ -9,7 +9,7 @@ package import LarderStore
 package struct PurgeFilter: Sendable {
     private enum Test: Sendable {
         case uri(TargetURI)
-        case host(String)
+        case host(HostSelector)
         case pattern(Glob)
         case all
     }
@@ -19,7 +19,7 @@ package struct PurgeFilter: Sendable {
     private let partition: String?
 
     /// - Parameter principal: whose responses are meant; nil: those of all.
-    /// - Throws: `.invalid` for a URL that is none.
+    /// - Throws: `.invalid` for a URL or a host that is none.
     package init(
         _ selection: PurgeSelection, principal: String? = nil
     ) throws(ControlRefusal) {
@@ -27,18 +27,23 @@ package struct PurgeFilter: Sendable {
         switch selection {
         case .url(let text):
             guard let uri = TargetURI(text: text) else {
-                throw ControlRefusal(
-                    failure: ControlFailure(
-                        .invalid,
-                        "\"\(text)\" is no URL; one begins with http://, https:// or ftp://"))
+                throw Self.invalid(
+                    "\"\(text)\" is no URL; one begins with http://, https:// or ftp://")
             }
             self.test = .uri(uri)
         case .host(let text):
-            let bare = text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text
-            self.test = .host(bare.lowercased())
+            guard let host = HostSelector(text) else {
+                throw Self.invalid(
+                    "\"\(text)\" is no host; write h.example, .h.example or *.h.example")
+            }
+            self.test = .host(host)
         case .pattern(let text): self.test = .pattern(Glob(text))
         case .all: self.test = .all
         }
+    }
+
+    private static func invalid(_ message: String) -> ControlRefusal {
+        ControlRefusal(failure: ControlFailure(.invalid, message))
     }
 
     /// Removes what is meant from a store, all its tiers included.
@@ -88,21 +93,9 @@ package struct PurgeFilter: Sendable {
         if let partition = self.partition, parts.partition != partition { return false }
         return switch self.test {
         case .uri(let uri): key.isAbout(uri)
-        case .host(let host): Self.host(of: parts.uri) == host[...]
+        case .host(let host): host.matches(URLHost.of(parts.uri.utf8))
         case .pattern(let glob): glob.matches(parts.uri)
         case .all: true
         }
-    }
-
-    /// The host of a key's URI, without brackets and port; nil where there is none.
-    private static func host(of uri: String) -> Substring? {
-        guard let colon = uri.firstIndex(of: ":") else { return nil }
-        let rest = uri[uri.index(after: colon)...]
-        guard rest.hasPrefix("//") else { return nil }
-        let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" }
-        if authority.hasPrefix("[") {
-            return authority.dropFirst().prefix { $0 != "]" }
-        }
-        return authority.prefix { $0 != ":" }
     }
 }

@@ -119,7 +119,7 @@ actor RunningProxy {
     }
 
     private static func tell(_ warning: ConfigurationProblem, log: Logger) {
-        log.warning("setting without effect", metadata: ["setting": "\(warning)"])
+        log.warning("configuration warning", metadata: ["cause": "\(warning)"])
     }
 
     /// Clients connected now.
@@ -148,7 +148,9 @@ actor RunningProxy {
         summary.requests = counters.requests
         summary.hits = counters.hits &+ counters.validated
         summary.misses = counters.forwarded &+ counters.collapsed
-        summary.tunnels = self.proxy.statistics().tunnels
+        let door = self.proxy.statistics()
+        summary.tunnels = door.tunnels
+        summary.refused = door.ownAnswers[StatusCode(403)] ?? 0
         summary.failures = counters.failed
         summary.bytesSaved = counters.bytesFromStore
         summary.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
@@ -194,7 +196,8 @@ actor RunningProxy {
     /// Reads the configuration again, and opens log files anew; one reload after the other.
     ///
     /// - Returns: the settings that changed but wait for a restart.
-    /// - Throws: the file's problems; then every setting stays as it was.
+    /// - Throws: the file's problems, or those of a file that says who clients are; then every
+    ///   setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> [String] {
         let former = self.lastReload
@@ -227,8 +230,11 @@ actor RunningProxy {
 
     private func reloadAlone() async throws(ConfigurationError) -> [String] {
         let loaded: LoadedSettings
+        let clients: [PreparedClients]
         do throws(ConfigurationError) {
             loaded = try self.readSameFile()
+            // Before anything follows: new access rules would judge the old users.
+            clients = try self.readClients(of: loaded)
         } catch {
             // A rotation has moved the log away, whatever the file says.
             try? await self.accessLog?.change(
@@ -255,7 +261,11 @@ actor RunningProxy {
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         waiting += self.followRoutes(of: fresh)
         self.followPolicies(of: loaded)
-        self.followClients(of: fresh)
+        for client in clients {
+            client.door.authenticator.follow(client.prepared)
+            guard let settings = client.settings else { continue }
+            self.loaded.settings.follow(settings, at: client.door.address)
+        }
         self.log.notice(
             "configuration reloaded",
             metadata: waiting.isEmpty
@@ -293,22 +303,43 @@ actor RunningProxy {
         return []
     }
 
-    /// Reads anew the files that say who the clients are; what is wrong with one leaves its listener
-    /// as it was.
-    private func followClients(of fresh: Settings) {
+    /// What a listener is to know its clients by.
+    private struct PreparedClients {
+        let door: Door
+        let prepared: FileAuthenticator.Prepared
+        /// nil: those that are in force already.
+        let settings: AuthenticationSettings?
+    }
+
+    /// Reads anew the files that say who the clients are.
+    ///
+    /// A listener that asks nobody any more, which waits for a restart, keeps the files that it has;
+    /// what is wrong with one of those is no reason to refuse the rest.
+    private func readClients(
+        of fresh: LoadedSettings
+    ) throws(ConfigurationError) -> [PreparedClients] {
+        var clients: [PreparedClients] = []
+        var problems: [ConfigurationProblem] = []
         for door in self.authenticators {
-            let settings = fresh.listeners.first { $0.address == door.address }?.authentication
+            let index = fresh.settings.listeners.firstIndex { $0.address == door.address }
+            let settings = index.map { fresh.settings.listeners[$0].authentication }
+            let asks = settings?.isDemanded == true
             do throws(CredentialFileError) {
-                guard let settings, settings.isDemanded else {
-                    try door.authenticator.reload()
-                    continue
-                }
-                try door.authenticator.reload(from: FileAuthenticator.Files(settings))
-                self.loaded.settings.follow(settings, at: door.address)
+                let prepared = try door.authenticator.prepare(
+                    from: asks ? settings.map { FileAuthenticator.Files($0) } : nil)
+                clients.append(
+                    PreparedClients(
+                        door: door, prepared: prepared, settings: asks ? settings : nil))
             } catch {
-                self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
+                if asks, let index {
+                    problems.append(fresh.problem(with: error, ofListener: index))
+                } else {
+                    self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
+                }
             }
         }
+        guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
+        return clients
     }
 
     /// How long exchanges may go on after the end has been asked for.

@@ -49,6 +49,8 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
     package var remoteAddress: String
     package var reused: Bool
     package var version: HTTPVersion
+    /// Whether that is a parent proxy on the way to the origin.
+    package var isParent = false
     /// The request that was answered bore a credential, or one of those before it that led here.
     package var isAuthorized = false
     /// What stood in the request that was answered in the place of the lines of `Cookie`,
@@ -69,6 +71,26 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
         self.remoteAddress = remoteAddress
         self.reused = reused
         self.version = version
+    }
+}
+
+/// Whom a request was sent to.
+package struct NextHop: Sendable, Equatable {
+    /// With its port; empty where nobody was asked, or it is not known.
+    package var address: String
+    /// A parent proxy, and not the origin itself.
+    package var isParent: Bool
+
+    package init(address: String = "", isParent: Bool = false) {
+        self.address = address
+        self.isParent = isParent
+    }
+}
+
+extension UpstreamConnectionFacts {
+    /// Whom the request was sent to.
+    package var nextHop: NextHop {
+        NextHop(address: self.remoteAddress, isParent: self.isParent)
     }
 }
 

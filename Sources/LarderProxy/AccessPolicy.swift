@@ -11,8 +11,8 @@ package struct AccessQuery: Sendable {
     package var port: UInt16
     /// What the host led to, where that is known.
     ///
-    /// The origin of a tunnel is judged a second time when it has been reached, that of any other
-    /// request before it is, where the policy judges addresses; nil before.
+    /// Each address is judged before anything is sent there, and that of a tunnel's origin once more
+    /// when it has been reached; nil before a name has led to any.
     package var address: IPAddress?
 
     package init(

@@ -90,6 +90,7 @@ extension ClientConnection {
         self.exchange?.handle = nil
         self.exchange?.cacheStatus = failure.cacheStatus
         self.exchange?.acts = failure.acts
+        self.exchange?.isDenied = failure.error == ProxyErrorType.httpRequestDenied.rawValue
         self.respond(OwnAnswer(failure), failure: failure.detail)
         self.settleUnlessAdvancing()
     }
@@ -151,6 +152,7 @@ extension ClientConnection {
         entry.cacheStatus = exchange.cacheStatus
         entry.acts = exchange.acts
         entry.origin = exchange.origin
+        entry.isDenied = exchange.isDenied
         entry.isTunnel = self.tunnel != nil
         entry.responseFields = exchange.responseFields
         return entry

@@ -161,7 +161,7 @@ extension ClientConnection {
             let head = exchange.head, head.bodyLength == .none, head.version == .http11,
             case .absolute(let uri) = head.target, !Self.speaksToUs(head.fields),
             !head.fields.contains(FieldName(.authorization)),
-            answer.origin.isEmpty, answer.acts.isEmpty,
+            answer.origin.address.isEmpty, answer.acts.isEmpty,
             bytes.readableBytes <= KnownRequests.longestHead,
             standing.isByGist || !arrival.isGist, let answerHead = RepeatedHead(bytes)
         else { return }

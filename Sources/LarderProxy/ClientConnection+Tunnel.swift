@@ -37,21 +37,28 @@ extension ClientConnection {
         guard let loop = self.context?.eventLoop else { return }
         let number = self.state.exchangeNumber
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        let dial = DirectDial(on: loop) { result in
-            switch result {
-            case .success(let channel):
+        let dial = DirectDial(on: loop) { ending in
+            switch ending {
+            case .connected(let channel):
                 self.dialled(
                     channel, host: host, isDirect: true, purpose: purpose, number: number)
-            case .failure(var failure):
+            case .failed(var failure):
                 failure.nextHop = name
                 self.failed(failure, number: number)
+            case .refused(let answer):
+                self.refused(with: answer, number: number)
             }
         }
         self.exchange?.handle = dial
         dial.begin(
             host: name, port: port, resolver: self.shared.resolver,
             within: self.configuration.resolveTimeout,
-            bootstrap: self.bootstrap(loop) { try dial.admit($0) })
+            bootstrap: self.bootstrap(loop) { try dial.admit($0) },
+            objection: { address in
+                OwnAuthorities.Endpoint(address).flatMap {
+                    self.refusal(of: $0, near: nil, host: host)
+                }
+            })
     }
 
     /// A parent has connected, or has not.
@@ -123,11 +130,10 @@ extension ClientConnection {
         }
         if let refusal = self.refusal(of: channel, host: host, isDirect: isDirect) {
             channel.close(promise: nil)
-            self.respond(refusal)
-            self.settle()
-            return
+            return self.refused(with: refusal, number: number)
         }
-        self.exchange?.origin = channel.remoteAddress.map(Self.text) ?? ""
+        self.exchange?.origin = NextHop(
+            address: channel.remoteAddress.map(Self.text) ?? "", isParent: !isDirect)
         self.exchange?.handle = DialledOrigin(channel: channel)
         switch purpose {
         case .tunnel:
@@ -142,18 +148,32 @@ extension ClientConnection {
         return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }
 
-    /// Judges the address that a host led to, together with the host: the rules saw only that.
+    /// The rules do not let it be connected to what the host leads to.
+    private func refused(with answer: OwnAnswer, number: UInt64) {
+        guard self.exchange?.number == number, self.state.awaitsAnswer else { return }
+        self.exchange?.handle = nil
+        self.respond(answer)
+        self.settleUnlessAdvancing()
+    }
+
+    /// Judges where a connection has led to, of which both ends are known only now.
     ///
     /// What a parent connects to it alone knows: rules on addresses say nothing about tunnels
     /// through it, whose own address was chosen by the configuration.
     private func refusal(of channel: any Channel, host: String, isDirect: Bool) -> OwnAnswer? {
-        guard let far = channel.remoteAddress.flatMap({ OwnAuthorities.Endpoint($0) }) else {
-            return nil
-        }
-        if self.own.contains(far, from: channel.localAddress.flatMap { IPAddress($0) }) {
-            return .tunnelLoop
-        }
-        guard isDirect else { return nil }
+        guard let far = OwnAuthorities.Endpoint(channel.remoteAddress) else { return nil }
+        let near = channel.localAddress.flatMap { IPAddress($0) }
+        guard isDirect else { return self.own.contains(far, from: near) ? .tunnelLoop : nil }
+        return self.refusal(of: far, near: near, host: host)
+    }
+
+    /// Judges the address that a host leads to, together with the host: the rules saw only that.
+    ///
+    /// - Parameter near: this end of a connection to it, where there is one.
+    private func refusal(
+        of far: OwnAuthorities.Endpoint, near: IPAddress?, host: String
+    ) -> OwnAnswer? {
+        if self.own.contains(far, from: near) { return .tunnelLoop }
         let query = AccessQuery(
             client: self.client, user: self.exchange?.user,
             method: self.exchange?.method ?? .connect, host: host, port: far.port,
@@ -176,7 +196,7 @@ extension ClientConnection {
                 self.informational(head, number: number)
             case .answered(let answer):
                 var answer = answer
-                answer.origin = self.exchange?.origin ?? ""
+                answer.origin = self.exchange?.origin ?? NextHop()
                 self.answered(answer, number: number)
             case .failed(var failure):
                 failure.nextHop = request.uri.host

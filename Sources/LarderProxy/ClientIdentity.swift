@@ -46,6 +46,8 @@ package struct PeerCredentials: Hashable, Sendable {
 
 /// The client's end of a connection.
 package enum ClientAddress: Hashable, Sendable {
+    /// - Parameter text: the address as people write it: `192.0.2.1`, also where an IPv4 client came
+    ///   to a listener for IPv6.
     case ip(IPAddress, text: String, port: UInt16)
     /// A process of this machine, over a Unix socket; nil where the kernel did not say whose.
     case unix(PeerCredentials?)

@@ -11,10 +11,21 @@ import Synchronization
 ///     └─────────────┴────────▶ cancelled
 /// ```
 ///
-/// An address is connected to at once; of a name, all addresses are tried in turn by NIO (RFC 8305).
-/// Each step has a time of its own.
+/// An address is connected to at once; of a name, all addresses that nobody objects to are tried in
+/// turn by NIO (RFC 8305). To the others no packet goes, or the answer would tell whether somebody
+/// listens there. Each step has a time of its own.
 final class DirectDial: Exchange {
-    typealias Completion = (Result<any Channel, ExchangeFailure>) -> Void
+    /// How a dial ends that was not cancelled.
+    enum Ending {
+        case connected(any Channel)
+        case failed(ExchangeFailure)
+        /// The host leads only to addresses that may not be connected to.
+        case refused(OwnAnswer)
+    }
+
+    typealias Completion = (Ending) -> Void
+    /// Why an address may not be connected to; nil where it may.
+    typealias Objection = (SocketAddress) -> OwnAnswer?
 
     private struct State {
         /// Nil once it was called, or the dial was cancelled.
@@ -38,23 +49,28 @@ final class DirectDial: Exchange {
     ///   - host: a name or an address, without brackets.
     ///   - time: how long a name may take to be resolved.
     ///   - bootstrap: has `admit` called with each channel.
+    ///   - objection: asked of each address before it is connected to, on the loop; what it says of
+    ///     the first one is the ending where there is none without.
     func begin(
         host: String, port: UInt16, resolver: NameResolver, within time: Duration,
-        bootstrap: ClientBootstrap
+        bootstrap: ClientBootstrap, objection: @escaping Objection
     ) {
         if let address = try? SocketAddress(ipAddress: host, port: Int(port)) {
-            self.connect(bootstrap.connect(to: address))
-            return
+            if let refusal = objection(address) { return self.ended(.refused(refusal)) }
+            return self.connect(bootstrap.connect(to: address))
         }
-        let bound = NIOLoopBound(bootstrap, eventLoop: self.loop)
+        let bound = NIOLoopBound((bootstrap, objection), eventLoop: self.loop)
         let resolved = { @Sendable (result: NameResolver.Addresses) in
             guard self.nameEnded() else { return }
+            let (bootstrap, objection) = bound.value
             switch result {
             case .success(let addresses):
-                let known = KnownAddresses(addresses, port: port, loop: self.loop)
-                self.connect(bound.value.resolver(known).connect(host: host, port: Int(port)))
+                let known = KnownAddresses(
+                    addresses, port: port, loop: self.loop, objection: objection)
+                if let refusal = known.refusal { return self.ended(.refused(refusal)) }
+                self.connect(bootstrap.resolver(known).connect(host: host, port: Int(port)))
             case .failure(let error):
-                self.ended(.failure(error))
+                self.ended(.failed(DialError.failure(of: error)))
             }
         }
         let deadline = self.loop.scheduleTask(in: .nanoseconds(time.inNanoseconds)) {
@@ -98,33 +114,51 @@ final class DirectDial: Exchange {
     }
 
     private func connect(_ channel: EventLoopFuture<any Channel>) {
-        channel.whenComplete { self.ended($0) }
+        channel.whenComplete { result in
+            switch result {
+            case .success(let channel): self.ended(.connected(channel))
+            case .failure(let error): self.ended(.failed(DialError.failure(of: error)))
+            }
+        }
     }
 
-    private func ended(_ result: Result<any Channel, any Error>) {
+    private func ended(_ ending: Ending) {
         let completion = self.state.withLock { state in
             state.channels = []
             return state.completion.take()
         }
         guard let completion else {
-            if case .success(let channel) = result { channel.close(promise: nil) }
+            if case .connected(let channel) = ending { channel.close(promise: nil) }
             return
         }
-        completion.value(result.mapError { DialError.failure(of: $0) })
+        completion.value(ending)
     }
 }
 
-/// What a name led to, for NIO to connect to one after the other.
+/// What a name led to and may be connected to, for NIO to connect to one after the other.
 private final class KnownAddresses: Resolver, Sendable {
     private let v4: EventLoopFuture<[SocketAddress]>
     private let v6: EventLoopFuture<[SocketAddress]>
+    /// Why nothing is left; nil where something is.
+    let refusal: OwnAnswer?
 
-    init(_ addresses: [SocketAddress], port: UInt16, loop: any EventLoop) {
+    init(
+        _ addresses: [SocketAddress], port: UInt16, loop: any EventLoop,
+        objection: DirectDial.Objection
+    ) {
         var (v4, v6) = ([SocketAddress](), [SocketAddress]())
+        var refusal: OwnAnswer?
         for var address in addresses {
             address.port = Int(port)
-            if case .v6 = address { v6.append(address) } else { v4.append(address) }
+            if let answer = objection(address) {
+                refusal = refusal ?? answer
+            } else if case .v6 = address {
+                v6.append(address)
+            } else {
+                v4.append(address)
+            }
         }
+        self.refusal = v4.isEmpty && v6.isEmpty ? refusal : nil
         self.v4 = loop.makeSucceededFuture(v4)
         self.v6 = loop.makeSucceededFuture(v6)
     }

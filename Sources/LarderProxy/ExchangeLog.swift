@@ -61,8 +61,10 @@ package struct ExchangeEntry: Sendable {
     package var cacheStatus: CacheStatus?
     /// What the session did by itself on the way to the answer, in order.
     package var acts: [SessionAct] = []
-    /// The address that was asked, with its port; empty where none was.
-    package var origin = ""
+    /// Whom the request was sent to.
+    package var origin = NextHop()
+    /// The access rules did not allow it.
+    package var isDenied = false
     package var isTunnel = false
     /// The answer's fields, without those of its framing; empty where there was none.
     package var responseFields = Fields()

@@ -54,6 +54,13 @@ package struct IPAddress: Hashable, Sendable {
         self.init(address)
     }
 
+    /// An IPv4 address as text, however a socket wrote it; nil for IPv6.
+    package var dotted: String? {
+        guard self.isIPv4 else { return nil }
+        return stride(from: 24, through: 0, by: -8)
+            .map { String(UInt8(truncatingIfNeeded: self.bits >> $0)) }.joined(separator: ".")
+    }
+
     package var isLoopback: Bool {
         self.isIPv4 ? self.bits >> 24 == 127 : self.bits == 1
     }

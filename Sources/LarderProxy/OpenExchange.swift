@@ -32,7 +32,9 @@ struct OpenExchange {
     var responseFields = Fields()
     var cacheStatus: CacheStatus?
     var acts: [SessionAct] = []
-    var origin = ""
+    var origin = NextHop()
+    /// The access rules did not allow it, be it for what its host leads to.
+    var isDenied = false
     /// False where the connection ends with this exchange whatever its framing.
     var mayPersist = true
 
@@ -61,7 +63,7 @@ struct OpenExchange {
             self.cacheStatus = answer.cacheStatus
             self.acts = answer.acts
         }
-        if !answer.origin.isEmpty { self.origin = answer.origin }
+        if !answer.origin.address.isEmpty { self.origin = answer.origin }
     }
 }
 

@@ -203,7 +203,7 @@ extension ProxyServer {
             throw ChannelError.alreadyClosed
         }
         return .ip(
-            ip, text: address.ipAddress ?? "",
+            ip, text: ip.dotted ?? address.ipAddress ?? "",
             port: address.port.flatMap(UInt16.init(exactly:)) ?? 0)
     }
 }

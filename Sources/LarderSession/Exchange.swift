@@ -117,8 +117,8 @@ package struct Answer: Sendable {
     package var bodyLength: BodyLength
     package var body: Body
     package var cacheStatus: CacheStatus
-    /// Address of the origin that was asked, for the log; empty where none was.
-    package var origin: String
+    /// Whom the request was sent to, for the log.
+    package var origin: NextHop
     /// What the session did by itself on the way to it, in order; for the log.
     package var acts: [SessionAct] = []
     /// By which the same request can be answered again; nil where it has to be decided anew.
@@ -126,7 +126,7 @@ package struct Answer: Sendable {
 
     package init(
         head: ResponseHead, bodyLength: BodyLength, body: Body, cacheStatus: CacheStatus,
-        origin: String = ""
+        origin: NextHop = NextHop()
     ) {
         self.head = head
         self.bodyLength = bodyLength

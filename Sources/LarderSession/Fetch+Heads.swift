@@ -110,7 +110,7 @@ extension Fetch {
     ///
     /// - Parameter body: all of it, where it is there already.
     func relay(
-        _ head: ResponseHead, bodyLength: BodyLength, body: ByteBuffer? = nil, origin: String,
+        _ head: ResponseHead, bodyLength: BodyLength, body: ByteBuffer? = nil, origin: NextHop,
         now: Timestamp
     ) {
         let requestTime = self.state.withLock { $0.requestTime }

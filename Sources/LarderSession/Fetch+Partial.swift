@@ -52,7 +52,7 @@ extension Fetch {
     }
 
     /// Puts what arrives together with what is stored, and into the store.
-    func splice(_ head: ResponseHead, bodyLength: BodyLength, origin: String, now: Timestamp) {
+    func splice(_ head: ResponseHead, bodyLength: BodyLength, origin: NextHop, now: Timestamp) {
         guard let splicing = self.order.splicing,
             let (answer, part) = splicing.splice.answer(
                 head, bodyLength: bodyLength, to: self.order.request)

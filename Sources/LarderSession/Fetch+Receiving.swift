@@ -116,13 +116,13 @@ extension Fetch {
         case .repeatAsAsked: self.repeatAsAsked()
         case .splice:
             self.splice(
-                head, bodyLength: bodyLength, origin: connection.remoteAddress, now: now)
+                head, bodyLength: bodyLength, origin: connection.nextHop, now: now)
         case .breakSplice: self.breakSplice()
         case .continueBody: self.continueBody()
         case .breakOff: self.abandonRest()
         case .relay:
             self.relay(
-                head, bodyLength: bodyLength, body: body, origin: connection.remoteAddress,
+                head, bodyLength: bodyLength, body: body, origin: connection.nextHop,
                 now: now)
         case .discard: break
         }

@@ -17,7 +17,7 @@ extension Filling {
         /// The response goes into the store.
         var isStored: Bool
         var reason: PolicyReason?
-        var origin: String
+        var origin: NextHop
         /// All of the content, where it came with the head: then nobody gets a reader.
         var content: ByteBuffer?
     }
@@ -36,7 +36,7 @@ extension Filling {
         var status: StatusCode
         /// What arrives goes into the store.
         var isStored: Bool
-        var origin: String
+        var origin: NextHop
     }
 
     /// An answer from the store after all.

@@ -42,10 +42,18 @@ package final class CurlUpstream: Upstream {
 
     /// Starts the loops; where threads are shared, they wait for the first fetch.
     ///
-    /// Throws where libcurl or the kernel refuses what a loop needs.
+    /// Throws where libcurl or the kernel refuses what a loop needs, and where the file of
+    /// certificates is of no use.
     package init(_ configuration: TransferConfiguration) throws(TransferError) {
         let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
+        if let path = configuration.certificateFile {
+            do throws(CertificateFileError) {
+                try CertificateFile.check(path)
+            } catch {
+                throw TransferError(.certificates, detail: "\(error)")
+            }
+        }
         self.ports = Mutex(
             Ports(usual: configuration.sharesThreads ? [] : try Self.ownLoops(configuration)))
         self.configuration = configuration

@@ -331,9 +331,10 @@ final class Transfer {
         self.phase = .receiving
         self.hasHead = true
         if head.version.major >= 2 { self.connectionIsShared() }
-        let facts = UpstreamConnectionFacts(
+        var facts = UpstreamConnectionFacts(
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
+        facts.isParent = self.way.parent != nil
         self.outbox.append(.head(head, length, facts))
         switch length {
         case .known(1...): break

@@ -9,6 +9,8 @@ package struct TransferError: Error, Hashable, Sendable {
         /// The kernel refused a descriptor.
         case descriptor
         case thread
+        /// The file of certificates is of no use.
+        case certificates
     }
 
     package var code: Code

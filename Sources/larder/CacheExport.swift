@@ -22,8 +22,11 @@ struct CacheExport: AsyncParsableCommand {
     @Argument(help: "Only the variants of this URL.")
     var url: String?
 
-    @Option(help: ArgumentHelp("Only responses of this host.", valueName: "host"))
-    var host: String?
+    @Option(
+        help: ArgumentHelp(
+            "Only responses of this host; *.example.com stands for all below it, .example.com "
+                + "for both.", valueName: "host"))
+    var host: HostSelector?
 
     @Option(
         help: ArgumentHelp(
@@ -57,9 +60,9 @@ struct CacheExport: AsyncParsableCommand {
         if self.file == "-" { Output.note(text) } else { try Output.line(text) }
     }
 
-    private func selection() throws(CommandFailure) -> PurgeSelection {
+    func selection() throws(CommandFailure) -> PurgeSelection {
         let given: [PurgeSelection] = [
-            self.url.map { .url($0) }, self.host.map { .host($0) },
+            self.url.map { .url($0) }, self.host.map { .host($0.text) },
             self.pattern.map { .pattern($0) },
         ].compactMap(\.self)
         guard given.count < 2 else {

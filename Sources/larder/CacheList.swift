@@ -1,6 +1,7 @@
 import ArgumentParser
 import LarderConfig
 import LarderControl
+import LarderDaemon
 
 /// The verb `larder cache list`.
 struct CacheList: AsyncParsableCommand {
@@ -98,9 +99,9 @@ struct CacheList: AsyncParsableCommand {
 struct ListArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Only responses of this host; *.example.com stands for all below it.", valueName: "host"
-        ))
-    var host: HostPattern?
+            "Only responses of this host; *.example.com stands for all below it, .example.com "
+                + "for both.", valueName: "host"))
+    var host: HostSelector?
 
     @Option(
         name: [.customLong("url"), .customLong("pattern")],

@@ -1,6 +1,7 @@
 import ArgumentParser
 import LarderConfig
 import LarderControl
+import LarderDaemon
 
 /// What `larder cache purge` is to remove.
 typealias CacheSelection = PurgeSelection
@@ -10,8 +11,11 @@ struct SelectionArguments: ParsableArguments {
     @Argument(help: "Every variant of this URL.")
     var url: String?
 
-    @Option(help: ArgumentHelp("Everything of this host.", valueName: "host"))
-    var host: String?
+    @Option(
+        help: ArgumentHelp(
+            "Everything of this host; *.example.com stands for all below it, .example.com for both.",
+            valueName: "host"))
+    var host: HostSelector?
 
     @Option(
         help: ArgumentHelp(
@@ -23,7 +27,7 @@ struct SelectionArguments: ParsableArguments {
 
     func selection() throws(CommandFailure) -> CacheSelection {
         let given: [CacheSelection?] = [
-            self.url.map { .url($0) }, self.host.map { .host($0) },
+            self.url.map { .url($0) }, self.host.map { .host($0.text) },
             self.pattern.map { .pattern($0) }, self.all ? .all : nil,
         ]
         let selections = given.compactMap(\.self)

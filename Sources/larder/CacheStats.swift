@@ -6,13 +6,36 @@ import LarderDisk
 /// The verb `larder cache stats`.
 struct CacheStats: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stats", abstract: "Show how full the cache is and what it has done.")
+        commandName: "stats", abstract: "Show how full the cache is and what it has done.",
+        discussion: """
+            "requests" to "memory" is what the running proxy has counted since its start, "disk" and \
+            "file" what the file says, whoever wrote it.
+
+            With --json, "running" has the one: requests, hits (those answered without asking), \
+            validated, misses, failures, bytesServed and bytesFromCache, reasons and acts by their \
+            names, and of each tier in "memory" and "disk" objects, bytes, capacity, evictions and \
+            hits; "disk" beside it has the other: objects, bodyBytes, usedBytes, freeBytes, fileBytes \
+            and capacityBytes, and hits, evictions, damaged and failures since the file was made, \
+            the hits of the last moments missing.
+            """)
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
 
     @Flag(help: "Print one JSON object.")
     var json = false
+
+    @Flag(
+        help:
+            "In the text format of Prometheus, as the textfile collector of node_exporter takes it."
+    )
+    var prometheus = false
+
+    func validate() throws {
+        if self.json, self.prometheus {
+            throw ValidationError("--json and --prometheus are two forms; give one of them")
+        }
+    }
 
     func run() async throws {
         let view = try CacheView(self.options, self.session, needsDisk: false)
@@ -36,6 +59,10 @@ struct CacheStats: AsyncParsableCommand {
             for cause in CommandFailure(unreadable)?.causes ?? [] { Output.note(cause) }
         }
         if self.json { return try Output.line(try JSONLine.of(report)) }
+        if self.prometheus {
+            for line in CacheStatsMetrics.lines(report) { try Output.line(line) }
+            return
+        }
         let now = wallClockMicroseconds()
         for line in CacheStatsText.lines(report, nowMicroseconds: now) { try Output.line(line) }
     }

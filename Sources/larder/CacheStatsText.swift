@@ -38,7 +38,7 @@ enum CacheStatsText {
             facts.append(("proxy", "not running"))
         }
         if let disk = report.disk {
-            facts += Self.disk(disk)
+            facts += Self.disk(disk, isRunning: report.running != nil)
         } else if let disk = report.running?.disk {
             facts += Self.tier("disk", disk)
         } else if report.directory != nil {
@@ -140,12 +140,15 @@ enum CacheStatsText {
         ]
     }
 
-    private static func disk(_ disk: CacheFigures) -> [Fact] {
+    /// - Parameter isRunning: hits are told by the proxy, up to this moment; the file has those of all
+    ///   proxies before it, too, and not yet the last ones.
+    private static func disk(_ disk: CacheFigures, isRunning: Bool) -> [Fact] {
+        let hits = isRunning ? "" : ", \(Human.count(disk.hits, "hit")) since it was made"
         var facts = [
             (
                 "disk",
                 "\(Human.count(disk.objects, "object")), bodies \(Human.size(disk.bodyBytes)), "
-                    + "\(Human.count(disk.evictions)) evicted, \(Human.count(disk.hits, "hit"))"
+                    + "\(Human.count(disk.evictions)) evicted\(hits)"
             ),
             (
                 "file",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LarderConfig
+import LarderDaemon
 
 /// The verb `larder config …`.
 struct Config: ParsableCommand {
@@ -11,7 +12,11 @@ struct Config: ParsableCommand {
 /// The verb `larder config check [FILE]`.
 struct ConfigCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Tell everything that is wrong with a configuration file.")
+        commandName: "check", abstract: "Tell everything that is wrong with a configuration file.",
+        discussion: """
+            The files that it names for clients, certificates and the access log are tried, too, by the \
+            user who asks.
+            """)
 
     @Argument(help: "The file; the one that would be used where none is named.")
     var file: String?
@@ -22,7 +27,11 @@ struct ConfigCheck: ParsableCommand {
         let loaded = try Configuration.load(
             named: self.file ?? self.options.file, environment: self.options.environment,
             currentDirectory: ConfigurationOptions.currentDirectory)
-        for warning in loaded.warnings { try Output.line("\(warning) (warning)") }
+        let files = NamedFiles(trying: loaded)
+        for warning in loaded.warnings + files.warnings {
+            try Output.line("\(warning) (warning)")
+        }
+        guard files.problems.isEmpty else { throw ConfigurationError(problems: files.problems) }
         try Output.line(
             loaded.file.map { "\($0): no mistakes" } ?? "there is no file; defaults apply")
     }

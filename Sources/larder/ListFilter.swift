@@ -1,60 +1,12 @@
 import ArgumentParser
 import LarderConfig
+import LarderDaemon
 import LarderDisk
 import LarderPolicy
 
-/// The letters of ASCII, whose case does not count in hosts.
-enum ASCIICase {
-    static func lowered(_ byte: UInt8) -> UInt8 {
-        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
-    }
-}
-
-/// The host of a URL's text.
-enum URLHost {
-    /// Without brackets, port and user; empty where there is none.
-    static func of(_ url: some Collection<UInt8>) -> [UInt8] {
-        let url = Array(url)
-        guard let colon = url.firstIndex(of: UInt8(ascii: ":")),
-            url[(colon + 1)...].starts(with: "//".utf8)
-        else { return [] }
-        var authority = url[(colon + 3)...].prefix {
-            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
-        }
-        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-            authority = authority[(at + 1)...]
-        }
-        if authority.first == UInt8(ascii: "[") {
-            return Array(authority.dropFirst().prefix { $0 != UInt8(ascii: "]") })
-        }
-        return Array(authority.prefix { $0 != UInt8(ascii: ":") })
-    }
-}
-
-/// One host, or with `*.` before it all hosts below it.
-struct HostPattern: Equatable, ExpressibleByArgument {
-    private var name: [UInt8]
-    private var isSuffix: Bool
-
+extension HostSelector: ExpressibleByArgument {
     init?(argument: String) {
-        var text = argument.lowercased()[...]
-        let isSuffix = text.hasPrefix("*.")
-        if isSuffix { text = text.dropFirst() }
-        if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
-        // A port or a path would fit nothing, ever.
-        let isName = !text.contains { "/*?@ ".contains($0) }
-        let colons = text.count { $0 == ":" }
-        guard isName, colons != 1, text.count > (isSuffix ? 1 : 0) else { return nil }
-        self.name = Array(text.utf8)
-        self.isSuffix = isSuffix
-    }
-
-    func matches(_ host: [UInt8]) -> Bool {
-        guard self.isSuffix ? host.count > self.name.count : host.count == self.name.count
-        else { return false }
-        return zip(host.suffix(self.name.count), self.name).allSatisfy {
-            ASCIICase.lowered($0) == $1
-        }
+        self.init(argument)
     }
 }
 
@@ -94,7 +46,7 @@ struct SizeArgument: Equatable, ExpressibleByArgument {
 
 /// Which stored responses a listing is about.
 struct ListFilter {
-    var host: HostPattern?
+    var host: HostSelector?
     var pattern: Glob?
     /// Both of the whole representation's length.
     var largerThan: UInt64?

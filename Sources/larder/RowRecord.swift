@@ -1,4 +1,6 @@
 import ArgumentParser
+import LarderDaemon
+import LarderHTTP
 
 /// What rows are sorted by.
 ///
@@ -45,7 +47,7 @@ enum RowRecord {
         var out: [UInt8] = []
         switch order {
         case .url: break
-        case .host: out += URLHost.of(row.url.utf8).map(ASCIICase.lowered) + [0]
+        case .host: out += URLHost.of(row.url.utf8).map(ASCII.lowercased) + [0]
         case .size: out.append(bigEndian: ~row.bytes)
         case .hits: out.append(bigEndian: ~row.hits)
         case .age: out.append(bigEndian: ~Self.ordered(row.ageMilliseconds))

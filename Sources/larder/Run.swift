@@ -9,7 +9,9 @@ struct Run: AsyncParsableCommand {
         abstract: "Run one command behind a proxy of its own.",
         discussion: """
             The proxy listens on a free port of loopback and ends with the command, whose environment \
-            leads to it. With --session ephemeral nothing of it is ever written to a disk.
+            leads to it. With --session ephemeral nothing of it is ever written to a disk. Where the \
+            access rules of the configuration let no client of loopback in, the command may go \
+            wherever they do not deny it to everybody.
             """)
 
     @OptionGroup var options: ConfigurationOptions
@@ -67,10 +69,14 @@ struct Run: AsyncParsableCommand {
     ///
     /// `12 requests: 10 hits, 2 missed; 3.4 MiB of 5 MiB saved`
     static func text(_ summary: ProxySummary) -> String {
-        guard summary.requests > 0 else { return "no requests" }
+        guard summary.requests > 0 else {
+            return summary.refused > 0
+                ? "no requests but \(summary.refused) that the access rules refused" : "no requests"
+        }
         var parts = ["\(Human.count(summary.hits, "hit")), \(summary.misses) missed"]
         if summary.tunnels > 0 { parts.append("\(Human.count(summary.tunnels, "tunnel")) opened") }
         if summary.failures > 0 { parts.append("\(summary.failures) failed") }
+        if summary.refused > 0 { parts.append("\(summary.refused) refused") }
         return "\(Human.count(summary.requests, "request")): \(parts.joined(separator: ", ")); "
             + "\(Human.size(summary.bytesSaved)) of \(Human.size(summary.bytesServed)) saved"
     }

@@ -21,17 +21,29 @@ struct StateOptions: ParsableArguments {
 /// A client's part of a session that is split.
 struct PrincipalOption: ParsableArguments {
     @Option(
+        name: .customLong("principal"),
         help: ArgumentHelp(
             "Whose, in a session that is split: user:alice, uid:1000, address:192.0.2.1.",
             valueName: "principal"))
-    var principal: String?
+    var text: String?
+
+    /// Its name as sessions have it: an address has many spellings, and principals one.
+    var principal: String? {
+        guard let text = self.text, text.hasPrefix("address:"),
+            let address = IPAddress(text.dropFirst("address:".count))
+        else { return self.text }
+        return "address:\(address)"
+    }
 
     func validate() throws {
-        guard let text = self.principal else { return }
+        guard let text = self.text else { return }
         let kinds = ["user:", "uid:", "address:"]
         guard let kind = kinds.first(where: { text.hasPrefix($0) }), text.count > kind.count else {
             throw ValidationError(
                 "--principal \(text): write user:NAME, uid:NUMBER or address:ADDRESS")
+        }
+        guard kind != "address:" || IPAddress(text.dropFirst(kind.count)) != nil else {
+            throw ValidationError("--principal \(text): that is no address")
         }
     }
 }

@@ -121,7 +121,7 @@ struct CacheTextTests {
         #expect(
             CacheStatsText.lines(report, nowMicroseconds: 0) == [
                 "session    default (default)", "directory  /c", "proxy      not running",
-                "disk       2 objects, bodies 2 KiB, 1 evicted, 9 hits",
+                "disk       2 objects, bodies 2 KiB, 1 evicted, 9 hits since it was made",
                 "file       16 KiB, never more than 10 GiB: in use 8 KiB, free 8 KiB",
                 "writer     none",
             ])
@@ -142,6 +142,35 @@ struct CacheTextTests {
                 "set aside  cache.mdb.damaged-1\\u{a}, 1 KiB",
                 "           cache.mdb.damaged-2, 1 B",
             ])
+    }
+
+    @Test(
+        "stats for Prometheus: each metric with its type, and all samples of one session's labels")
+    func metrics() {
+        var report = CacheStatsReport(
+            session: "default", kind: "default", directory: "/c", running: nil, disk: Self.figures)
+        let stopped = CacheStatsMetrics.lines(report)
+        #expect(
+            stopped.filter { !$0.hasPrefix("#") } == [
+                #"larder_up{session="default"} 0"#,
+                #"larder_objects{session="default",tier="disk"} 2"#,
+                #"larder_used_bytes{session="default",tier="disk"} 8192"#,
+                #"larder_capacity_bytes{session="default",tier="disk"} 10737418240"#,
+                #"larder_evictions_total{session="default",tier="disk"} 1"#,
+                #"larder_tier_hits_total{session="default",tier="disk"} 9"#,
+            ])
+        var running = SessionStatistics(session: "default", kind: "default")
+        running.requests = 4
+        running.reasons = ["odd\"\\\n": 3]
+        report.running = running
+        let lines = CacheStatsMetrics.lines(report)
+        #expect(lines.first == "# HELP larder_up Whether a proxy serves the session.")
+        #expect(lines.contains("# TYPE larder_requests_total counter"))
+        #expect(lines.contains(#"larder_requests_total{session="default"} 4"#))
+        #expect(
+            lines.contains(#"larder_decisions_total{session="default",reason="odd\"\\\n"} 3"#))
+        #expect(lines.count { $0.contains("TYPE larder_objects ") } == 1)
+        #expect(!lines.contains { $0.contains(#"tier="disk""#) })
     }
 
     @Test("stats, with a proxy")

@@ -59,6 +59,9 @@ struct CommandTests {
     func summary() {
         var summary = ProxySummary()
         #expect(Run.text(summary) == "no requests")
+        summary.refused = 2
+        #expect(Run.text(summary) == "no requests but 2 that the access rules refused")
+        summary.refused = 0
         summary.requests = 4
         summary.hits = 2
         summary.misses = 1

@@ -133,7 +133,19 @@ struct CredentialCommandTests {
         #expect(words == expected.map { $0.split(separator: " ").joined(separator: " ") })
     }
 
-    @Test("--principal names a kind and who", arguments: ["alice", "user:", "role:x", ""])
+    @Test(
+        "--principal has an address in the one form that sessions have",
+        arguments: [
+            ("address:::ffff:10.1.2.3", "address:10.1.2.3"),
+            ("address:2001:DB8:0::1", "address:2001:db8::1"), ("user:::1", "user:::1"),
+        ])
+    func principalAddress(_ given: String, _ principal: String) throws {
+        #expect(try PrincipalOption.parse(["--principal", given]).principal == principal)
+    }
+
+    @Test(
+        "--principal names a kind and who",
+        arguments: ["alice", "user:", "role:x", "address:here", ""])
     func principal(_ text: String) {
         #expect(throws: (any Error).self) { try PrincipalOption.parse(["--principal", text]) }
         #expect(throws: Never.self) { try PrincipalOption.parse(["--principal", "user:alice"]) }

@@ -1,6 +1,9 @@
 import ArgumentParser
 import LarderConfig
+import LarderControl
+import LarderDaemon
 import LarderDisk
+import LarderHTTP
 import LarderPolicy
 import Testing
 
@@ -19,27 +22,39 @@ struct ListFilterTests {
     }
 
     @Test(
-        "--host: one host, or all below it",
+        "--host is one host, or all below it, or both: for list, purge and export",
         arguments: [
             ("h.example", "http://h.example/", true),
             ("H.Example", "https://h.example:8443/x", true),
             ("h.example", "http://a.h.example/", false), ("example", "http://h.example/", false),
             ("*.example", "http://h.example/", true), ("*.example", "http://a.h.example/", true),
             ("*.example", "http://example/", false), ("*.h.example", "http://xh.example/", false),
+            (".example", "http://example/", true), (".example", "http://a.h.example/", true),
+            (".h.example", "http://xh.example/", false), (".H.example", "http://h.example/", true),
             ("::1", "http://[::1]:80/", true), ("[::1]", "http://[::1]/", true),
             ("h", "ftp://user@h/", true), ("user", "ftp://user@h/", false),
             ("h", "http://x/?//h/", false),
         ])
-    func host(_ pattern: String, _ url: String, _ expected: Bool) throws {
-        let pattern = try #require(HostPattern(argument: pattern))
-        #expect(ListFilter(host: pattern).matches(Self.row(url)) == expected)
+    func host(_ host: String, _ url: String, _ expected: Bool) throws {
+        let list = try ListArguments.parse(["--host", host]).filter
+        let purge = try PurgeFilter(
+            try SelectionArguments.parse(["--host", host]).selection())
+        let export = try PurgeFilter(
+            try CacheExport.parse(["--host", host, "a.warc"]).selection())
+        let key = CacheKey(method: .get, uri: try #require(TargetURI(text: url)))
+        #expect(list.matches(Self.row(url)) == expected)
+        #expect(purge.matches(key) == expected)
+        #expect(export.matches(key) == expected)
     }
 
     @Test(
-        "What is no host is refused",
-        arguments: ["", "*.", "http://h/", "h:80", "h*", "a b", "u@h"])
+        "What is no host is refused by list, purge and export",
+        arguments: ["", ".", "*.", "..h", "*..h", "http://h/", "h:80", "h*", "*", "a b", "u@h"])
     func noHost(_ text: String) {
-        #expect(HostPattern(argument: text) == nil)
+        #expect(throws: (any Error).self) { try ListArguments.parse(["--host", text]) }
+        #expect(throws: (any Error).self) { try SelectionArguments.parse(["--host", text]) }
+        #expect(throws: (any Error).self) { try CacheExport.parse(["--host", text, "a.warc"]) }
+        #expect(throws: ControlRefusal.self) { try PurgeFilter(.host(text)) }
     }
 
     @Test(
@@ -114,7 +129,7 @@ struct ListFilterTests {
         ]
         var filters = [ListFilter(), ListFilter(largerThan: 999), ListFilter(smallerThan: 999)]
         filters += ["h.example", "*.h.example", "::1"].map {
-            ListFilter(host: HostPattern(argument: $0))
+            ListFilter(host: HostSelector($0))
         }
         filters += ["*.deb", "http://*", "*?b", "ftp://h.example/*"].map {
             ListFilter(pattern: Glob($0))

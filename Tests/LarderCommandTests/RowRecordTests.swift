@@ -1,4 +1,5 @@
 import Foundation
+import LarderDaemon
 import Testing
 
 @testable import larder

@@ -1,3 +1,4 @@
+import SeededNumbers
 import Testing
 
 @testable import LarderConfig
@@ -133,7 +134,7 @@ struct AccessRuleTests {
         let question = AccessQuestion(
             client: ClientFacts(address: nil), method: "CONNECT", host: host, port: 443,
             address: address.flatMap { IPAddress($0) })
-        #expect(rules.judge(question).isAllowed == allowed)
+        #expect(AccessJudge(rules).judge(question).isAllowed == allowed)
     }
 
     @Test("The first that fits decides, and none denies", arguments: try Self.cases())
@@ -142,7 +143,9 @@ struct AccessRuleTests {
             client: ClientFacts(
                 address: c.client.flatMap { IPAddress($0) }, user: c.user, uid: c.uid),
             method: c.method, host: c.host, port: c.port)
-        #expect(c.rules.judge(question) == AccessDecision(isAllowed: c.allowed, rule: c.rule))
+        #expect(
+            AccessJudge(c.rules).judge(question)
+                == AccessDecision(isAllowed: c.allowed, rule: c.rule))
     }
 }
 
@@ -162,5 +165,115 @@ struct ClosedListenerTests {
             environment: Environment(["HOME": "/h"]))
         #expect(loaded.warnings.count == count)
         #expect(loaded.warnings.allSatisfy { $0.line == 1 && $0.message.contains("add access") })
+    }
+}
+
+@Suite("The destinations of a rule, found by what is asked for")
+struct DestinationIndexTests {
+    /// A few names over a few labels, so that many fit; with wildcards, blocks and ports.
+    private static func pattern(_ numbers: inout SplitMix64) -> String {
+        let labels = ["a", "b", "ab", "*", "?", ""]
+        let ports = ["", "", "", ":80", ":80-443", ":1-65535", ":*"]
+        switch Int.random(in: 0..<8, using: &numbers) {
+        case 0: return "*" + ports[Int.random(in: 0..<ports.count, using: &numbers)]
+        case 1:
+            return "10.\(Int.random(in: 0..<3, using: &numbers)).0.0/16"
+                + ports[Int.random(in: 0..<6, using: &numbers)]
+        case 2:
+            let blocks = ["10.0.0.0/8", "0.0.0.0", "127.0.0.0/8", "[::]/0", "[fd00::]/8"]
+            return blocks[Int.random(in: 0..<blocks.count, using: &numbers)]
+        default:
+            let count = 1 + Int.random(in: 0..<3, using: &numbers)
+            let name = (0..<count).map { _ in
+                labels[Int.random(in: 0..<labels.count, using: &numbers)]
+            }
+            return ["", ".", "*."][Int.random(in: 0..<3, using: &numbers)]
+                + name.joined(separator: ".")
+                + ports[Int.random(in: 0..<ports.count, using: &numbers)]
+        }
+    }
+
+    private static func host(_ numbers: inout SplitMix64) -> String {
+        switch Int.random(in: 0..<6, using: &numbers) {
+        case 0: return "10.\(Int.random(in: 0..<3, using: &numbers)).1.1"
+        case 1:
+            return ["0.0.0.0", "[::]", "[fd00::1]", "127.0.0.1"][
+                Int.random(in: 0..<4, using: &numbers)]
+        default:
+            let labels = ["a", "b", "ab", "", "abc"]
+            let count = 1 + Int.random(in: 0..<4, using: &numbers)
+            return (0..<count).map { _ in labels[Int.random(in: 0..<labels.count, using: &numbers)]
+            }
+            .joined(separator: ".")
+        }
+    }
+
+    @Test("are those that are found one after the other", arguments: UInt64(0)..<200)
+    func equivalence(_ seed: UInt64) {
+        var numbers = SplitMix64(seed: seed)
+        let patterns = (0..<(1 + Int.random(in: 0..<12, using: &numbers))).compactMap { _ in
+            try? DestinationPattern(settingText: Self.pattern(&numbers))
+        }
+        let index = DestinationIndex(patterns)
+        for _ in 0..<50 {
+            let host = Self.host(&numbers)
+            let port: UInt16 = [80, 81, 443, 444][Int.random(in: 0..<4, using: &numbers)]
+            let address = ["10.1.2.3", "0.0.0.0", "127.0.0.1", nil, nil][
+                Int.random(in: 0..<5, using: &numbers)
+            ]
+            .flatMap { IPAddress($0) }
+            let expected = patterns.contains {
+                $0.matches(host: host, port: port, address: address)
+            }
+            #expect(
+                index.matches(host: host, port: port, address: address) == expected,
+                "\(host):\(port) \(String(describing: address)) in \(patterns.map(\.settingText))")
+        }
+    }
+
+    @Test("take no walk through the list, nor through a host that is longer than all of them")
+    func bound() throws {
+        var patterns = try (0..<10_000).flatMap { number in
+            try ["h\(number).example", ".d\(number).example", "*.w\(number).example:443"]
+                .map { try DestinationPattern(settingText: $0) }
+        }
+        patterns.append(try DestinationPattern(settingText: "a*.example"))
+        let index = DestinationIndex(patterns)
+        #expect(index.globs.count == 1)
+        #expect(index.suffixes(of: "x.y.w7.example") == ["example", "w7.example", "y.w7.example"])
+        let hostile = String(repeating: "a.", count: 30_000) + "example"
+        #expect(index.suffixes(of: hostile[...]).count < 10)
+        #expect(index.matches(host: "x.w9999.example", port: 443, address: nil))
+        #expect(!index.matches(host: "w9999.example", port: 443, address: nil))
+    }
+}
+
+@Suite("Rules that are never reached")
+struct ShadowedRuleTests {
+    @Test(
+        "are warned of, and so is a list that denies everybody",
+        arguments: [
+            (
+                "access:\n  - { action: allow }\n  - { action: deny, destinations: [.a.example] }\n",
+                3, "access[1]: is never reached: access[0] (line 2) fits everything"
+            ),
+            (
+                "access:\n  - { action: deny, destinations: [.a.example] }\n  - { action: allow }\n",
+                0, ""
+            ),
+            (
+                "cache-rules:\n  - { hosts: [.a.example] }\n  - { hosts: [b.a.example] }\n", 3,
+                "cache-rules[1]: is never reached: cache-rules[0] (line 2) fits"
+            ),
+            ("access: []\n", 1, "access: is empty, and everybody is denied"),
+            ("access:\n", 0, ""),
+        ])
+    func warned(_ text: String, _ line: Int, _ message: String) throws {
+        let loaded = try Configuration.parse(
+            text, file: "f", environment: Environment(["HOME": "/h"]))
+        #expect(loaded.warnings.map(\.line) == (line == 0 ? [] : [line]))
+        #expect(loaded.warnings.allSatisfy { $0.message.hasPrefix(message) })
+        let shown = SettingsTable.effective(loaded).filter { $0.path == "access" }
+        #expect(shown.map(\.value) == (text == "access: []\n" ? ["[]"] : []))
     }
 }

@@ -112,7 +112,28 @@ struct ConfigurationTests {
                 + "combined or json"),
         ProblemCase(
             "workers: 1\nname: a\nworkers: 2\n",
-            "1:1: \"workers\" is given more than once in one place; keep one of them"),
+            "3:1: \"workers\" is given more than once in one place; keep one of them"),
+        ProblemCase(
+            "name: a\nlimits:\n  head: 1 KiB\n  # head: 2 KiB\n\n  'head' : 3 KiB\n",
+            "6:3: \"head\" is given more than once in one place; keep one of them"),
+        ProblemCase(
+            "access:\n  - action: deny\n  - action: allow\n    action: deny\n",
+            "4:5: \"action\" is given more than once in one place; keep one of them"),
+        ProblemCase(
+            "limits: { head: 1 KiB, head: 2 KiB }\n",
+            "1:11: \"head\" is given more than once in one place; keep one of them"),
+        ProblemCase(
+            "name: a\nworkers: \u{0}\n",
+            "2:10: not YAML: control characters are not allowed"),
+        ProblemCase(
+            "listeners:\n  - address: 3128\n",
+            "2:14: listeners[0].address: \"3128\" has no address: write \"127.0.0.1:3128\", or "
+                + "\"*:3128\" for other machines; expected an address such as 127.0.0.1:3128, "
+                + "[::1]:3128, *:3128 or unix:/run/larder/proxy.sock"),
+        ProblemCase(
+            "listeners:\n  - address: 127.0.0.1:3128\n  - address: \"*:3128\"\n",
+            "3:5: listeners[1].address: *:3128 and 127.0.0.1:3128 of listeners[0] are one place in "
+                + "part; give one of them another port"),
         ProblemCase(
             "listeners:\n  - address: 127.0.0.1:3128\n    session: privat\nsessions: { private: }\n",
             "3:14: listeners[0].session: there is no session \"privat\"; did you mean \"private\"?"),

@@ -74,7 +74,9 @@ struct SettingValueTests {
             TextCase("*:3128", "*:3128"), TextCase("localhost:8080", "localhost:8080"),
             TextCase("unix:/run/larder/p.sock", "unix:/run/larder/p.sock"),
             TextCase("[2001:DB8:0:0::1]:80", "[2001:db8::1]:80"),
-            TextCase("3128", nil, "has no port: write \"3128:3128\", for example"),
+            TextCase(
+                "3128", nil,
+                "has no address: write \"127.0.0.1:3128\", or \"*:3128\" for other machines"),
             TextCase("127.0.0.1:65536", nil, "has no port from 0 to 65535"),
             TextCase("127.0.0.1:", nil, "has no port from 0 to 65535"),
             TextCase("127.0.0.1:+1", nil, "has no port from 0 to 65535"),

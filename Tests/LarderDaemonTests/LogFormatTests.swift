@@ -47,6 +47,15 @@ struct LogFormatTests {
         #expect(Self.line(.squid, entry).hasSuffix("HIER_DIRECT/\(peer) text/html\n"))
     }
 
+    @Test("tell a parent proxy from an origin")
+    func parent() {
+        var entry = Self.entry()
+        entry.isParent = true
+        #expect(Self.line(.squid, entry).hasSuffix("FIRSTUP_PARENT/198.51.100.7 text/html\n"))
+        #expect(Self.line(.json, entry).contains(#""origin":"198.51.100.7","parent":true,"#))
+        #expect(!Self.line(.json, Self.entry()).contains("parent"))
+    }
+
     @Test("JSON lists what the session did by itself, where it did anything")
     func acts() {
         var entry = Self.entry()

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LarderConfig
+import LarderHTTP
 import LarderProxy
 import Synchronization
 import Testing
@@ -47,6 +48,28 @@ struct ProxyLogTests {
         return try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted().map {
             try String(contentsOfFile: "\(directory.path)/\($0)", encoding: .utf8)
         }
+    }
+
+    @Test(
+        "A denial is one however it was found, and a tunnel that was not had is a tunnel",
+        arguments: [
+            ("CONNECT h:443", 502, CacheStatus(forward: .bypass), false, .tunnel),
+            ("CONNECT h:443", 403, nil, false, .denied), ("CONNECT h:25", 508, nil, false, .own),
+            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), true, .denied),
+            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), false, .miss),
+            ("GET http://h/", 101, CacheStatus(forward: .bypass), false, .bypass),
+        ] as [(String, UInt16, CacheStatus?, Bool, AccessLogEntry.Outcome)])
+    func outcome(
+        _ line: String, _ status: UInt16, _ cacheStatus: CacheStatus?, _ isDenied: Bool,
+        _ outcome: AccessLogEntry.Outcome
+    ) throws {
+        let head = try AccessLogDraftTests.request("\(line) HTTP/1.1\r\nHost: h\r\n\r\n")
+        var entry = ExchangeEntry(
+            exchange: 1, client: .unix(nil), request: head, status: StatusCode(status),
+            began: Timestamp(seconds: 0))
+        entry.cacheStatus = cacheStatus
+        entry.isDenied = isDenied
+        #expect(AccessLogEntry(entry, name: "larder").outcome == outcome)
     }
 
     @Test("loses nothing while it changes over to another file")

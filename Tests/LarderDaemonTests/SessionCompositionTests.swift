@@ -193,7 +193,8 @@ struct SessionCompositionTests {
         }
     }
 
-    @Test("Files of clients follow a reload to other places, a bad one leaves the old in force")
+    @Test(
+        "Files of clients follow a reload to other places; a bad one refuses the reload as a whole")
     func clients() async throws {
         try await self.withOrigin { origin in
             func write(_ name: String, _ text: String, mode: Int = 0o600) -> String {
@@ -208,14 +209,24 @@ struct SessionCompositionTests {
             let new = write("new", "bob:bbbbbbbbbbbbbbbbbbbbbbbb\n")
             let open = write("open", "mallory:cccccccccccccccccccccccc\n", mode: 0o666)
             func load(_ file: String, _ realm: String) throws -> LoadedSettings {
-                try self.load(", authentication: { token-file: \(file), realm: \(realm) } }]\n")
+                try self.load(
+                    ", authentication: { token-file: \(file), realm: \(realm) } }]\n"
+                        + (file == open ? "access: [ { action: deny } ]\n" : ""))
             }
             for (file, realm, expected) in [
                 (new, "other", ["407", "200", "407"]), (open, "other", ["200", "407", "407"]),
             ] {
                 let (proxy, port) = try await self.start(
                     try load(old, "first"), then: try load(file, realm))
-                #expect(try await proxy.reload().isEmpty)
+                if file == open {
+                    let error = await #expect(throws: ConfigurationError.self) {
+                        try await proxy.reload()
+                    }
+                    #expect(error?.description.contains("listeners[0].authentication") == true)
+                    #expect(error?.description.contains(open) == true)
+                } else {
+                    #expect(try await proxy.reload().isEmpty)
+                }
                 var statuses: [String] = []
                 for letter in ["a", "b", "c"] {
                     let token = String(repeating: letter, count: 24)

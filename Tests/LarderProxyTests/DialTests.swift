@@ -71,6 +71,75 @@ struct DialTests {
         }
     }
 
+    /// What a client gets for a request, but for the moment of the answer.
+    private static func answer(_ proxy: Fixture, to text: String) async throws -> [Substring] {
+        let client = try await proxy.connect()
+        try await client.send(text)
+        try await client.endOutput()
+        return try await client.receivedAll().split(separator: "\r\n")
+            .filter { !$0.hasPrefix("Date: ") }
+    }
+
+    private static func request(_ way: String, port: Int) -> String {
+        let authority = "a.example:\(port)"
+        guard way == "Upgrade" else {
+            return "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+        }
+        return "GET http://\(authority)/ HTTP/1.1\r\nHost: \(authority)\r\n"
+            + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    }
+
+    /// A resolver that leads every name to these addresses.
+    private static func resolver(_ addresses: [String]) -> NameResolver {
+        NameResolver { _ in
+            Result { try addresses.map { try SocketAddress(ipAddress: $0, port: 0) } }
+                .mapError { _ in .notFound }
+        }
+    }
+
+    @Test(
+        "sends nothing to an address that the rules deny, and does not tell who listens there",
+        arguments: ["CONNECT", "Upgrade"])
+    func denied(_ way: String) async throws {
+        let access = ScriptedAccess { $0.address?.isLoopback == true }
+        let origin = try await RawOrigin.start()
+        try await Fixture.run(
+            access: access, configure: { $0.connectPorts = nil },
+            resolver: Self.resolver(["127.0.0.1"])
+        ) { proxy in
+            // Nobody is given port 1.
+            let open = try await Self.answer(proxy, to: Self.request(way, port: origin.port))
+            let closed = try await Self.answer(proxy, to: Self.request(way, port: 1))
+            #expect(open.first == "HTTP/1.1 403 Forbidden")
+            #expect(open == closed)
+            // Connections are accepted in the order in which they came: this one is the first.
+            let own = try await Peer.connect(
+                to: .tcp(host: "127.0.0.1", port: UInt16(origin.port)))
+            _ = try await origin.accepted()
+            #expect(origin.connections == 1)
+            try await own.close()
+        }
+        try await origin.stop()
+    }
+
+    @Test("goes to the address of a name that the rules allow, where they deny another")
+    func allowedAddress() async throws {
+        let denied = try #require(IPAddress("127.0.0.2"))
+        let access = ScriptedAccess { $0.address == denied }
+        let origin = try await RawOrigin.start()
+        try await Fixture.run(
+            access: access, configure: { $0.connectPorts = nil },
+            resolver: Self.resolver(["127.0.0.2", "127.0.0.1"])
+        ) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.connect(origin, "a.example"))
+            try await client.received("HTTP/1.1 200 ")
+            #expect(try await origin.accepted().seen.value.error == nil)
+            try await client.close()
+        }
+        try await origin.stop()
+    }
+
     private struct Weak { weak var connection: ClientConnection? }
 
     /// Asks for a tunnel, resets the connection when that is begun, and says whether it is let go.

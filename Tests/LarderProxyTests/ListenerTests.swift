@@ -28,3 +28,19 @@ struct ListenerTests {
         }
     }
 }
+
+@Suite("Clients of a listener for both families (RFC 4291 §2.5.5.2)")
+struct DualStackTests {
+    @Test("an IPv4 client has its IPv4 address in the log and in Forwarded")
+    func mapped() async throws {
+        try await Fixture.run(
+            on: .tcp(host: "::", port: 0), configure: { $0.addsForwarded = true }
+        ) { proxy in
+            let client = try await Peer.connect(to: .tcp(host: "127.0.0.1", port: proxy.port))
+            _ = try await client.answer(to: get(), until: "hello")
+            let request = try await proxy.session.exchange().request
+            #expect(request.fields.string("forwarded")?.contains("for=127.0.0.1;") == true)
+            #expect(try await proxy.log.entry().client.text == "127.0.0.1")
+        }
+    }
+}

@@ -89,7 +89,8 @@ struct ParentTunnelTests {
             try await far.endOutput()
             let entry = try await proxy.log.entry()
             #expect(entry.isTunnel)
-            #expect(entry.origin == "127.0.0.1:\(origin.port)")
+            #expect(entry.origin.address == "127.0.0.1:\(origin.port)")
+            #expect(entry.origin.isParent)
             #expect(dialer.asked.value == ["far.example:443"])
         }
         try await origin.stop()

@@ -49,7 +49,7 @@ struct TunnelTests {
             #expect(entry.isTunnel)
             #expect(entry.method == "CONNECT")
             #expect(entry.uri == "127.0.0.1:\(origin.port)")
-            #expect(entry.origin == "127.0.0.1:\(origin.port)")
+            #expect(entry.origin == NextHop(address: "127.0.0.1:\(origin.port)"))
             #expect((entry.requestBodyBytes, entry.responseBodyBytes) == (5, 9))
             #expect(entry.failure == nil)
         }

@@ -23,6 +23,44 @@ struct ConfigCommandTests {
         #expect(missing.errText.contains("there is no such file"))
     }
 
+    @Test("check tries the files that are named, and the start refuses what it refuses")
+    func namedFiles() async throws {
+        let home = try Home()
+        let users = "\(home.path)/users"
+        let bundle = "\(home.path)/bundle.pem"
+        try home.write("alice:nonsense\n", to: "users")
+        try home.write("no certificate\n", to: "bundle.pem")
+        let listener = "listeners: [ { address: \"127.0.0.1:0\", authentication: { password-file: "
+        for (text, place, path) in [
+            ("\(listener)\(users) } } ]", "listeners[0].authentication.password-file", users),
+            (
+                "\(listener)\(home.path)/none } } ]", "listeners[0].authentication.password-file",
+                "\(home.path)/none"
+            ),
+            (
+                "sessions:\n  default:\n    ca-file: \(bundle)", "sessions.default.ca-file",
+                bundle
+            ),
+            (
+                "sessions:\n  default:\n    ca-file: \(home.path)/none",
+                "sessions.default.ca-file", "\(home.path)/none"
+            ),
+        ] {
+            try home.write(text + "\n", to: "named.yaml")
+            let file = "\(home.path)/named.yaml"
+            let check = try await home.run("config", "check", file)
+            #expect(check.status == 78, "\(text)")
+            #expect(check.errText.contains("\(place): \(path): "), "\(check.errText)")
+            let serve = try await home.run("serve", "--config", file, "--listen", "127.0.0.1:0")
+            #expect(serve.status == 78, "\(serve.errText)")
+            #expect(serve.errText.contains(path), "\(serve.errText)")
+        }
+        try home.write("log: { access: { to: \(home.path)/none/access.log } }\n", to: "log.yaml")
+        let log = try await home.run("config", "check", "\(home.path)/log.yaml")
+        #expect(log.status == 0)
+        #expect(log.outText.contains("log.access.to: \(home.path)/none: cannot be written to"))
+    }
+
     @Test("show tells every value in force and where it comes from")
     func show() async throws {
         let home = try Home()

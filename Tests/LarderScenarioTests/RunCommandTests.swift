@@ -52,6 +52,28 @@ struct RunCommandTests {
         }
     }
 
+    @Test("Access rules for others do not keep the command out, but from what is denied to all")
+    func access() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let origin = try await ScriptedOrigin.answering { _ in response("200 OK", body: "x") }
+            try home.configure(
+                """
+                access:
+                  - { action: deny, destinations: [denied.example] }
+                  - { action: allow, clients: [10.0.0.0/8] }
+                """)
+            let run = try await home.start(
+                ["run", "--config", home.configuration, "--"]
+                    + Self.client([origin.url("/a"), "http://denied.example/"])
+            ).ended()
+            #expect(run.outText.contains("HTTP/1.1 200 OK"), "\(run.outText)")
+            #expect(run.outText.contains("HTTP/1.1 403 Forbidden"))
+            #expect(run.errText.contains("larder: 1 request: 0 hits, 1 missed, 1 refused; "))
+            await origin.stop()
+        }
+    }
+
     @Test("The environment leads to the proxy in both cases, without exceptions")
     func environment() async throws {
         try await Scene.inTurn {

@@ -200,7 +200,7 @@ extension UncachedExchange: UpstreamReceiver {
                 head: head, bodyLength: ForwardedHead.announcedLength(head, bodyLength),
                 body: isBodyless ? .none : body,
                 cacheStatus: CacheStatus(forward: .bypass, forwardStatus: head.status),
-                origin: connection.remoteAddress))
+                origin: connection.nextHop))
     }
 }
 

@@ -1,0 +1,101 @@
+import LarderControl
+import LarderDisk
+
+/// `larder cache stats --prometheus`: the text format that Prometheus and its collectors read.
+///
+/// Metrics keep their names and meanings; without a proxy there are only those of the file.
+enum CacheStatsMetrics {
+    private enum Kind: String { case gauge, counter }
+
+    private struct Metric {
+        let name: String
+        let kind: Kind
+        let help: String
+        /// Labels beside the session's, and the value.
+        let samples: [(labels: [(name: String, value: String)], value: UInt64)]
+    }
+
+    static func lines(_ report: CacheStatsReport) -> [String] {
+        self.metrics(report).filter { !$0.samples.isEmpty }.flatMap { metric in
+            [
+                "# HELP larder_\(metric.name) \(metric.help)",
+                "# TYPE larder_\(metric.name) \(metric.kind.rawValue)",
+            ]
+                + metric.samples.map { labels, value in
+                    let all = [("session", report.session)] + labels
+                    let text = all.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
+                    return "larder_\(metric.name){\(text)} \(value)"
+                }
+        }
+    }
+
+    private static func metrics(_ report: CacheStatsReport) -> [Metric] {
+        let up = Metric(
+            name: "up", kind: .gauge, help: "Whether a proxy serves the session.",
+            samples: [([], report.running == nil ? 0 : 1)])
+        return [up] + (report.running.map { Self.requests($0) } ?? []) + Self.tiers(report)
+    }
+
+    private static func requests(_ running: SessionStatistics) -> [Metric] {
+        func counter(_ name: String, _ help: String, _ value: UInt64) -> Metric {
+            Metric(name: name, kind: .counter, help: help, samples: [([], value)])
+        }
+        let started = UInt64(clamping: (running.startedMicroseconds ?? 0) / 1_000_000)
+        return [
+            Metric(
+                name: "start_time_seconds", kind: .gauge,
+                help: "When the proxy began, by Unix time.",
+                samples: started == 0 ? [] : [([], started)]),
+            counter("requests_total", "Requests that the session answered.", running.requests),
+            counter("hits_total", "Answered from the cache without asking.", running.hits),
+            counter("validated_total", "Answered from the cache after asking.", running.validated),
+            counter("misses_total", "Answered by origins.", running.misses),
+            counter("failures_total", "Requests without an answer.", running.failures),
+            counter("served_bytes_total", "Bodies sent to clients.", running.bytesServed),
+            counter("saved_bytes_total", "Of these, from the cache.", running.bytesFromCache),
+            counter("store_failures_total", "Failures of the disk.", running.storeFailures),
+            Metric(
+                name: "decisions_total", kind: .counter, help: "How often each rule decided.",
+                samples: (running.reasons ?? [:]).sorted { $0.key < $1.key }.map {
+                    ([("reason", $0.key)], $0.value)
+                }),
+        ]
+    }
+
+    /// Of both tiers as the proxy knows them; of the file alone where none runs.
+    private static func tiers(_ report: CacheStatsReport) -> [Metric] {
+        var tiers: [(String, SessionStatistics.Tier)] = []
+        if let running = report.running {
+            tiers.append(("memory", running.memory))
+            if let disk = running.disk { tiers.append(("disk", disk)) }
+        } else if let disk = report.disk {
+            tiers.append(
+                (
+                    "disk",
+                    SessionStatistics.Tier(
+                        objects: disk.objects, bytes: disk.usedBytes, capacity: disk.capacityBytes,
+                        evictions: disk.evictions, hits: disk.hits)
+                ))
+        }
+        func metric(
+            _ name: String, _ kind: Kind, _ help: String,
+            _ value: KeyPath<SessionStatistics.Tier, UInt64>
+        ) -> Metric {
+            Metric(
+                name: name, kind: kind, help: help,
+                samples: tiers.map { ([("tier", $0.0)], $0.1[keyPath: value]) })
+        }
+        return [
+            metric("objects", .gauge, "Stored responses.", \.objects),
+            metric("used_bytes", .gauge, "What they take.", \.bytes),
+            metric("capacity_bytes", .gauge, "What they may take.", \.capacity),
+            metric("evictions_total", .counter, "Responses that made room.", \.evictions),
+            metric("tier_hits_total", .counter, "Look-ups that found something.", \.hits),
+        ]
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+            .replacing("\n", with: "\\n")
+    }
+}
