@@ -27,7 +27,7 @@ extension URLSessionTask {
         // It may have been cancelled, and all be over, before the session came to keep it.
         if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
-        if session.settings.identifier != nil {
+        if session.settings.isBackground {
             return self.fail(.backgroundSessionRequiresSharedContainer)
         }
         self.purpose.prepare(for: self) { [self] in self.prepare() }
