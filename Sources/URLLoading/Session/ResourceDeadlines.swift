@@ -123,6 +123,9 @@ final class ResourceDeadlines: Sendable {
     }
 
     private func set(
+    /// Nobody's time is being kept.
+    var isEmpty: Bool { self.state.withLock { $0.entries.isEmpty } }
+
         _ alarm: Alarm?, insteadOf superseded: (any TimerToken)?, now: ContinuousClock.Instant
     ) {
         superseded?.cancel()
