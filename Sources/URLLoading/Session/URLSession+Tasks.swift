@@ -51,7 +51,10 @@ extension URLSession {
             state.tasks[successor.taskIdentifier] = successor
             return !state.isCancelled
         }
-        self.deadlines.pass(task.taskIdentifier, on: successor.taskIdentifier)
+        // Where its time was up meanwhile, that was said to a task which is none any more.
+        if !self.deadlines.pass(task.taskIdentifier, on: successor.taskIdentifier) {
+            successor.resourceTimeExpired()
+        }
         return isWanted
     }
 
@@ -62,10 +65,10 @@ extension URLSession {
         withExtendedLifetime(kept) {}
         // Also of one that was over before its time had begun to run.
         self.deadlines.end(task.taskIdentifier)
+        // Also for one that was over before it was no longer counted as one to be resumed.
         self.endIfIdle()
     }
 
-        // Also for one that was over before it was no longer counted as one to be resumed.
     /// Who hears of a task.
     ///
     /// - Parameter ownAlone: nothing falls through to the session's delegate.

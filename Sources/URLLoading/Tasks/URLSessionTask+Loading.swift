@@ -206,7 +206,11 @@ extension URLSessionTask {
     /// The delegate is told of as many at a time as have gather
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
-        guard self.guarded.withLock({ $0.machine.counts(load: load) }) else { return }
+        let (successor, counts) = self.guarded.withLock {
+            ($0.successor, $0.machine.counts(load: load))
+        }
+        if let successor { return successor.sent(total + self.purpose.sentBefore, load: load) }
+        guard counts else { return }
         self.countOfBytesSent = total + self.purpose.sentBefore
         let isFirst = self.guarded.withLock { state in
             defer { state.isReporting = true }
