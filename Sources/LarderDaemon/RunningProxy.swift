@@ -183,7 +183,7 @@ actor RunningProxy {
         for member in self.members { await member.open.close() }
         // Not before: a command may wait for a cache, which answers it at the latest when it closes.
         await self.controlTask?.value
-        for door in self.authenticators { await door.authenticator.close() }
+        for listener in self.authenticators { await listener.authenticator.close() }
         await self.accessLog?.close(within: deadline - (ContinuousClock.now - begin))
         try? await self.group.shutdownGracefully()
     }
@@ -262,9 +262,9 @@ actor RunningProxy {
         waiting += self.followRoutes(of: fresh)
         self.followPolicies(of: loaded)
         for client in clients {
-            client.door.authenticator.follow(client.prepared)
+            client.listener.authenticator.follow(client.prepared)
             guard let settings = client.settings else { continue }
-            self.loaded.settings.follow(settings, at: client.door.address)
+            self.loaded.settings.follow(settings, at: client.listener.address)
         }
         self.log.notice(
             "configuration reloaded",
@@ -305,7 +305,7 @@ actor RunningProxy {
 
     /// What a listener is to know its clients by.
     private struct PreparedClients {
-        let door: Door
+        let listener: AuthenticatedListener
         let prepared: FileAuthenticator.Prepared
         /// nil: those that are in force already.
         let settings: AuthenticationSettings?
@@ -320,12 +320,12 @@ actor RunningProxy {
     ) throws(ConfigurationError) -> [PreparedClients] {
         var clients: [PreparedClients] = []
         var problems: [ConfigurationProblem] = []
-        for door in self.authenticators {
-            let index = fresh.settings.listeners.firstIndex { $0.address == door.address }
+        for listener in self.authenticators {
+            let index = fresh.settings.listeners.firstIndex { $0.address == listener.address }
             let settings = index.map { fresh.settings.listeners[$0].authentication }
             let asks = settings?.isDemanded == true
             do throws(CredentialFileError) {
-                let prepared = try door.authenticator.prepare(
+                let prepared = try listener.authenticator.prepare(
                     from: asks ? settings.map { FileAuthenticator.Files($0) } : nil)
                 clients.append(
                     PreparedClients(

@@ -8,6 +8,16 @@ package protocol TransferObserver: AnyObject, Sendable {
     /// What it took; after the last call to the receiver, also where that was a failure, and where it
     /// was cancelled.
     func transfer(measured measurement: TransferMeasurement)
+    /// The request waits for a connection: one that becomes free is given to others while
+    /// `isSuspended`.
+    ///
+    /// - Parameter changed: to be called when `isSuspended` has changed; any thread, also when the
+    ///   request does not wait any more.
+    func transferWaits(_ changed: @escaping @Sendable () -> Void)
+    /// Whether the request is not to go out now; read while it waits for a connection.
+    ///
+    /// False unless it says otherwise.
+    var isSuspended: Bool { get }
     /// Whether it looks at the measurement; read once, when the transfer ends.
     ///
     /// Where it does not, nothing is measured, and the measurement says when the fetch began at most.
@@ -31,6 +41,8 @@ package protocol TransferObserver: AnyObject, Sendable {
 extension TransferObserver {
     package var readsMeasurement: Bool { true }
     package var evaluatesServers: Bool { true }
+    package var isSuspended: Bool { false }
+    package func transferWaits(_ changed: @escaping @Sendable () -> Void) {}
 }
 
 /// A server as its certificates show it.

@@ -42,6 +42,8 @@ struct ConnectionQueue {
         var isMultiplexed = false
         /// The next one last.
         var waiting: [Waiter] = []
+        /// Passed over until they are released.
+        var held: [Waiter] = []
     }
 
     /// Beyond so many destinations none is remembered where nothing is under way.
@@ -68,6 +70,18 @@ struct ConnectionQueue {
         return self.lines[destination, default: Line()].enter(waiter, limit: self.limit)
     }
 
+    /// Has a transfer that waits passed over; false where it does not wait.
+    mutating func hold(_ id: UInt64, for destination: Destination) -> Bool {
+        guard let place = self.lines.index(forKey: destination) else { return false }
+        return self.lines.values[place].hold(id)
+    }
+
+    /// Has a transfer that was held wait in its place again, or go now: then it returns true.
+    mutating func release(_ id: UInt64, for destination: Destination) -> Bool {
+        guard let place = self.lines.index(forKey: destination) else { return false }
+        return self.lines.values[place].release(id, limit: self.limit)
+    }
+
     /// Lets go of a transfer, whether it ran or waited; who may go in its place.
     mutating func leave(_ id: UInt64, for destination: Destination) -> [UInt64] {
         guard let place = self.lines.index(forKey: destination) else { return [] }
@@ -76,7 +90,8 @@ struct ConnectionQueue {
         // What is known of an origin is not worth keeping without a connection to it; but where it
         // is the only one, it is likely to be asked again, and that its requests share connections
         // is learned anew by requests that wait.
-        if line.running.isEmpty, self.lines.count > (line.isMultiplexed ? Self.mostKept : 1) {
+        let most = line.isMultiplexed ? Self.mostKept : 1
+        if line.running.isEmpty, line.held.isEmpty, self.lines.count > most {
             self.lines.remove(at: place)
         }
         return next
@@ -107,8 +122,22 @@ extension ConnectionQueue.Line {
     }
 
     fileprivate mutating func leave(_ id: UInt64, limit: Int) -> [UInt64] {
-        if self.running.remove(id) == nil { self.waiting.removeAll { $0.id == id } }
+        if self.running.remove(id) == nil {
+            self.waiting.removeAll { $0.id == id }
+            self.held.removeAll { $0.id == id }
+        }
         return self.admit(limit)
+    }
+
+    fileprivate mutating func hold(_ id: UInt64) -> Bool {
+        guard let place = self.waiting.firstIndex(where: { $0.id == id }) else { return false }
+        self.held.append(self.waiting.remove(at: place))
+        return true
+    }
+
+    fileprivate mutating func release(_ id: UInt64, limit: Int) -> Bool {
+        guard let place = self.held.firstIndex(where: { $0.id == id }) else { return false }
+        return self.enter(self.held.remove(at: place), limit: limit)
     }
 
     fileprivate mutating func share(limit: Int) -> [UInt64] {

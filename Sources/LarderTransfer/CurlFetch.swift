@@ -29,6 +29,11 @@ final class CurlFetch: UpstreamFetch {
         _ = self.port?.post(.cancel(self.id))
     }
 
+    /// Its observer is suspended, or goes on.
+    func suspensionChanged() {
+        _ = self.port?.post(.suspensionChanged(self.id))
+    }
+
     /// The body source has something again.
     func contentReady() {
         _ = self.port?.post(.contentReady(self.id))

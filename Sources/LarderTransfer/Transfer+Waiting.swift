@@ -87,7 +87,7 @@ extension Transfer {
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {
-        case .queued: .connection
+        case .queued: self.isPassedOver ? nil : .connection
         case .resolving: .name
         case .connecting: self.way.isTunnel ? .tunnel : .handshake
         case .awaitingHead:

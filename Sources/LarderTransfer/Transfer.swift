@@ -53,6 +53,8 @@ final class Transfer {
     var handshakes = 0
     /// Its place among those that may have a connection; nil: it has none, or needs none.
     var destination: ConnectionQueue.Destination?
+    /// It waits for a connection, and would not take one.
+    var isPassedOver = false
     /// The origin's connection can bear more than one request at a time.
     private(set) var isMultiplexed = false
     private(set) var hasHead = false

@@ -193,6 +193,8 @@ final class TransferLoop: Timed {
                 transfer.content?.isPending == true
             else { return }
             self.unpause(transfer, sendingGoesOn: true)
+        case .suspensionChanged(let id):
+            if let transfer = self.transfers[id] { self.reconsider(transfer) }
         case .cancel(let id):
             guard let transfer = self.transfers[id] else { return }
             self.detach(transfer)
@@ -223,7 +225,7 @@ final class TransferLoop: Timed {
             transfer.destination = destination
             let mayGo = self.queue?.enter(
                 order.fetch.id, for: destination, priority: order.request.transfer.priority)
-            if mayGo == true { try self.launch(transfer) }
+            if mayGo == true { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {
             transfer.end(error)
         }
@@ -245,6 +247,30 @@ final class TransferLoop: Timed {
             throw Self.internalFailure(.library("curl_multi_add_handle", code))
         }
         transfer.easy = easy
+    }
+
+    /// Has a transfer wait for a connection, for as long as its observer would have it wait.
+    private func awaitTurn(_ transfer: Transfer) {
+        guard let observer = transfer.observer else { return }
+        observer.transferWaits { [fetch = transfer.fetch] in fetch.suspensionChanged() }
+        self.reconsider(transfer)
+    }
+
+    /// Passes a transfer that waits for a connection over while its observer is suspended.
+    private func reconsider(_ transfer: Transfer) {
+        guard let observer = transfer.observer, let destination = transfer.destination else {
+            return
+        }
+        let id = transfer.fetch.id
+        if observer.isSuspended {
+            guard !transfer.isPassedOver else { return }
+            transfer.isPassedOver = self.queue?.hold(id, for: destination) ?? false
+        } else if transfer.isPassedOver {
+            transfer.isPassedOver = false
+            if self.queue?.release(id, for: destination) == true { self.launch([id]) }
+        }
+        // No time runs for one that is passed over.
+        self.touch(transfer)
     }
 
     /// Gives up a transfer's place, and has those go that may go now.

@@ -10,6 +10,8 @@ enum TransferCommand: Sendable {
     case resume(UInt64)
     /// A body source that had nothing has something.
     case contentReady(UInt64)
+    /// The observer of a fetch that waits for a connection is suspended, or goes on.
+    case suspensionChanged(UInt64)
     case cancel(UInt64)
     case shutDown(@Sendable () -> Void)
 }

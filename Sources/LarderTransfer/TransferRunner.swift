@@ -105,7 +105,7 @@ final class TransferRunner {
             }
         case .start, .shutDown:
             self.refuse(message)
-        case .resume, .cancel, .contentReady:
+        case .resume, .cancel, .contentReady, .suspensionChanged:
             break  // Of a fetch that is over.
         }
     }
@@ -118,7 +118,7 @@ final class TransferRunner {
         case .start(let order): order.fail(failure)
         case .shutDown(let completion):
             self.completions.append(completion)
-        case .resume, .cancel, .contentReady: break
+        case .resume, .cancel, .contentReady, .suspensionChanged: break
         }
     }
 

@@ -45,6 +45,46 @@ struct ConnectionQueueTests {
         #expect(stranger.isEmpty)
     }
 
+    @Test(
+        "those that are held are passed over, and come back to their place when they are released")
+    func holding() throws {
+        var queue = try #require(ConnectionQueue(limit: 1))
+        for id in 1...5 as ClosedRange<UInt64> { _ = queue.enter(id, for: self.one, priority: 0) }
+        var waited = queue.hold(1, for: self.one)
+        #expect(!waited, "it runs")
+        waited = queue.hold(2, for: self.one)
+        #expect(waited)
+        waited = queue.hold(3, for: self.one)
+        #expect(waited)
+        var next = queue.leave(1, for: self.one)
+        #expect(next == [4])
+        var mayGo = queue.release(2, for: self.one)
+        #expect(!mayGo)
+        next = queue.leave(4, for: self.one)
+        #expect(next == [2])
+        next = queue.leave(2, for: self.one) + queue.leave(5, for: self.one)
+        #expect(next == [5])
+        mayGo = queue.release(3, for: self.one)
+        #expect(mayGo, "nobody else wants to go")
+        mayGo = queue.release(3, for: self.one)
+        #expect(!mayGo)
+    }
+
+    @Test("those that give up while they are held leave no trace; their origin is known until then")
+    func heldAlone() throws {
+        var queue = try #require(ConnectionQueue(limit: 1))
+        _ = queue.enter(1, for: self.other, priority: 0)
+        _ = queue.enter(2, for: self.one, priority: 0)
+        _ = queue.enter(3, for: self.one, priority: 0)
+        _ = queue.hold(3, for: self.one)
+        var next = queue.leave(2, for: self.one)
+        #expect(next.isEmpty && queue.destinationCount == 2)
+        next = queue.leave(3, for: self.one)
+        #expect(next.isEmpty && queue.destinationCount == 1)
+        let mayGo = queue.release(3, for: self.one)
+        #expect(!mayGo)
+    }
+
     @Test("does not remember without bound which origins' requests share connections")
     func memory() throws {
         var queue = try #require(ConnectionQueue(limit: 1))

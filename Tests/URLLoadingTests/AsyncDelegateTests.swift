@@ -198,6 +198,54 @@ struct AsyncDelegateTests {
         await origin.stop()
     }
 
+    @Test("fall through to nobody when the task is over, however late that comes")
+    func late() async throws {
+        for isOver in [false, true] {
+            let s = ScriptedSession()
+            let task = s.session.dataTask(with: try ScriptedSession.url())
+            task.resume()
+            _ = try await s.loaders.load()
+            let (goOn, fallen) = (Event(false), Event<[Bool]>([]))
+            // Of a class that nobody has asked.
+            let own: UnknownDelegate =
+                isOver ? FreshDelegate<Bool, Int>() : FreshDelegate<Int, Bool>()
+            let session = s.session
+            AsyncForm.response.ask(own, of: session, about: task) {
+                try? await goOn.wait(for: "the end of the task") { $0 }
+                return await own.urlSession(session, dataTask: task, didReceive: URLResponse())
+            } then: { _ in
+            } orElse: { mayAsk in
+                fallen.change { $0.append(mayAsk) }
+                #expect(OperationQueue.current === session.delegateQueue)
+            }
+            if isOver {
+                session.invalidateAndCancel()
+                try await s.delegate?.messages.wait(for: "the end") { $0.last == "invalid" }
+            }
+            goOn.change { $0 = true }
+            try await fallen.wait(for: "what falls through") { !$0.isEmpty }
+            #expect(fallen.value == [!isOver])
+            session.invalidateAndCancel()
+        }
+    }
+
+    @Test("let nobody hear of a task behind the session's last message (128 times)")
+    func endsMeanwhile() async throws {
+        for (index, delegate) in (UnknownDelegate.all() + UnknownDelegate.all()).enumerated() {
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = index % 2 == 0 ? 1 : 4
+            let s = ScriptedSession(queue: queue)
+            let task = s.session.dataTask(with: try ScriptedSession.url())
+            task.delegate = delegate
+            task.resume()
+            try await s.loaders.load().answer(200, [:], "one")
+            queue.addOperation { s.session.invalidateAndCancel() }
+            try await s.delegate?.messages.wait(for: "the end") { $0.contains("invalid") }
+            await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+            #expect(s.delegate?.messages.value.last == "invalid")
+        }
+    }
+
     @Test("are asked each time, though they ask another that has none")
     func forwarded() async throws {
         let origin = try await self.origin()
@@ -213,3 +261,24 @@ struct AsyncDelegateTests {
         await origin.stop()
     }
 }
+
+/// Implements nothing.
+private class UnknownDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    private static var parts: [any (Sendable & FixedWidthInteger).Type] {
+        [
+            Int.self, Int8.self, Int16.self, Int32.self, Int64.self, UInt.self, UInt8.self,
+            UInt16.self,
+        ]
+    }
+
+    /// One each of many classes, of which nobody knows at first what they implement.
+    static func all() -> [UnknownDelegate] {
+        self.parts.flatMap { first in self.parts.map { Self.make(first, $0) } }
+    }
+
+    private static func make<A, B>(_: A.Type, _: B.Type) -> UnknownDelegate {
+        FreshDelegate<A, B>()
+    }
+}
+
+private final class FreshDelegate<First, Second>: UnknownDelegate, @unchecked Sendable {}

@@ -130,6 +130,36 @@ struct BodiesResumeTests {
         await file.origin.stop()
     }
 
+    @Test("leave the partial file to the next one, too, when they end while it is being looked at")
+    func checked() async throws {
+        let file = try await FileOrigin.start(count: Self.count, stopsAt: Self.stop)
+        let blob = try await self.brokenOff(file)
+        let (isChecking, goOn) = (Event(false), DispatchSemaphore(value: 0))
+        let purpose = DownloadPurpose(for: .delegate) {
+            isChecking.change { $0 = true }
+            _ = goOn.wait(timeout: .now() + 30)
+        }
+        let s = ScriptedSession()
+        let task = s.session.makeDownload(TaskOrder(resuming: blob, for: purpose))
+        task.resume()
+        try await isChecking.wait(for: "the look at the file") { $0 }
+        let told = Event<[Data?]>([])
+        task.cancel { data in told.change { $0.append(data) } }
+        await s.session.delegateQueue.settled()
+        // Somebody who went on with it now would find it locked, and begin anew.
+        #expect(told.value.isEmpty && s.delegate?.errors.value.isEmpty == true)
+        goOn.signal()
+        try await told.wait(for: "the resume data") { $0.count == 1 }
+        #expect(told.value == [blob])
+        s.session.downloadTask(withResumeData: blob).resume()
+        let load = try await s.loaders.load()
+        #expect(load.request.value(forHTTPHeaderField: "Range") != nil)
+        s.session.invalidateAndCancel()
+        try await s.delegate?.completion(2)
+        if let part = ResumeData(decoding: blob)?.part { unsafe unlink(part.path) }
+        await file.origin.stop()
+    }
+
     enum Harm: CaseIterable { case gone, short, altered }
 
     @Test("begin anew where the partial file is gone, short or altered", arguments: Harm.allCases)

@@ -196,7 +196,7 @@ struct BodiesUploadTests {
 }
 
 /// A stream that answers each read as told, then ends.
-private final class ScriptedStream: InputStream {
+final class ScriptedStream: InputStream {
     let reads = LarderProcess.Event(0)
     let isClosed = LarderProcess.Event(false)
     private let answers: [Int]

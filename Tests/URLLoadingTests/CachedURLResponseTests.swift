@@ -56,6 +56,16 @@ struct CachedURLResponseTests {
         #expect(response.allHeaderFields["X-A"] as? String == "b")
     }
 
+    @Test("is not read from an archive that lacks a part of it", arguments: ["response", "data"])
+    func incomplete(missing: String) throws {
+        let cached = try cachedText("body", for: "http://h/a")
+        let parts = ["response": CacheNote(cached).encoded(withFields: true), "data": cached.data]
+        let coder = NSKeyedArchiver(requiringSecureCoding: true)
+        for (key, part) in parts where key != missing { coder.encode(part as NSData, forKey: key) }
+        let reader = try NSKeyedUnarchiver(forReadingFrom: coder.encodedData)
+        #expect(CachedURLResponse(coder: reader) == nil)
+    }
+
     @Test("reads a proposed body once, when it is asked for")
     func lazy() throws {
         let reads = Atomic(0)

@@ -38,6 +38,14 @@ private final class CountingSession: URLSession, @unchecked Sendable {
     }
 }
 
+/// A configuration with a name of its own.
+private final class NamedConfiguration: URLSessionConfiguration, @unchecked Sendable {
+    override var identifier: String? {
+        get { "named" }
+        set {}
+    }
+}
+
 /// A response that a test of a program's makes.
 private final class TeapotResponse: HTTPURLResponse, @unchecked Sendable {
     override var statusCode: Int { 418 }

@@ -60,7 +60,7 @@ struct ConfigurationTests {
         { $0.enablesEarlyData = true }, { $0.usesClassicLoadingMode = false },
         { $0.isDiscretionary = true }, { $0.sharedContainerIdentifier = "c" },
         { $0.sessionSendsLaunchEvents = false }, { $0.shouldUseExtendedBackgroundIdleMode = true },
-        { $0.multipathServiceType = .aggregate },
+        { $0.multipathServiceType = .aggregate }, { $0.identifier = "i" },
     ]
 
     /// What a configuration says of each of its properties.
@@ -85,8 +85,18 @@ struct ConfigurationTests {
 
     @Test("have as many properties as are tested for being copied")
     func isComplete() {
-        // The identifier and whether it is ephemeral, too, which are not set from outside.
+        // Whether it is ephemeral, or of a background session, too, which are not set from outside.
         #expect(Self.facts(.ephemeral).count == Self.changes.count + 2)
+    }
+
+    @Test("are of background sessions where they are made so, whatever their identifier (§2)")
+    func background() {
+        let named = URLSessionConfiguration.default
+        named.identifier = "a"
+        #expect(!named.isBackground)
+        let background = URLSessionConfiguration.background(withIdentifier: "a")
+        background.identifier = nil
+        #expect(background.isBackground)
     }
 
     @Test("add fields as text, but none that is not the program's to set")

@@ -51,6 +51,8 @@ struct CoreDeadlineTests {
         deadlines.pass(1, on: 2)
         timers.fireAll()
         #expect(over.value == [2])
+        #expect(!deadlines.pass(2, on: 3), "nothing is left of it")
+        #expect(deadlines.isEmpty)
     }
 }
 

@@ -309,6 +309,20 @@ struct CoreHopTests {
     }
 }
 
+@Suite("The progress of a task (§3.1)")
+struct TaskProgressTests {
+    @Test("stays at what was the case last, in whatever order that is shown")
+    func order() throws {
+        let task = ScriptedSession().session.dataTask(with: try ScriptedSession.url())
+        let progress = PausingProgress(of: task)
+        progress.show(TaskProgress(number: 1, total: 10, completed: 4))
+        progress.show(TaskProgress(number: 3, total: 10, completed: 10))
+        progress.show(TaskProgress(number: 2, total: -1, completed: 5))
+        #expect(progress.isFinished)
+        #expect(progress.totalUnitCount == 10 && progress.completedUnitCount == 10)
+    }
+}
+
 /// Timers that fire when a test says so.
 final class FiringTimers: Timers {
     private struct Token: TimerToken {

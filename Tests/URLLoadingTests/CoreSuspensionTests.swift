@@ -102,6 +102,47 @@ struct CoreSuspensionTests {
         #expect(content.isCancelled.value && !source.isSpent)
     }
 
+    @Test(
+        "is no request, either, where it waits for a connection: others get that, until it goes on",
+        arguments: [false, true])
+    func passedOver(waitsAlready: Bool) async throws {
+        let goOn = Event(false)
+        let origin = try await ScriptedOrigin.answering { request in
+            if request.target == "/a" { try await goOn.wait(for: "leave to answer") { $0 } }
+            return response(body: "done")
+        }
+        let other = try await ScriptedOrigin.answering { _ in response(body: "done") }
+        let delegate = RecordingDelegate()
+        let session = URLSession.alone(delegate) {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.urlCache = nil
+        }
+        let tasks = try ["/a", "/b", "/c"].map { path in
+            session.dataTask(with: try URL.of(origin.url(path)))
+        }
+        // All that was asked of the transfers before has been done when one to elsewhere is through.
+        let pass = { (number: Int) in
+            session.dataTask(with: try URL.of(other.url("/"))).resume()
+            try await delegate.completion(number)
+        }
+        tasks[0].resume()
+        try await origin.requests.wait(for: "the first") { $0.count == 1 }
+        tasks[1].resume()
+        if waitsAlready { try await pass(1) }
+        tasks[1].suspend()
+        tasks[2].resume()
+        if !waitsAlready { try await pass(1) }
+        goOn.change { $0 = true }
+        try await delegate.completion(3)
+        #expect(origin.requests.value.map(\.target) == ["/a", "/c"])
+        tasks[1].resume()
+        try await delegate.completion(4)
+        #expect(origin.requests.value.map(\.target) == ["/a", "/c", "/b"])
+        #expect(tasks.allSatisfy { $0.error == nil })
+        session.invalidateAndCancel()
+        for stopped in [origin, other] { await stopped.stop() }
+    }
+
     @Test("goes on over HTTP, and comes out whole")
     func whole() async throws {
         let origin = try await ScriptedOrigin.answering { _ in response(body: "thanks") }
@@ -156,6 +197,6 @@ private final class SuspendingDelegate: RecordingDelegate, @unchecked Sendable {
 }
 
 extension BodyStep {
-    fileprivate var isPiece: Bool { if case .piece = self { true } else { false } }
-    fileprivate var isPending: Bool { if case .pending = self { true } else { false } }
+    var isPiece: Bool { if case .piece = self { true } else { false } }
+    var isPending: Bool { if case .pending = self { true } else { false } }
 }

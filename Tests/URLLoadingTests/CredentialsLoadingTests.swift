@@ -244,6 +244,30 @@ struct CredentialsLoadingTests {
         await other.origin.stop()
     }
 
+    @Test(
+        "the credential in a URL goes along with redirections, and to no other origin (RFC 9110 §15.4)"
+    )
+    func inURLOfRedirection() async throws {
+        let other = try await AskingOrigin(storage: nil, AskingOrigin.basic)
+        let elsewhere = try other.url("/b")
+        let asking = try await AskingOrigin(storage: nil) { request in
+            switch request.target {
+            case "/relative": response("302 Found", "Location: /b", cache: nil)
+            case "/elsewhere": response("302 Found", "Location: \(elsewhere)", cache: nil)
+            default: AskingOrigin.basic(request)
+            }
+        }
+        for (path, expected) in [("/relative", 200), ("/elsewhere", 401)] {
+            let text = asking.origin.url(path).replacing("http://", with: "http://user:secret@")
+            let (_, response) = try await asking.session().data(from: URL.of(text))
+            #expect(self.status(response) == expected)
+        }
+        #expect(asking.sent == [nil, nil, LarderBasic.field("user", "secret"), nil])
+        #expect(other.sent == [nil])
+        await asking.origin.stop()
+        await other.origin.stop()
+    }
+
     @Test("Basic goes to the task's delegate and never to the session's method (§6.1)")
     func routing() async throws {
         let asking = try await AskingOrigin(AskingOrigin.basic)

@@ -71,6 +71,27 @@ struct HTTPConnectivityTests {
         #expect(upstream.requests.value.count == 1)
     }
 
+    @Test("a task that is suspended while it waits sends nothing before it goes on (§3.1)")
+    func suspended() async throws {
+        let connectivity = ScriptedConnectivity(hasRoute: false)
+        let upstream = self.upstream(connectivity)
+        let engine = upstream.engine({ $0.waitsForConnectivity = true }, connectivity: connectivity)
+        let delegate = RecordingDelegate()
+        let session = URLSession(
+            .ephemeral, delegate: delegate, queue: nil, loaders: EngineLoaders(engine: engine))
+        let task = session.dataTask(with: request("http://192.0.2.1/"))
+        task.resume()
+        #expect(connectivity.watching.value == 1)
+        task.suspend()
+        connectivity.change(hasRoute: true)
+        #expect(upstream.requests.value.count == 1)
+        task.resume()
+        try await delegate.completion()
+        #expect(task.error == nil && upstream.requests.value.count == 2)
+        #expect(connectivity.watching.value == 0)
+        session.invalidateAndCancel()
+    }
+
     @Test("a host that no route leads to, on a machine with routes, is no reason to wait (-1004)")
     func otherReason() async throws {
         let upstream = ScriptedUpstream { _, receiver, _ in
@@ -93,4 +114,14 @@ struct HTTPConnectivityTests {
         second?.cancel()
         #expect(monitor.whenChanged {} != nil)
     }
+}
+
+/// A session's loads over an engine of a test's.
+private struct EngineLoaders: SessionLoaders {
+    let engine: SessionEngine
+
+    func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? { self.engine }
+    func invalidate() {}
+    func reset(done: @escaping @Sendable () -> Void) { done() }
+    func flush(done: @escaping @Sendable () -> Void) { done() }
 }

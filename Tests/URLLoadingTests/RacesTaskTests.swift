@@ -59,6 +59,25 @@ struct RacesTaskTests {
         }
     }
 
+    @Test("a task that is cancelled while it begins leaves no time running (1,000 times)")
+    func cancelledBeginning() async throws {
+        let s = ScriptedSession(delegate: nil)
+        for _ in 0..<1000 {
+            let ended = Event(false)
+            let purpose = HandlerPurpose(isDirect: true) { _, _, _ in ended.change { $0 = true } }
+            let request = URLRequest(url: try ScriptedSession.url())
+            let task = s.session.make(TaskOrder(request, for: purpose))
+            await Race.atOnce({ task.resume() }, { task.cancel() })
+            try await ended.wait(for: "the end") { $0 }
+        }
+        #expect(s.session.deadlines.isEmpty)
+        // Also where its time begins to run behind its end.
+        let late = s.session.dataTask(with: try ScriptedSession.url())
+        s.session.deadlines.begin(late.taskIdentifier)
+        s.session.end(late)
+        #expect(s.session.deadlines.isEmpty)
+    }
+
     @Test("tasks that are resumed too late complete before the session's last message, if at all")
     func late() async throws {
         for _ in 0..<200 {
@@ -78,6 +97,20 @@ struct RacesTaskTests {
             #expect(completions == 1 || completions == 2)
             #expect(late.state == .completed || late.state == .canceling)
         }
+    }
+
+    @Test("a session becomes invalid, too, where a task was over before it was no longer counted")
+    func uncounted() async throws {
+        let s = ScriptedSession()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        s.session.finishTasksAndInvalidate()
+        // As two threads have it, of which one cancels the task and the other resumes it.
+        let session = try #require(task.leaveUnbegun())
+        session.end(task)
+        session.uncount()
+        session.end(task)
+        #expect(session.guarded.withLock { $0.isEnding })
+        try await s.delegate?.messages.wait(for: "the end") { $0.last == "invalid" }
     }
 
     @Test("what is cancelled before it began tells its delegate on the queue, also an async method")

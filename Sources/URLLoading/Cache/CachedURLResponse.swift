@@ -74,6 +74,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     /// nil where the coder does not hold what `encode(with:)` writes.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
+            // Foundation traps where a key is missing.
+            coder.containsValue(forKey: "response"), coder.containsValue(forKey: "data"),
             let bytes = coder.decodeObject(of: NSData.self, forKey: "response"),
             let data = coder.decodeObject(of: NSData.self, forKey: "data"),
             let note = CacheNote(Data(referencing: bytes)), let response = note.response()

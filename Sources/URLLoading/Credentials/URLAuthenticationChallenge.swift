@@ -27,6 +27,9 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
             ) -> Void
         )?
 
+    /// The task that `passOn` is about.
+    var asker: URLSessionTask?
+
     /// Makes a challenge, as a program's own `URLProtocol` does.
     public init(
         protectionSpace space: URLProtectionSpace, proposedCredential credential: URLCredential?,

@@ -2,6 +2,8 @@ public import Foundation
 
 /// The methods of a storage, with the task that it is done for; the handlers are called before the
 /// methods return.
+///
+/// For programs alone: sessions call the methods without a task.
 extension URLCredentialStorage {
     /// Gives the credentials for a space, by user; nil where there are none.
     public func getCredentials(

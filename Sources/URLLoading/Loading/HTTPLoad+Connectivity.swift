@@ -39,8 +39,17 @@ extension HTTPLoad {
         self.routesChanged()
     }
 
+    func suspensionChanged() {
+        let (changed, awaitsRoute) = self.state.withLock {
+            ($0.suspensionChanged, $0.watch != nil)
+        }
+        changed?()
+        if awaitsRoute { self.routesChanged() }
+    }
+
     private func routesChanged() {
-        guard self.engine.connectivity.hasRoute else { return }
+        // One that stands still looks again when it goes on.
+        guard !self.isSuspended, self.engine.connectivity.hasRoute else { return }
         let (watch, goesOn) = self.state.withLock { state in
             (state.watch.take(), state.machine.isWaiting)
         }

@@ -14,6 +14,12 @@ extension HTTPLoad: TransferObserver {
         self.observer.load(sent: Int64(clamping: total))
     }
 
+    func transferWaits(_ changed: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.suspensionChanged = changed }
+    }
+
+    var isSuspended: Bool { self.order.task.isStandingStill }
+
     func transfer(measured measurement: TransferMeasurement) {
         guard self.readsMeasurement else { return }
         self.state.withLock { state in

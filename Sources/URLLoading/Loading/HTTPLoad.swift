@@ -16,6 +16,8 @@ final class HTTPLoad: Load {
         /// The way out of waiting for a route.
         var watch: (any ConnectivityWatch)?
         var waits = 0
+        /// Whom to tell that the task stands still, or goes on.
+        var suspensionChanged: (@Sendable () -> Void)?
         var trust = LoadTrust()
         /// What the cache is about to store.
         var offer: StoringOffer?

@@ -15,6 +15,13 @@ protocol Load: AnyObject, Sendable {
     /// Ends it; the observer hears nothing more, except for a call that is under way. Any thread, at
     /// any time, also twice, also after its end.
     func cancel()
+    /// The task is suspended, or goes on (`URLSessionTask.isStandingStill`): what waits for leave to
+    /// begin looks at that. Any thread, at any time, also where nothing has changed.
+    func suspensionChanged()
+}
+
+extension Load {
+    func suspensionChanged() {}
 }
 
 /// Begins loads of the URLs that it knows: http, https and ftp by the engine; file; data; what a

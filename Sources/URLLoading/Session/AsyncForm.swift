@@ -31,22 +31,26 @@ enum AsyncForm: Hashable {
     /// Asks the async method, where there is one.
     ///
     /// - Parameters:
+    ///   - task: what is asked is about it; nil: nobody knows.
     ///   - handler: takes its answer, on any thread.
-    ///   - alternative: done where there is none, on the thread of the call or on the delegate queue.
+    ///   - alternative: done where there is none, on the thread of the call or among the task's messages;
+    ///     false: the task is over, and nobody may be asked about it any more.
     func ask<Answer>(
-        _ delegate: any URLSessionDelegate, of session: URLSession,
+        _ delegate: any URLSessionDelegate, of session: URLSession, about task: URLSessionTask?,
         _ method: @escaping @Sendable () async -> Answer,
         then handler: @escaping @Sendable (Answer) -> Void,
-        orElse alternative: @escaping @Sendable () -> Void
+        orElse alternative: @escaping @Sendable (_ mayAsk: Bool) -> Void
     ) {
         let missing = Missing(delegate: ObjectIdentifier(type(of: delegate)), form: self)
-        if Self.missing.withLock({ $0.contains(missing) }) { return alternative() }
+        if Self.missing.withLock({ $0.contains(missing) }) { return alternative(true) }
         Task {
             let question = Question(delegate)
             let answer = await Self.$question.withValue(question) { await method() }
             guard question.isMissing.load(ordering: .relaxed) else { return handler(answer) }
             _ = Self.missing.withLock { $0.insert(missing) }
-            session.delegateQueue.addOperation(alternative)
+            // One that is over has no lane, and nobody to hear of it.
+            let lane = task?.guarded.withLock { $0.lane } ?? session.dispatcher.session
+            lane.send { alternative(task?.isSettled != true) }
         }
     }
 

@@ -112,11 +112,19 @@ final class ResourceDeadlines: Sendable {
     }
 
     /// The task hands what is left of its time on to another.
-    func pass(_ number: Int, on successor: Int) {
+    ///
+    /// - Returns: false where nothing is left of it.
+    @discardableResult
+    func pass(_ number: Int, on successor: Int) -> Bool {
         self.state.withLock { state in
-            state.entries[successor] = state.entries.removeValue(forKey: number)
+            guard let entry = state.entries.removeValue(forKey: number) else { return false }
+            state.entries[successor] = entry
+            return true
         }
     }
+
+    /// Nobody's time is being kept.
+    var isEmpty: Bool { self.state.withLock { $0.entries.isEmpty } }
 
     func end(_ number: Int) {
         self.state.withLock { _ = $0.entries.removeValue(forKey: number) }

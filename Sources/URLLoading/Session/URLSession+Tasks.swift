@@ -51,18 +51,21 @@ extension URLSession {
             state.tasks[successor.taskIdentifier] = successor
             return !state.isCancelled
         }
-        self.deadlines.pass(task.taskIdentifier, on: successor.taskIdentifier)
+        // Where its time was up meanwhile, that was said to a task which is none any more.
+        if !self.deadlines.pass(task.taskIdentifier, on: successor.taskIdentifier) {
+            successor.resourceTimeExpired()
+        }
         return isWanted
     }
 
-    /// A task has completed, and its last message has been delivered.
+    /// A task has completed, and its last message has been delivered; also twice.
     func end(_ task: URLSessionTask) {
-        let (_, wasKept) = self.guarded.withLock { state in
-            let kept = state.tasks.removeValue(forKey: task.taskIdentifier)
-            return (kept, kept != nil)
-        }
-        guard wasKept else { return }
+        let kept = self.guarded.withLock { $0.tasks.removeValue(forKey: task.taskIdentifier) }
+        // Released out of the lock.
+        withExtendedLifetime(kept) {}
+        // Also of one that was over before its time had begun to run.
         self.deadlines.end(task.taskIdentifier)
+        // Also for one that was over before it was no longer counted as one to be resumed.
         self.endIfIdle()
     }
 

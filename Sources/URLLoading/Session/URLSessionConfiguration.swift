@@ -8,7 +8,13 @@ import LarderTransfer
 /// uses it.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Names a background session; nil for all others.
-    open private(set) var identifier: String?
+    ///
+    /// Set by a program, it is a name and no more: only `background(withIdentifier:)` makes a
+    /// configuration of a background session.
+    open var identifier: String?
+
+    /// Whether it is one for a background session, whatever `identifier` says.
+    private(set) var isBackground = false
 
     /// Nothing of its sessions comes to lie on the disk but what programs download.
     private(set) var isEphemeral = false
@@ -159,6 +165,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         let configuration = URLSessionConfiguration(
             cookies: .shared, credentials: .shared, cache: nil)
         configuration.identifier = identifier
+        configuration.isBackground = true
         return configuration
     }
 
@@ -172,6 +179,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
             cookies: self.httpCookieStorage, credentials: self.urlCredentialStorage,
             cache: self.urlCache)
         copy.identifier = self.identifier
+        copy.isBackground = self.isBackground
         copy.isEphemeral = self.isEphemeral
         copy.requestCachePolicy = self.requestCachePolicy
         copy.timeoutIntervalForRequest = self.timeoutIntervalForRequest
@@ -208,9 +216,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 }
 
 extension URLSessionConfiguration {
-    /// Whether it is one for a background session.
-    var isBackground: Bool { self.identifier != nil }
-
     /// What `httpAdditionalHeaders` adds to requests: text, without the fields that it may not have.
     var additionalFields: [String: String] {
         var fields: [String: String] = [:]

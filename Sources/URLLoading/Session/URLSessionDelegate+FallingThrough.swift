@@ -12,12 +12,12 @@ extension URLSessionDelegate {
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let isOurs = DelegateCall.isMade(to: self, .sessionChallenge)
-        AsyncForm.sessionChallenge.ask(self, of: session) {
+        AsyncForm.sessionChallenge.ask(self, of: session, about: challenge.asker) {
             await self.urlSession(session, didReceive: challenge)
         } then: {
             completionHandler($0.0, $0.1)
-        } orElse: {
-            guard isOurs, let passOn = challenge.passOn else {
+        } orElse: { mayAsk in
+            guard mayAsk, isOurs, let passOn = challenge.passOn else {
                 return completionHandler(.performDefaultHandling, nil)
             }
             passOn(challenge, completionHandler)
@@ -36,12 +36,12 @@ extension URLSessionTaskDelegate {
             @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
         let next = self.next(session, task, .delayedRequest)
-        AsyncForm.delayedRequest.ask(self, of: session) {
+        AsyncForm.delayedRequest.ask(self, of: session, about: task) {
             await self.urlSession(session, task: task, willBeginDelayedRequest: request)
         } then: {
             completionHandler($0.0, $0.1)
-        } orElse: {
-            guard let next else {
+        } orElse: { mayAsk in
+            guard mayAsk, let next else {
                 return completionHandler(.continueLoading, nil)
             }
             next.urlSession(
@@ -63,13 +63,13 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
         let next = self.next(session, task, .redirection)
-        AsyncForm.redirection.ask(self, of: session) {
+        AsyncForm.redirection.ask(self, of: session, about: task) {
             await self.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request)
         } then: {
             completionHandler($0)
-        } orElse: {
-            guard let next else { return completionHandler(request) }
+        } orElse: { mayAsk in
+            guard mayAsk, let next else { return completionHandler(request) }
             next.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request,
                 completionHandler: completionHandler)
@@ -83,12 +83,12 @@ extension URLSessionTaskDelegate {
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let next = self.next(session, task, .challenge)
-        AsyncForm.taskChallenge.ask(self, of: session) {
+        AsyncForm.taskChallenge.ask(self, of: session, about: task) {
             await self.urlSession(session, task: task, didReceive: challenge)
         } then: {
             completionHandler($0.0, $0.1)
-        } orElse: {
-            guard let next else {
+        } orElse: { mayAsk in
+            guard mayAsk, let next else {
                 return completionHandler(.performDefaultHandling, nil)
             }
             next.urlSession(
@@ -101,12 +101,12 @@ extension URLSessionTaskDelegate {
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         let next = self.next(session, task, .bodyStream)
-        AsyncForm.bodyStream.ask(self, of: session) {
+        AsyncForm.bodyStream.ask(self, of: session, about: task) {
             await self.urlSession(session, needNewBodyStreamForTask: task)
         } then: {
             completionHandler($0)
-        } orElse: {
-            guard let next else { return completionHandler(nil) }
+        } orElse: { mayAsk in
+            guard mayAsk, let next else { return completionHandler(nil) }
             next.urlSession(session, task: task, needNewBodyStream: completionHandler)
         }
     }
@@ -116,12 +116,12 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         let next = self.next(session, task, .bodyStreamFrom)
-        AsyncForm.bodyStreamFrom.ask(self, of: session) {
+        AsyncForm.bodyStreamFrom.ask(self, of: session, about: task) {
             await self.urlSession(session, task: task, needNewBodyStreamFrom: offset)
         } then: {
             completionHandler($0)
-        } orElse: {
-            guard let next else { return completionHandler(nil) }
+        } orElse: { mayAsk in
+            guard mayAsk, let next else { return completionHandler(nil) }
             next.urlSession(
                 session, task: task, needNewBodyStreamFrom: offset,
                 completionHandler: completionHandler)
@@ -173,12 +173,12 @@ extension URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         let next = self.next(session, dataTask, .response)
-        AsyncForm.response.ask(self, of: session) {
+        AsyncForm.response.ask(self, of: session, about: dataTask) {
             await self.urlSession(session, dataTask: dataTask, didReceive: response)
         } then: {
             completionHandler($0)
-        } orElse: {
-            guard let next else { return completionHandler(.allow) }
+        } orElse: { mayAsk in
+            guard mayAsk, let next else { return completionHandler(.allow) }
             next.urlSession(
                 session, dataTask: dataTask, didReceive: response,
                 completionHandler: completionHandler)
@@ -214,13 +214,13 @@ extension URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         let next = self.next(session, dataTask, .caching)
-        AsyncForm.caching.ask(self, of: session) {
+        AsyncForm.caching.ask(self, of: session, about: dataTask) {
             await self.urlSession(
                 session, dataTask: dataTask, willCacheResponse: proposedResponse)
         } then: {
             completionHandler($0)
-        } orElse: {
-            guard let next else {
+        } orElse: { mayAsk in
+            guard mayAsk, let next else {
                 // Nobody has seen it but who was asked, unless that has handed it on.
                 if session.delegates(of: dataTask).isOnlyData(self) {
                     proposedResponse.body.show(false)

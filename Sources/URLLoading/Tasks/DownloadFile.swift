@@ -70,9 +70,13 @@ final class DownloadFile: @unchecked Sendable {
 
     /// Opens what an earlier download left, to go on behind `part.length`.
     ///
+    /// - Parameter isWanted: asked again and again, once it is locked; where it is not, the file is let
+    ///   go of at once.
     /// - Returns: nil where it is gone, shorter, altered, not ours alone, or being written by another
     ///   task.
-    static func open(_ part: DownloadPart) -> DownloadFile? {
+    static func open(
+        _ part: DownloadPart, while isWanted: () -> Bool = { true }
+    ) -> DownloadFile? {
         guard self.isPlausible(part.path) else { return nil }
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = unsafe Glibc.open(part.path, flags)
@@ -83,7 +87,7 @@ final class DownloadFile: @unchecked Sendable {
         guard status.isRegular, status.owner == geteuid(), status.links == 1,
             !status.isOpenToOthers, part.length > 0, status.size >= part.length,
             flock(descriptor, LOCK_EX | LOCK_NB) == 0,
-            file.checksum(of: part.length) == part.checksum,
+            file.checksum(of: part.length, while: isWanted) == part.checksum,
             file.truncate(to: part.length)
         else { return nil }
         return file
@@ -137,12 +141,14 @@ final class DownloadFile: @unchecked Sendable {
         throw FileWork.error(.cannotCloseFile, self.url, number: errno)
     }
 
-    /// The checksum of its first `length` bytes; nil where they cannot be read.
-    func checksum(of length: Int64) -> UInt64? {
+    /// The checksum of its first `length` bytes; nil where they cannot be read, or nobody wants to know
+    /// any more.
+    func checksum(of length: Int64, while isWanted: () -> Bool = { true }) -> UInt64? {
         var sum: UInt64 = 0
         var position: Int64 = 0
         var block = [UInt8](repeating: 0, count: 262_144)
         while position < length {
+            guard isWanted() else { return nil }
             let wanted = Int(min(Int64(block.count), length - position))
             var filled = 0
             while filled < wanted {

@@ -32,7 +32,21 @@ extension DownloadPurpose {
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void
     ) {
-        let handlers = self.state.withLock { $0.requests.conclude() }
+        let handlers = self.state.withLock { state -> [ResumeDataRequests.Handler]? in
+            let handlers = state.requests.conclude()
+            guard state.isOpening else { return handlers }
+            state.parked = { self.end(task, outcome, telling: handlers, then: then) }
+            return nil
+        }
+        guard let handlers else { return }
+        self.end(task, outcome, telling: handlers, then: then)
+    }
+
+    private func end(
+        _ task: URLSessionTask, _ outcome: TaskOutcome,
+        telling handlers: [ResumeDataRequests.Handler],
+        then: @escaping @Sendable (TaskOutcome) -> Void
+    ) {
         let tell: @Sendable (Data?) -> Void = { data in
             if !handlers.isEmpty {
                 FileWork.queue.async { for handler in handlers { handler(data) } }

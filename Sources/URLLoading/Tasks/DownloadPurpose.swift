@@ -27,6 +27,10 @@ final class DownloadPurpose: TaskPurpose {
         var resume: ResumeData?
         /// The file of that, open, as long as nothing has been written.
         var partial: DownloadFile?
+        /// It is being locked and looked at.
+        var isOpening = false
+        /// The end, which waits for that: whoever goes on with the file must not find it locked.
+        var parked: (@Sendable () -> Void)?
         var step = ResumeStep.restart
         var file: FileConsumer?
         var head: ResponseHead?
@@ -39,13 +43,21 @@ final class DownloadPurpose: TaskPurpose {
     let isDirect: Bool
     private let isDelegates: Bool
     private let directory: URL
+    private let whileChecking: @Sendable () -> Void
     let state: Mutex<State>
 
-    /// - Parameter directory: where the file is made.
-    init(for receiver: Receiver, in directory: URL = FileManager.default.temporaryDirectory) {
+    /// - Parameters:
+    ///   - directory: where the file is made.
+    ///   - whileChecking: called before each piece that is read of a partial file, for tests; may
+    ///     block.
+    init(
+        for receiver: Receiver, in directory: URL = FileManager.default.temporaryDirectory,
+        whileChecking: @escaping @Sendable () -> Void = {}
+    ) {
         if case .caller = receiver { self.isDirect = true } else { self.isDirect = false }
         if case .delegate = receiver { self.isDelegates = true } else { self.isDelegates = false }
         self.directory = directory
+        self.whileChecking = whileChecking
         self.state = Mutex(State(receiver: receiver))
     }
 
@@ -60,20 +72,33 @@ final class DownloadPurpose: TaskPurpose {
     // MARK: Going on with an earlier one
 
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) {
-        guard let part = self.state.withLock({ $0.resume?.part }) else { return then() }
+        let part = self.state.withLock { state -> DownloadPart? in
+            // Behind the end somebody else may be about to go on with it.
+            guard !state.requests.isConcluded, let part = state.resume?.part else { return nil }
+            state.isOpening = true
+            return part
+        }
+        guard let part else { return then() }
         FileWork.queue.async { [self] in
             // Reads all of it: what was altered meanwhile must not become a part of the whole.
-            let partial = DownloadFile.open(part)
-            let isOver = self.state.withLock { state in
+            let partial = DownloadFile.open(part) { self.isStillWanted() }
+            let (isOver, parked) = self.state.withLock { state in
+                state.isOpening = false
+                // What it was to go on with is handed on as it was.
+                if state.requests.isConcluded { return (true, state.parked.take()) }
                 if partial == nil { state.resume = nil }
-                if state.requests.isConcluded { return true }
                 state.partial = partial
-                return false
+                return (false, nil)
             }
-            // Held behind the end, it could not be gone on with by anybody else.
             if isOver { partial?.letGo() }
+            parked?()
             then()
         }
+    }
+
+    private func isStillWanted() -> Bool {
+        self.whileChecking()
+        return !self.state.withLock { $0.requests.isConcluded }
     }
 
     func asking(_ request: URLRequest) -> URLRequest {

@@ -49,6 +49,7 @@ enum Redirect: Equatable {
         after request: URLRequest, at url: URL, _ target: Redirection.Target, crossesOrigins: Bool
     ) -> URLRequest {
         var next = request
+        let url = crossesOrigins ? url : url.withLogin(of: request.url)
         next.url = url
         next.httpMethod = target.method.rawValue
         if request.mainDocumentURL == request.url { next.mainDocumentURL = url }
@@ -124,5 +125,20 @@ enum Redirect: Equatable {
         parts.user = nil
         parts.password = nil
         return parts.string.flatMap { TargetURI(text: $0) }
+    }
+}
+
+extension URL {
+    /// The same with the user name and password of another, where it has none of its own: a reference
+    /// that is relative means its base's (RFC 3986 §5.2.2).
+    fileprivate func withLogin(of other: URL?) -> URL {
+        guard let other, let from = URLComponents(url: other, resolvingAgainstBaseURL: true),
+            let user = from.percentEncodedUser,
+            var parts = URLComponents(url: self, resolvingAgainstBaseURL: true),
+            parts.percentEncodedUser == nil
+        else { return self }
+        parts.percentEncodedUser = user
+        parts.percentEncodedPassword = from.percentEncodedPassword
+        return parts.url ?? self
     }
 }

@@ -40,6 +40,8 @@ protocol TaskPurpose: AnyObject, Sendable {
     func settle(
         _ task: URLSessionTask, _ outcome: TaskOutcome,
         then: @escaping @Sendable (TaskOutcome) -> Void)
+    /// Another task goes on with the response; no end is told of this one.
+    func handedOver()
     /// The task is suspended or resumed: nothing is to be transmitted while `isSuspended` says so.
     func suspensionChanged(_ task: URLSessionTask)
     /// Tells what comes before the metrics and the end, of a task that succeeded. On the delegate
@@ -67,6 +69,7 @@ extension TaskPurpose {
         then(outcome)
     }
 
+    func handedOver() {}
     func suspensionChanged(_ task: URLSessionTask) {}
     func conclude(_ task: URLSessionTask, of session: URLSession) {}
 }

@@ -52,7 +52,9 @@ struct TaskState {
     var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
     /// Made when somebody asks for it.
-    var progress: Progress?
+    var progress: PausingProgress?
+    /// How many have been made of what it says: the last one counts.
+    var snapshots = 0
 
     // MARK: How it works
 

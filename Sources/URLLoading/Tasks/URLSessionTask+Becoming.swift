@@ -48,6 +48,7 @@ extension URLSessionTask {
             // At once, before anything of the load finds the successor without it; nobody else has
             // got that yet.
             heir.guarded.withLock { $0.takeOver(before, with: handedOver) }
+            before.progress?.aim(at: heir)
             state.machine.giveUp()
             state.successor = heir
             state.session = nil
@@ -55,15 +56,17 @@ extension URLSessionTask {
             state.load = nil
             state.superseded = []
             state.answer = nil
+            state.source = nil
+            state.progress = nil
             return before
         }
         // Who ended the task meanwhile has dealt with the answer.
         guard let before else { return }
         // What goes on as another kind of task is not stored.
         answer.storing?.decide(nil)
+        self.purpose.handedOver()
         let isWanted = session.replace(self, by: heir)
         heir.leaveUnbegun()?.uncount()
-        before.progress?.cancellationHandler = nil
         if !isWanted { heir.cancel() }
         guard let lane = before.lane, let task = self as? URLSessionDataTask else {
             return heir.goOnAsSuccessor()
@@ -100,6 +103,7 @@ extension TaskState {
         self.label = before.label
         self.priority = before.priority
         self.sent = before.sent
+        self.reported = before.reported
         self.expectedToSend = before.expectedToSend
         self.expectedToReceive = before.expectedToReceive
         self.clientExpectsToSend = before.clientExpectsToSend
@@ -113,6 +117,14 @@ extension TaskState {
         self.load = before.load
         self.superseded = before.superseded
         self.answer = answer
+        // A server may answer before it has all of the content.
+        self.content = before.content
+        self.isContentSpent = before.isContentSpent
+        self.source = before.source
+        self.progress = before.progress
+        self.snapshots = before.snapshots
+        self.challenges = before.challenges
+        self.hasWaited = before.hasWaited
         self.redirects = before.redirects
         self.unmeasured = before.unmeasured
         self.transactions = before.transactions

@@ -90,6 +90,7 @@ extension URLSessionTask {
                 return asksTask(challenge, decide)
             }
             challenge.passOn = asksTask
+            challenge.asker = task
             DelegateCall.make(to: delegate, .sessionChallenge) {
                 delegate.urlSession(session, didReceive: challenge, completionHandler: decide)
             }

@@ -8,6 +8,10 @@ extension URLSessionTask {
     var session: URLSession? { self.guarded.withLock { $0.session } }
     var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
     var isSuspended: Bool { self.guarded.withLock { $0.machine.isSuspended } }
+    /// It has begun, and is suspended: nothing of it is to go out meanwhile.
+    var isStandingStill: Bool {
+        self.guarded.withLock { $0.machine.hasBegun && $0.machine.isSuspended }
+    }
     var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
     /// It runs or is suspended, and was resumed before.
     var isOutstanding: Bool {

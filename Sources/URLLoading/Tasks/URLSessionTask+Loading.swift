@@ -27,7 +27,7 @@ extension URLSessionTask {
         // It may have been cancelled, and all be over, before the session came to keep it.
         if self.session == nil { session.end(self) }
         if let fault { return self.settle(.failed(fault)) }
-        if session.settings.identifier != nil {
+        if session.settings.isBackground {
             return self.fail(.backgroundSessionRequiresSharedContainer)
         }
         self.purpose.prepare(for: self) { [self] in self.prepare() }
@@ -64,19 +64,28 @@ extension URLSessionTask {
             usesCache: self is URLSessionDataTask)
         let load = loader.load(
             order, observer: LoadListener(task: self, number: number, hasDelegate: hasDelegate))
-        let isWanted = self.guarded.withLock { state in
-            // It may have been answered, and more, before the method returned; also by somebody who
-            // goes on with the answer.
+        self.keep(load, number: number)
+    }
+
+    /// Holds a load that has begun, for as long as the task needs it.
+    private func keep(_ load: any Load, number: Int) {
+        let (isWanted, hasTurned) = self.guarded.withLock { state in
+            // It may have been answered, and more, before it was there; also by somebody who goes on
+            // with the answer.
             let isLast = state.machine.load == number
             guard !state.machine.isSettled else {
-                return isLast && (state.successor != nil || state.outcome?.isSuccess == true)
+                return (
+                    isLast && (state.successor != nil || state.outcome?.isSuccess == true), false
+                )
             }
             let before = isLast ? state.load : load
             if isLast { state.load = load }
             if let before { state.superseded.append(before) }
-            return true
+            return (true, isLast && state.machine.turn > 0)
         }
-        if !isWanted { load.cancel() }
+        if !isWanted { return load.cancel() }
+        // The task may have been suspended, and resumed, before anybody had the load to tell it.
+        if hasTurned { load.suspensionChanged() }
     }
 
     // MARK: Suspended, and resumed
@@ -90,9 +99,10 @@ extension URLSessionTask {
     }
 
     func goOn() {
-        let (pump, content, held) = self.guarded.withLock { state in
-            (state.pump, state.suspendableContent, state.held.take())
+        let (load, pump, content, held) = self.guarded.withLock { state in
+            (state.load, state.pump, state.suspendableContent, state.held.take())
         }
+        load?.suspensionChanged()
         pump?.run()
         content?.run()
         self.purpose.suspensionChanged(self)
@@ -196,7 +206,11 @@ extension URLSessionTask {
     /// The delegate is told of as many at a time as have gather
     /// while the message before was on its way.
     func sent(_ total: Int64, load: Int) {
-        guard self.guarded.withLock({ $0.machine.counts(load: load) }) else { return }
+        let (successor, counts) = self.guarded.withLock {
+            ($0.successor, $0.machine.counts(load: load))
+        }
+        if let successor { return successor.sent(total + self.purpose.sentBefore, load: load) }
+        guard counts else { return }
         self.countOfBytesSent = total + self.purpose.sentBefore
         let isFirst = self.guarded.withLock { state in
             defer { state.isReporting = true }

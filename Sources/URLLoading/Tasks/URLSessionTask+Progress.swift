@@ -4,25 +4,34 @@ import Synchronization
 extension URLSessionTask {
     /// Changes counts, and the progress with them.
     func count(_ change: (inout TaskState) -> Void) {
-        let progress = self.guarded.withLock { state -> (Progress, TaskProgress)? in
+        let shown = self.guarded.withLock { state -> (PausingProgress, TaskProgress)? in
             change(&state)
-            return state.progress.map { ($0, TaskProgress(state)) }
+            return state.progress.map { ($0, state.snapshot()) }
         }
-        guard let (progress, now) = progress else { return }
-        now.show(in: progress)
+        guard let (progress, now) = shown else { return }
+        progress.show(now)
     }
 
     func progressObject() -> Progress {
-        if let progress = self.guarded.withLock({ $0.progress }) { return progress }
+        let (known, successor) = self.guarded.withLock { ($0.progress, $0.successor) }
+        // What it goes on as has the object that was handed out before.
+        if let successor { return successor.progress }
+        if let known { return known }
         let made = PausingProgress(of: self)
-        made.cancellationHandler = { [weak self] in self?.cancel() }
         let (progress, now) = self.guarded.withLock { state in
             let progress = state.progress ?? made
             state.progress = progress
-            return (progress, TaskProgress(state))
+            return (progress, state.snapshot())
         }
-        now.show(in: progress)
+        progress.show(now)
         return progress
+    }
+}
+
+extension TaskState {
+    fileprivate mutating func snapshot() -> TaskProgress {
+        self.snapshots += 1
+        return TaskProgress(self)
     }
 }
 
@@ -31,14 +40,40 @@ extension URLSessionTask {
 /// Not by its handlers: they come later, on any thread and in any order, so that who pauses and goes on
 /// could find the task suspended in the end.
 final class PausingProgress: Progress, @unchecked Sendable {
-    // `@unchecked`: what is added never changes.
-    private weak let task: URLSessionTask?
+    // `@unchecked`: what is added is behind locks.
+    private struct Aim {
+        weak var task: URLSessionTask?
+    }
+
+    private let aim: Mutex<Aim>
+    /// The number of the last snapshot that is shown.
+    private let shown = Mutex(0)
+    private var task: URLSessionTask? { self.aim.withLock { $0.task } }
 
     init(of task: URLSessionTask) {
-        self.task = task
+        self.aim = Mutex(Aim(task: task))
         super.init(parent: .current(), userInfo: nil)
         self.totalUnitCount = -1
         self.isPausable = true
+        self.cancellationHandler = { [weak self] in self?.task?.cancel() }
+    }
+
+    /// Another task goes on with what it is about.
+    func aim(at task: URLSessionTask) {
+        self.aim.withLock { $0.task = task }
+    }
+
+    /// Shows how far the task has come, unless what came later is shown already.
+    ///
+    /// The lock is held meanwhile, as of two at a time the later one must be left in the end;
+    /// `Progress` calls nobody for a change of its counts.
+    func show(_ now: TaskProgress) {
+        self.shown.withLock { shown in
+            guard now.number > shown else { return }
+            shown = now.number
+            if self.totalUnitCount != now.total { self.totalUnitCount = now.total }
+            if self.completedUnitCount != now.completed { self.completedUnitCount = now.completed }
+        }
     }
 
     /// Suspends the task, but once until it goes on.
@@ -57,13 +92,22 @@ final class PausingProgress: Progress, @unchecked Sendable {
 
 /// How far a task has come, as its `Progress` says it.
 struct TaskProgress: Equatable {
+    /// In the order in which a task's are made.
+    var number: Int
+    /// Of both bodies; -1 where the length of one is not known.
+    ///
+    /// When the task is over, what it was, or what was transferred.
     var total: Int64
     var completed: Int64
 
-    /// - Parameters:
-    ///   - total: both bodies; -1 where the length of one is not known. When the task is over, what
-    ///     it was, or what was transferred.
+    init(number: Int, total: Int64, completed: Int64) {
+        self.number = number
+        self.total = total
+        self.completed = completed
+    }
+
     init(_ state: TaskState) {
+        self.number = state.snapshots
         let (sum, overflow) = state.sent.addingReportingOverflow(state.received)
         self.completed = overflow ? Int64.max : sum
         self.total = Self.total(state) ?? -1
@@ -85,12 +129,5 @@ struct TaskProgress: Equatable {
     private static func known(_ length: Int64, or guess: Int64) -> Int64? {
         if length >= 0 { return length }
         return guess >= 0 ? guess : nil
-    }
-
-    func show(in progress: Progress) {
-        if progress.totalUnitCount != self.total { progress.totalUnitCount = self.total }
-        if progress.completedUnitCount != self.completed {
-            progress.completedUnitCount = self.completed
-        }
     }
 }

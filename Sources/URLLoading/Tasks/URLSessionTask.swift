@@ -194,14 +194,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Messages that are under way may still arrive.
     open func suspend() {
-        let stops = self.guarded.withLock { state in
-            guard state.machine.suspend() else { return false }
+        let (stops, load) = self.guarded.withLock { state -> (Bool, (any Load)?) in
+            guard state.machine.suspend() else { return (false, nil) }
             state.pump?.isPaused = true
             state.suspendableContent?.isPaused = true
-            return true
+            return (true, state.load)
         }
         guard stops else { return }
         self.keepTime()
+        load?.suspensionChanged()
         self.purpose.suspensionChanged(self)
     }
 

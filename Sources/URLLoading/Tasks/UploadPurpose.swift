@@ -166,6 +166,14 @@ final class UploadPurpose: TaskPurpose {
         }
     }
 
+    func handedOver() {
+        self.base.handedOver()
+        // An upload that was answered is not gone on with.
+        let handlers = self.state.withLock { $0.requests.conclude() }
+        guard !handlers.isEmpty else { return }
+        FileWork.queue.async { for handler in handlers { handler(nil) } }
+    }
+
     private func resumeData(of task: URLSessionTask, kept resource: URL?) -> Data? {
         if let resume = self.resume { return resume.encoded() }
         guard let resource, let request = task.originalRequest else { return nil }
