@@ -96,7 +96,7 @@ package enum OpenStores {
     ///
     /// Where one is in use on that directory it is this one, with the capacities named here. Does not
     /// wait for the disk but to look at the directory. Where that cannot be used, the cache is in memory
-    /// alone.
+    /// alone until it can be.
     ///
     /// - Parameters:
     ///   - directory: nil: never on a disk, whatever the capacity.
@@ -113,7 +113,13 @@ package enum OpenStores {
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
         guard let directory, disk > .zero else { return make(nil, nil) }
-        guard let hold = self.hold(directory) else { return make(nil, nil) }
+        guard let hold = self.hold(directory) else {
+            let store = make(nil, nil)
+            store.diskTier.settlesBeforeOpening { [weak store] in
+                if let store { self.settle(store) }
+            }
+            return store
+        }
         let identity = hold.identity
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }
@@ -136,7 +142,8 @@ package enum OpenStores {
         return DirectoryHold(directory)
     }
 
-    /// Gives a cache that is about to get its first capacity on the disk its place among those in use.
+    /// Gives a cache that is about to get its first capacity on the disk, or whose directory can perhaps
+    /// be used by now, its place among those in use.
     fileprivate static func settle(_ store: SharedStore) {
         let tier = store.diskTier
         guard !tier.isHeld else { return }
