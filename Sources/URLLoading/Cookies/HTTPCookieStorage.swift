@@ -17,7 +17,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///
     /// Where the disk cannot be used, everything goes on in memory, and a line on standard error says
     /// so, once.
-    open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(named: "shared") }
+    open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(.own) }
 
     /// The store of a group of programs: the same object for the same identifier.
     ///
@@ -25,7 +25,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open class func sharedCookieStorage(
         forGroupContainerIdentifier identifier: String
     ) -> HTTPCookieStorage {
-        SharedCookieStorages.storage(named: identifier)
+        SharedCookieStorages.storage(.group(identifier))
     }
 
     /// A store in memory alone, which ends with the object.
