@@ -65,8 +65,20 @@ package struct CookieContext: Sendable {
     }
 
     /// The site that a cookie may be kept to, as far as this request is concerned.
-    func sameSite(of cookie: Cookie) -> SameSite {
-        cookie.sameSite == .unspecified && !self.isLaxByDefault ? .none : cookie.sameSite
+    func sameSite(of cookie: Cookie) -> SameSite { self.effective(cookie.sameSite) }
+
+    private func effective(_ sameSite: SameSite) -> SameSite {
+        sameSite == .unspecified && !self.isLaxByDefault ? .none : sameSite
+    }
+
+    /// Whether the request may bear a cookie that says so of sites.
+    package func permits(_ sameSite: SameSite) -> Bool {
+        guard case .crossSite(let navigation, let safeMethod) = self.site else { return true }
+        switch self.effective(sameSite) {
+        case .none: return true
+        case .strict: return false
+        case .lax, .unspecified: return self.isHTTP && navigation && safeMethod
+        }
     }
 
     /// Cookies belong to HTTP; a file transfer has none.

@@ -42,11 +42,6 @@ extension CookieJar {
     private static func permits(_ cookie: Cookie, _ context: CookieContext) -> Bool {
         if cookie.isSecure, !context.isSecure { return false }
         if cookie.isHTTPOnly, !context.isHTTP { return false }
-        guard case .crossSite(let navigation, let safeMethod) = context.site else { return true }
-        switch context.sameSite(of: cookie) {
-        case .none: return true
-        case .strict: return false
-        case .lax, .unspecified: return context.isHTTP && navigation && safeMethod
-        }
+        return context.permits(cookie.sameSite)
     }
 }

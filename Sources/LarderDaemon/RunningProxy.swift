@@ -329,7 +329,7 @@ actor RunningProxy {
                     from: asks ? settings.map { FileAuthenticator.Files($0) } : nil)
                 clients.append(
                     PreparedClients(
-                        door: door, prepared: prepared, settings: asks ? settings : nil))
+                        listener: listener, prepared: prepared, settings: asks ? settings : nil))
             } catch {
                 if asks, let index {
                     problems.append(fresh.problem(with: error, ofListener: index))

@@ -10,11 +10,12 @@ extension DiskTier {
     private static let pause = Duration.seconds(30)
 
     func openPlace(creating: Bool) {
-        let capacity = self.state.withLock { $0.capacity }
+        let (capacity, place) = self.state.withLock { ($0.capacity, $0.place) }
         let places = DiskPlaces(directory: self.directory)
         do throws(StoreError) {
             let opened = try places.open(
-                capacity: capacity, creating: creating, clock: self.clock, report: self.report)
+                preferring: place, capacity: capacity, creating: creating, clock: self.clock,
+                report: self.report)
             guard let opened else {
                 // Where a file was wanted, other processes have all places.
                 return self.settle(
@@ -139,13 +140,16 @@ struct DiskPlaces {
 
     /// Opens the first that no other process has; nil where there is none.
     ///
-    /// - Parameter creating: make a file where none is free.
+    /// - Parameters:
+    ///   - preferred: where what is to be found was stored; tried first.
+    ///   - creating: make a file where none is free.
     func open(
-        capacity: ByteCount, creating: Bool, clock: @escaping @Sendable () -> Timestamp,
+        preferring preferred: String?, capacity: ByteCount, creating: Bool,
+        clock: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(StoreError) -> (disk: DiskStore, place: String)? {
-        for number in 1...Self.limit {
-            let place = self.place(number)
+        let others = (1...Self.limit).map { self.place($0) }.filter { $0 != preferred }
+        for place in (preferred.map { [$0] } ?? []) + others {
             if !creating, !DiskStore.isThere(place) { continue }
             let configuration = DiskConfiguration(
                 directory: place, capacity: max(capacity, DiskConfiguration.minimumCapacity),

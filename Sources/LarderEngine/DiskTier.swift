@@ -53,6 +53,8 @@ final class DiskTier: ObjectStore {
         var hold: DirectoryHold?
         /// Had the same directory before, and may not have closed its file yet.
         var predecessor: DiskTier?
+        /// Tries to get it a hold that it lacks; nil: it has one, or needs none.
+        var settling: (@Sendable () -> Void)?
         var waiting: [Waiting] = []
         /// Changes of the capacity that came meanwhile: made one after the other, each once what is
         /// under way is over.
@@ -97,7 +99,14 @@ final class DiskTier: ObjectStore {
     /// Whether it has its place among those in use.
     var isHeld: Bool { self.state.withLock { $0.hold != nil } }
 
-    /// Takes its place, before there is any capacity.
+    /// Has `settle` called before each opening until it has its place: its directory could not be used.
+    ///
+    /// - Parameter settle: calls `take` where it can be used by now; may wait for the disk.
+    func settlesBeforeOpening(_ settle: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.settling = settle }
+    }
+
+    /// Takes its place, before there is any capacity or any file.
     ///
     /// - Parameter predecessor: had the directory before, and may not have closed its file yet.
     /// - Returns: false where it has one, or is closed.
@@ -105,6 +114,7 @@ final class DiskTier: ObjectStore {
         self.state.withLock { state in
             guard state.hold == nil, !state.isFileClosed else { return false }
             state.hold = hold
+            state.settling = nil
             if predecessor !== self { state.predecessor = predecessor }
             return true
         }
@@ -148,7 +158,13 @@ final class DiskTier: ObjectStore {
         let open = { @Sendable in
             self.queue.async { self.openPlace(creating: creating) }
         }
-        self.afterPredecessor(open)
+        guard let settle = self.state.withLock({ $0.settling }) else {
+            return self.afterPredecessor(open)
+        }
+        self.queue.async {
+            settle()
+            self.afterPredecessor(open)
+        }
     }
 
     private func afterPredecessor(_ body: @escaping @Sendable () -> Void) {

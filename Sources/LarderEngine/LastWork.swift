@@ -7,15 +7,28 @@ import Synchronization
 ///
 /// `exit(3)` runs it, and so does the return of `main`; not a signal that kills.
 package enum LastWork {
-    /// A disk that takes longer keeps no program from ending.
+    /// For all of it together: a disk that takes longer keeps no program from ending.
     private static let patience = DispatchTimeInterval.seconds(2)
 
-    private static let works = Mutex<[@Sendable () async -> Void]>([])
+    private typealias Work = @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    private static let works = Mutex<[Work]>([])
     /// Registered once, with the first work.
     private static let isRegistered: Bool = atexit { LastWork.finish() } == 0
 
     /// Adds work that is done at the end, beside other work; it must be quick where nothing is left.
     package static func add(_ work: @escaping @Sendable () async -> Void) {
+        self.begin { done in
+            Task {
+                await work()
+                done()
+            }
+        }
+    }
+
+    /// Adds work that calls back when it is done, and needs no thread of Swift's own: those may be
+    /// taken by who ends the process.
+    static func begin(_ work: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         _ = self.isRegistered
         self.works.withLock { $0.append(work) }
     }
@@ -29,10 +42,7 @@ package enum LastWork {
         let group = DispatchGroup()
         for work in works {
             group.enter()
-            Task {
-                await work()
-                group.leave()
-            }
+            work { group.leave() }
         }
         _ = group.wait(timeout: .now() + self.patience)
     }

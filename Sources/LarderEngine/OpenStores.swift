@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 package import LarderDisk
 package import LarderHTTP
 package import LarderStore
@@ -72,19 +71,15 @@ package enum OpenStores {
     private static let guests = Mutex([DiskTier]())
     private static let hasExitHandler = Atomic(false)
 
-    /// How long the end of the process waits for the disk.
-    private static let patienceAtExit = DispatchTimeInterval.seconds(2)
-
     /// Has what was stored last committed when the process ends by exit(3).
     ///
     /// A small program ends right after its last task, before the disk has its answer.
     private static func flushAtExit() {
         guard !self.hasExitHandler.exchange(true, ordering: .relaxed) else { return }
-        // Where there is no room for another handler, nothing is lost but the last few answers.
-        _ = atexit { OpenStores.flushAll() }
+        LastWork.begin { done in self.flushAll(done) }
     }
 
-    private static func flushAll() {
+    private static func flushAll(_ completion: @escaping @Sendable () -> Void) {
         let tiers =
             self.entries.withLock { entries in entries.values.map(\.tier) }
             + self.guests.withLock { $0 }
@@ -93,7 +88,7 @@ package enum OpenStores {
             group.enter()
             tier.finish { group.leave() }
         }
-        _ = group.wait(timeout: .now() + self.patienceAtExit)
+        group.notify(queue: DispatchQueue(label: "larder.open-stores"), execute: completion)
     }
 
     /// A cache in memory, and in the directory where `disk` is not 0; that is made, with mode 0700, where
@@ -101,7 +96,7 @@ package enum OpenStores {
     ///
     /// Where one is in use on that directory it is this one, with the capacities named here. Does not
     /// wait for the disk but to look at the directory. Where that cannot be used, the cache is in memory
-    /// alone.
+    /// alone until it can be.
     ///
     /// - Parameters:
     ///   - directory: nil: never on a disk, whatever the capacity.
@@ -118,7 +113,13 @@ package enum OpenStores {
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
         guard let directory, disk > .zero else { return make(nil, nil) }
-        guard let hold = self.hold(directory) else { return make(nil, nil) }
+        guard let hold = self.hold(directory) else {
+            let store = make(nil, nil)
+            store.diskTier.settlesBeforeOpening { [weak store] in
+                if let store { self.settle(store) }
+            }
+            return store
+        }
         let identity = hold.identity
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }
@@ -141,7 +142,8 @@ package enum OpenStores {
         return DirectoryHold(directory)
     }
 
-    /// Gives a cache that is about to get its first capacity on the disk its place among those in use.
+    /// Gives a cache that is about to get its first capacity on the disk, or whose directory can perhaps
+    /// be used by now, its place among those in use.
     fileprivate static func settle(_ store: SharedStore) {
         let tier = store.diskTier
         guard !tier.isHeld else { return }

@@ -15,8 +15,7 @@ final class SessionConduct: Sendable {
     let acts: ActCounters
     /// What the client itself sends in secret is sealed, too.
     private let sealsClients: Bool
-    private let digest: (@Sendable ([UInt8]) -> [UInt8])?
-    private let partition: String
+    private let sealer: FieldSealer
 
     /// nil where the session only passes requests on.
     init?(
@@ -33,8 +32,7 @@ final class SessionConduct: Sendable {
         self.policy = configuration.policy
         self.acts = acts
         self.sealsClients = configuration.role == .userAgent
-        self.digest = digest
-        self.partition = partition
+        self.sealer = FieldSealer(partition: partition, digest: digest)
         if self.additionalFields.isEmpty, !self.takesPart { return nil }
     }
 
@@ -80,7 +78,7 @@ final class SessionConduct: Sendable {
     ) -> Request {
         let seals =
             self.takesPart && request.uri.scheme != .ftp
-            && (!self.isIdle || (self.sealsClients && Self.hasSecret(request.fields)))
+            && (!self.isIdle || (self.sealsClients && FieldSealer.hasSecret(request.fields)))
         guard seals || !self.additionalFields.isEmpty else { return request }
         var request = request
         self.addFields(to: &request.fields)
@@ -143,25 +141,10 @@ final class SessionConduct: Sendable {
             "Cookie", self.sealedValue("cookie", Array(values.joined(separator: [0]))))
     }
 
-    private static let secrets = [KnownField.authorization, .cookie]
-
-    private static func hasSecret(_ fields: Fields) -> Bool {
-        fields.lines.contains { self.secrets.contains($0.known) }
-    }
-
     /// Seals what the client sends itself, where nothing of the session's has taken its place.
     private func sealClients(_ request: inout Request, _ sealing: inout Sealing) {
         let sealed = sealing.lines.map { FieldName($0.name) } + sealing.computed
-        for known in Self.secrets {
-            let name = FieldName(known)
-            guard request.fields.contains(name), !sealed.contains(name) else { continue }
-            let values = request.fields.values(name).map { Array($0) }
-            request.fields.remove(name)
-            let text = known == .cookie ? "Cookie" : "Authorization"
-            sealing.lines += values.map { (text, $0) }
-            request.fields.append(
-                text, self.sealedValue(name.lowercased, Array(values.joined(separator: [0]))))
-        }
+        sealing.lines += self.sealer.sealClients(&request.fields, besides: sealed)
     }
 
     private func sealCredential(_ request: inout Request, _ sealing: inout Sealing) {
@@ -218,13 +201,6 @@ final class SessionConduct: Sendable {
     ///
     /// - Parameter label: of the field, and of whatever else makes equal secrets different things.
     func sealedValue(_ label: String, _ secret: [UInt8]) -> [UInt8] {
-        guard let digest = self.digest else {
-            // Without a key it is another one each time, which is safe and answers nothing.
-            return Array("sealed-".utf8) + SessionCredentials.randomNonce()
-        }
-        let digits = Array("0123456789abcdef".utf8)
-        let octets = Array(self.partition.utf8) + [0] + Array(label.utf8) + [0] + secret
-        return Array("sealed-".utf8)
-            + digest(octets).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        self.sealer.value(label, secret)
     }
 }

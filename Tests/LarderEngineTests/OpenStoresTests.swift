@@ -1,5 +1,7 @@
 import Foundation
 import LarderHTTP
+import LarderPolicy
+import LarderStore
 import Testing
 
 @testable import LarderEngine
@@ -18,6 +20,37 @@ struct OpenStoresTests {
         #expect(store.diskCapacity == .zero)
         await self.resize(store, to: .mebibytes(8))
         #expect(store.diskCapacity == .zero)
+    }
+
+    @Test("are one with others also where their directory could not be used at first")
+    func late() async throws {
+        let directory = NSTemporaryDirectory() + "open-stores-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        #expect(FileManager.default.createFile(atPath: directory, contents: Data()))
+        let first = OpenStores.store(
+            memory: .mebibytes(1), disk: .mebibytes(8), directory: directory)
+        try FileManager.default.removeItem(atPath: directory)
+        let key = CacheKey(
+            method: .get, uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+        let now = Timestamp(seconds: 1_900_000_000)
+        let head = StoredHead(
+            status: .ok, fields: [:], varyingFields: [:], requestTime: now, responseTime: now)
+        let ended = Ended()
+        let sink = first.store.store(
+            head, for: key, length: 0, replacing: [], observer: ended)
+        sink?.commit(trailers: Fields())
+        await withCheckedContinuation { continuation in
+            first.flush { continuation.resume() }
+        }
+        let second = OpenStores.store(
+            memory: .mebibytes(1), disk: .mebibytes(8), directory: directory)
+        #expect(first === second)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["responses"])
+    }
+
+    private final class Ended: ObjectSinkObserver {
+        func sink(written offset: UInt64) {}
+        func sinkEnded(_ outcome: SinkOutcome) {}
     }
 
     @Test("are one with those that are made in the directory later")

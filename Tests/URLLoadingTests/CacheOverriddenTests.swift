@@ -101,6 +101,53 @@ struct OverriddenCacheTests {
         }
     }
 
+    @Test(
+        "answers nobody but whose response it is, if it changes nothing (RFC 9111 §4.1)",
+        arguments: [true, false], [true, false])
+    func secrets(isCookie: Bool, isChanged: Bool) async throws {
+        let field = isCookie ? "Cookie" : "Authorization"
+        let origin = try await ScriptedOrigin.answering { request in
+            response("200 OK", "Vary: \(field)", body: request[field] ?? "nobody")
+        }
+        let jar = HTTPCookieStorage()
+        let diary = CacheDiary { _, proposed, answer in
+            guard isChanged else { return answer(proposed) }
+            answer(CachedURLResponse(response: proposed.response, data: proposed.data))
+        }
+        let session = URLSession.alone(diary) {
+            $0.urlCache = IdleCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+            $0.httpCookieStorage = jar
+        }
+        for (user, count) in [("A", 1), ("A", 1), (nil, 2), ("B", 3), ("B", 3)] {
+            jar.removeCookies(since: .distantPast)
+            var request = try cacheRequest(origin.url("/"))
+            if let user, isCookie {
+                jar.setCookie(try made("sid", user, domain: "127.0.0.1"))
+            } else {
+                request.setValue(user.map { "sid=\($0)" }, forHTTPHeaderField: "Authorization")
+            }
+            let account = try await diary.run(session.dataTask(with: request))
+            #expect(account.text == user.map { "sid=\($0)" } ?? "nobody")
+            #expect(origin.count == count)
+        }
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test(
+        "may have responses of its own, but none for secrets that nobody knows",
+        arguments: [
+            ("Accept", true), ("Cookie", false), ("accept, authorization", false),
+        ])
+    func ownVariants(_ vary: String, _ isHit: Bool) async throws {
+        let cache = self.cache()
+        let (engine, url) = (self.engine(cache), "http://origin.example/a")
+        let own = try cachedText(
+            "own", for: url, fields: ["Vary": vary, "Cache-Control": "max-age=60"])
+        cache.put(own, at: try cacheURL(url))
+        #expect(try await engine.load(url).isHit == isHit)
+    }
+
     @Test("may keep what it is given, and look at it later")
     func keeping() async throws {
         let cache = KeepingCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
@@ -195,6 +242,9 @@ struct OverriddenCacheTests {
         }
     }
 }
+
+/// Changes nothing.
+private final class IdleCache: URLCache, @unchecked Sendable {}
 
 /// Keeps what it is given last, and does not look at it.
 private class KeepingCache: URLCache, @unchecked Sendable {

@@ -1,4 +1,7 @@
 import Foundation
+import LarderDisk
+import LarderEngine
+import LarderHTTP
 import Testing
 
 @testable import URLLoading
@@ -27,6 +30,32 @@ struct CacheProcessTests {
         }
         #expect(try Self.use(directory.path, finds: "second", stores: "third"))
         #expect(directory.names == ["responses"])
+    }
+
+    @Test("stays with its responses when its capacity changes, also where a place before is free")
+    func resized() async throws {
+        let directory = CacheDirectory()
+        let request = try cacheRequest(Self.url)
+        // As another process has it.
+        let other = try DiskStore.open(
+            DiskConfiguration(directory: directory.path + "/responses", capacity: .mebibytes(8)),
+            clock: { SystemClock().now() }, report: { _ in })
+        let cache = directory.cache(memory: 0)
+        cache.storeCachedResponse(try cachedText("own", for: Self.url), for: request)
+        await withCheckedContinuation { continuation in
+            other.close { continuation.resume() }
+        }
+        for capacity in [16 << 20, 6 << 20] {
+            cache.diskCapacity = capacity
+            #expect(cache.cachedResponse(for: request)?.text == "own")
+        }
+        // Nothing is left to find there, so that it is the first that is free.
+        cache.diskCapacity = 0
+        cache.diskCapacity = 8 << 20
+        cache.storeCachedResponse(try cachedText("new", for: Self.url), for: request)
+        #expect(cache.cachedResponse(for: request)?.text == "new")
+        #expect(DiskStore.isThere(directory.path + "/responses"))
+        #expect(!DiskStore.isThere(directory.path + "/responses-2"))
     }
 
     @Test("gives each of several at a time responses of its own")

@@ -276,6 +276,90 @@ struct CacheStoreTests {
         #expect(cache.cachedResponse(for: try cacheRequest(self.url))?.text == text)
     }
 
+    @Test("is not what a program makes of a body that could not be read back")
+    func unreadable() async throws {
+        let cache = self.directory.cache(memory: 0)
+        let text = String(repeating: "0123456789", count: 20_000)
+        let engine = CacheEngine(cache) { _ in
+            .init(fields: ["Cache-Control": "max-age=60"], body: text)
+        }
+        let empty = Mutex(false)
+        _ = try await engine.load(self.url, asks: true) { pending in
+            let proposed = pending.proposedResponse()
+            // What is being stored meanwhile is not stored.
+            cache.diskCapacity = 16 << 20
+            empty.withLock { $0 = proposed.data.isEmpty }
+            pending.decide(CachedURLResponse(response: proposed.response, data: proposed.data))
+        }
+        #expect(empty.withLock { $0 })
+        #expect(cache.cachedResponse(for: try cacheRequest(self.url)) == nil)
+    }
+
+    @Test(
+        "varies by secrets as sessions seal them, whoever stored it",
+        arguments: ["Authorization", "Cookie"])
+    func secrets(_ field: String) async throws {
+        let origin = try await ScriptedOrigin.answering { request in
+            response("200 OK", "Vary: \(field)", body: "of \(request[field] ?? "nobody")")
+        }
+        let cache = self.directory.cache(disk: 0)
+        let session = cacheSession(cache)
+        func asked(_ path: String, _ secret: String?) throws -> URLRequest {
+            try cacheRequest(origin.url(path), fields: secret.map { [field: $0] })
+        }
+        _ = try await session.data(for: try asked("/loaded", "a=1"))
+        #expect(cache.cachedResponse(for: try asked("/loaded", "a=1"))?.text == "of a=1")
+        #expect(cache.cachedResponse(for: try asked("/loaded", "b=2")) == nil)
+        // What the program does not name matches whatever the session sent.
+        let found = try #require(cache.cachedResponse(for: try asked("/loaded", nil)))
+        cache.storeCachedResponse(found, for: try asked("/loaded", nil))
+        _ = try await session.data(for: try asked("/loaded", "a=1"))
+        #expect(origin.count == 1)
+        cache.storeCachedResponse(
+            try cachedText(
+                "own", for: origin.url("/own"),
+                fields: ["Cache-Control": "max-age=60", "Vary": field]),
+            for: try asked("/own", "a=1"))
+        let (own, _) = try await session.data(for: try asked("/own", "a=1"))
+        #expect(own == Data("own".utf8) && origin.count == 1)
+        let (other, _) = try await session.data(for: try asked("/own", nil))
+        #expect(other == Data("of nobody".utf8))
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("keeps the octets of its fields, and shows them as a task's response does")
+    func octets() async throws {
+        let request = try cacheRequest(self.url)
+        let name = Array("caf".utf8) + [0xE9]
+        do {
+            let cache = self.directory.cache()
+            let engine = CacheEngine(cache) { _ in
+                var fields: Fields = ["Cache-Control": "max-age=60"]
+                fields.append("X-Name", name)
+                return .init(fields: fields, body: "loaded")
+            }
+            _ = try await engine.load(self.url, asks: true) { pending in
+                let proposed = pending.proposedResponse()
+                let response = proposed.response as? HTTPURLResponse
+                #expect(response?.value(forHTTPHeaderField: "X-Name") == "café")
+                pending.decide(
+                    CachedURLResponse(
+                        response: proposed.response, data: proposed.data, userInfo: ["a": 1],
+                        storagePolicy: .allowed))
+            }
+            let found = try #require(cache.cachedResponse(for: request))
+            cache.storeCachedResponse(found, for: request)
+        }
+        // From the disk.
+        let found = try #require(self.directory.cache().cachedResponse(for: request))
+        let response = try #require(found.response as? HTTPURLResponse)
+        #expect(response.allHeaderFields["X-Name"] as? String == "café")
+        let address = try #require(CacheAddress(request))
+        let head = StoredResponse.head(found, to: address, at: SystemClock().now())
+        #expect(head.fields.first("X-Name").map { Array($0) } == name)
+    }
+
     @Test("is no more than a twentieth of the capacity long", arguments: [1 << 20, 0])
     func twentieth(disk: Int) async throws {
         let capacity = 1 << 20

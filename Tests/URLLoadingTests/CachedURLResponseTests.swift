@@ -1,4 +1,5 @@
 import Foundation
+import LarderHTTP
 import Synchronization
 import Testing
 
@@ -66,14 +67,45 @@ struct CachedURLResponseTests {
         #expect(CachedURLResponse(coder: reader) == nil)
     }
 
+    private func archived(_ cached: CachedURLResponse) throws -> CachedURLResponse? {
+        let archive = try NSKeyedArchiver.archivedData(
+            withRootObject: cached, requiringSecureCoding: true)
+        return try NSKeyedUnarchiver.unarchivedObject(
+            ofClass: CachedURLResponse.self, from: archive)
+    }
+
+    @Test("keeps in an archive what request it was loaded for, where it was loaded")
+    func loadedFor() throws {
+        let made = try cachedText("body", for: "http://h/a", fields: ["Vary": "Cookie"])
+        #expect(try #require(try self.archived(made)).varyingFields == nil)
+        for fields in [Fields(), ["Cookie": "sealed-1", "accept": "x, y"]] {
+            let loaded = made.loaded(for: fields)
+            #expect(loaded.isEqual(made) && loaded.loaded(for: ["A": "b"]) === loaded)
+            let again = try #require(try self.archived(loaded)).varyingFields
+            #expect(again?.pairs.map(\.value) == fields.pairs.map(\.value))
+        }
+    }
+
+    @Test("survives an archive also without a URL")
+    func nowhere() throws {
+        for response in [URLResponse(), HTTPURLResponse()] {
+            let cached = CachedURLResponse(response: response, data: Data([1]))
+            let again = try #require(try self.archived(cached))
+            #expect(again.isEqual(cached) && again.response.url == nil)
+            #expect(type(of: again.response) == type(of: response))
+        }
+    }
+
     @Test("reads a proposed body once, when it is asked for")
     func lazy() throws {
         let reads = Atomic(0)
         let count = { reads.load(ordering: .relaxed) }
-        let cached = CachedURLResponse(response: try self.plain("http://h/")) {
+        let body = CachedBody(reading: {
             reads.add(1, ordering: .relaxed)
             return Data([7])
-        }
+        })
+        let cached = CachedURLResponse(
+            response: try self.plain("http://h/"), body: body, varyingFields: Fields())
         #expect(count() == 0)
         #expect(cached.data == Data([7]))
         #expect(cached.data == Data([7]))

@@ -56,6 +56,9 @@ private final class OwnStorage: HTTPCookieStorage, @unchecked Sendable {
     }
 }
 
+/// A program's own storage that changes nothing.
+final class IdleStorage: HTTPCookieStorage, @unchecked Sendable {}
+
 @Suite("A session's view of a storage (§9.2)")
 struct CookieHopTests {
     let storage = HTTPCookieStorage()
@@ -158,6 +161,72 @@ struct CookieHopTests {
         #expect(view.sends(hop, own: "x=y") == "n=1")
         #expect(
             own.calls.withLock { $0 } == ["store [\"n\"] seven", "cookies http://a.example/x"])
+    }
+
+    /// A task for a document of this host.
+    private static func task(_ document: String?) throws -> URLSessionTask {
+        let task = URLSessionTask()
+        var request = URLRequest(url: try url("http://a.example/"))
+        request.mainDocumentURL = try document.map { try url("http://\($0)/") }
+        task.currentRequest = request
+        return task
+    }
+
+    @Test("keeps cookies to their site also where the storage is of a program's own class")
+    func overriddenSites() throws {
+        let own = IdleStorage()
+        own.setCookie(try made("any"))
+        own.setCookie(try made("lax", "v", [.sameSitePolicy: "lax"]))
+        own.setCookie(try made("strict", "v", [.sameSitePolicy: "strict"]))
+        let view = own.hopCookies(accept: .always, sets: true)
+        for (document, sent) in [
+            ("b.example", "any=v"), ("x.a.example", "any=v; lax=v; strict=v"),
+            (nil, "any=v; lax=v; strict=v"),
+        ] {
+            for task in [try Self.task(document), nil] {
+                let hop = try hop("http://a.example/", document: document, owner: task)
+                #expect(view.sends(hop) == sent)
+            }
+        }
+    }
+
+    @Test("has a program's own storage go by the session's policy, too", arguments: [true, false])
+    func overriddenStoring(hasTask: Bool) async throws {
+        let own = IdleStorage()
+        own.cookieAcceptPolicy = .never
+        let view = own.hopCookies(accept: .always, sets: true)
+        let task = hasTask ? try Self.task(nil) : nil
+        view.takes("n=1", from: try hop("http://a.example/", owner: task))
+        await withCheckedContinuation { kept in
+            if !view.whenKept({ kept.resume() }) { kept.resume() }
+        }
+        #expect(own.names == ["n"])
+        own.setCookies([try made("m")], for: try url("http://a.example/"), mainDocumentURL: nil)
+        #expect(own.names == ["n"])
+    }
+
+    @Test("keeps octets that are no text, also by way of a program's own storage")
+    func octets() async throws {
+        let line = Array("n\u{e9}=".utf8.dropLast(2)) + [0xE9, 0x3D, 0xFF]
+        var head = ResponseHead(status: StatusCode(200))
+        head.fields.append("Set-Cookie", line + Array("; Path=/".utf8))
+        for storage in [HTTPCookieStorage(), IdleStorage()] {
+            let view = storage.hopCookies(accept: .always, sets: true)
+            let hop = try hop("http://a.example/", owner: try Self.task(nil))
+            var received = head
+            view.takeCookies(from: &received, for: hop, at: t0)
+            await withCheckedContinuation { kept in
+                if !view.whenKept({ kept.resume() }) { kept.resume() }
+            }
+            let cookie = try #require(storage.cookies?.first)
+            storage.deleteCookie(cookie)
+            #expect(storage.names.isEmpty)
+            storage.setCookie(cookie)
+            var fields = Fields()
+            view.addCookies(to: &fields, for: hop, at: t0)
+            #expect(fields.first("Cookie").map { Array($0) } == line)
+            #expect(storage.cookies?.first == cookie)
+        }
     }
 
     @Test("has a program's own storage emptied by its own method, too")

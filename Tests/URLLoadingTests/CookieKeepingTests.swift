@@ -195,6 +195,32 @@ struct CookieKeepingTests {
         #expect(try storage.names(for: "http://a.example/") == ["a"])
     }
 
+    /// Looks where groups are kept of which there was something before.
+    private static func findGroups(_ data: String) throws {
+        guard unsafe setenv("XDG_DATA_HOME", data, 1) == 0 else { exit(4) }
+        let place = "\(data)/\(KeptPlace.application)"
+        try FileManager.default.createDirectory(
+            atPath: place, withIntermediateDirectories: true)
+        for name in ["g.x", "shared", "shared.key"] {
+            let key = "\(place)/.cookies.\(name).key"
+            guard FileManager.default.createFile(atPath: key, contents: nil) else { exit(3) }
+        }
+        let names = ["g.x", "g.y", "shared", "shared.key"].map { KeptPlace.name(ofGroup: $0) }
+        exit(
+            names == [
+                ".cookies.g.x", ".group-cookies.g%2Ey", ".group-cookies.shared",
+                ".group-cookies.shared%2Ekey",
+            ] ? 0 : 2)
+    }
+
+    @Test("of a group stay where they once were kept, but where that is another's place")
+    func formerGroups() async throws {
+        let path = self.place.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            try Self.findGroups(path)
+        }
+    }
+
     @Test("are in one place for one name")
     func places() {
         #expect(HTTPCookieStorage.shared === HTTPCookieStorage.shared)
@@ -204,6 +230,16 @@ struct CookieKeepingTests {
         #expect(KeptPlace.state(named: ".cookies.shared").directory.hasSuffix("/.cookies.shared"))
         #expect(KeptPlace.component("../x/y") == "..%2Fx%2Fy")
         #expect(KeptPlace.component("..") == "_")
+        // No group has the place of another, nor of a key, nor the program's own.
+        let names = ["shared", "shared.key", "g", "g.key", "", ".", "..", "a/b", "a%2Fb"]
+            .map { KeptPlace.name(ofGroup: $0) }
+        let places = ([".cookies.shared", ".credentials.shared"] + names).flatMap { name in
+            let directory = KeptPlace.state(named: name).directory
+            return [directory, directory + ".key"]
+        }
+        #expect(Set(places).count == places.count)
+        #expect(
+            KeptPlace.component(String(repeating: ".", count: 300), withDots: false).count < 160)
         let long = String(repeating: "é", count: 300)
         #expect(KeptPlace.component(long).utf8.count < 160)
         #expect(KeptPlace.component(long) != KeptPlace.component(long + "x"))

@@ -98,6 +98,19 @@ struct CookieTaskTests {
         await origin.stop()
     }
 
+    @Test(
+        "take cookies without a name (RFC 6265bis §5.6), whatever the storage's class",
+        arguments: [true, false], ["bare", "=bare"])
+    func nameless(isOwn: Bool, line: String) async throws {
+        let origin = try await cookieOrigin()
+        let settings = URLSessionConfiguration.ephemeral
+        if isOwn { settings.httpCookieStorage = IdleStorage() }
+        let session = URLSession(configuration: settings)
+        _ = try await self.echo(session, origin, path: "/set?\(line)")
+        #expect(try await self.echo(session, origin) == "bare")
+        await origin.stop()
+    }
+
     @Test("take none from answers of the cache")
     func cached() async throws {
         let origin = try await cookieOrigin()

@@ -38,6 +38,12 @@ struct MessagesRequestTests {
         #expect((archived as URLRequest).isTimeoutSet)
         let plain = try #require(try Self.archived(NSURLRequest(url: Self.url)))
         #expect(!(plain as URLRequest).isTimeoutSet)
+        for (timeout, isKept) in [(TimeInterval.infinity, true), (0, true), (.nan, false)] {
+            request.timeoutInterval = timeout
+            let again = try #require(try Self.archived(request as NSURLRequest)) as URLRequest
+            #expect(again.isTimeoutSet == isKept)
+            #expect(!isKept || again.timeoutInterval == timeout)
+        }
     }
 
     @Test(

@@ -211,6 +211,21 @@ struct MessagesResponseTests {
             http.allHeaderFields as? [String: String] == made.allHeaderFields as? [String: String])
     }
 
+    @Test("survive archives also without a URL")
+    func nowhere() throws {
+        for response in [URLResponse(), HTTPURLResponse()] {
+            let data = try NSKeyedArchiver.archivedData(
+                withRootObject: response, requiringSecureCoding: true)
+            let back = try #require(
+                try NSKeyedUnarchiver.unarchivedObject(
+                    ofClasses: [URLResponse.self, HTTPURLResponse.self], from: data)
+                    as? URLResponse)
+            #expect(back == response && back.url == nil && type(of: back) == type(of: response))
+        }
+        let empty = NSKeyedArchiver(requiringSecureCoding: true)
+        #expect(URLResponse(coder: try NSKeyedUnarchiver(forReadingFrom: empty.encodedData)) == nil)
+    }
+
     @Test("take no path for a name from an archive", arguments: [("", "Unknown"), ("x/y", "y")])
     func archivedNames(kept: String, name: String) throws {
         let archiver = NSKeyedArchiver(requiringSecureCoding: false)

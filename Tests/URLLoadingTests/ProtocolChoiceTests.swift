@@ -279,6 +279,37 @@ struct ProtocolCacheTests {
         #expect(proposed?.storagePolicy == .notAllowed)
     }
 
+    @Test("nothing is stored of what is no success", arguments: [199, 200, 299, 300, 404])
+    func failures(_ status: Int) async throws {
+        let recorder = LoadRecorder()
+        _ = ProtocolScript {
+            $0.respond(status, [:], .allowed)
+            $0.finish()
+        }.load(recorder, cache: Self.cache())
+        _ = try await recorder.body()
+        let isStored = recorder.answer.withLock { $0?.storing } != nil
+        #expect(isStored == (200...299).contains(status))
+    }
+
+    @Test("what was removed during the load does not come back")
+    func removed() async throws {
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let request = ProtocolScript().request()
+        for removes in [true, false] {
+            let recorder = LoadRecorder()
+            _ = ProtocolScript {
+                $0.respond(200, [:], .allowed)
+                $0.load("a")
+                if removes { cache.removeAllCachedResponses() }
+                $0.finish()
+            }.load(recorder, cache: cache)
+            _ = try await recorder.body()
+            let storing = recorder.answer.withLock { $0?.storing }
+            storing?.decide(storing?.proposedResponse())
+            #expect((cache.cachedResponse(for: request) == nil) == removes)
+        }
+    }
+
     @Test("nothing is stored where the program does not want it")
     func notStored() async throws {
         let cache = Self.cache()

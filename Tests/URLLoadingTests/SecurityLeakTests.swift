@@ -106,6 +106,12 @@ struct SecurityLeakTests {
         // By the program itself.
         let stored = try cachedText("a body to be found", for: url)
         cache.storeCachedResponse(stored, for: request)
+        let varying = try cachedText(
+            "a body to be found", for: url + "varying", fields: ["Vary": "Authorization, Cookie"])
+        var asked = request
+        asked.url = URL(string: url + "varying")
+        cache.storeCachedResponse(varying, for: asked)
+        #expect(cache.cachedResponse(for: asked) != nil)
         let plain = CachedURLResponse(
             response: URLResponse(
                 url: try #require(URL(string: url)), mimeType: "x/y", expectedContentLength: 1,

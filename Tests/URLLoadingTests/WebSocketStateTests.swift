@@ -144,6 +144,42 @@ struct WebSocketStateTests {
         await origin.stop()
     }
 
+    @Test("close at once though nobody takes what has come before the answer")
+    func crowded() async throws {
+        let sends = Event(false)
+        let message = OriginConnection.bytes(0x82, [UInt8](repeating: 0, count: 80 << 10))
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            // Answered where the message before has been taken in: there is no room for another.
+            try await connection.wire.send(message + OriginConnection.bytes(0x89, []))
+            #expect(try await connection.frame().first == 0x8A)
+            sends.change { $0 = true }
+            for _ in 0..<4 { try await connection.wire.send(message) }
+            let frame = try await connection.frame()
+            try await connection.send(frame.first, frame.payload)
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.plain(delegate)
+        let task = session.webSocketTask(with: try Self.url(origin))
+        let recorder = LoadRecorder()
+        let load = WebSocketLoad(
+            LoadOrder(request: try #require(task.originalRequest), task: task), recorder,
+            patience: 3600)
+        load.begin(of: session)
+        try await recorder.hears("answered")
+        let answer = try #require(recorder.answer.withLock { $0 })
+        _ = try task.purpose.consumer(of: answer, for: task)
+        // As where the task is resumed, which would begin a load of its own.
+        load.pause(if: { false })
+        try await sends.wait(for: "the first message") { $0 }
+        task.cancel(with: .goingAway, reason: nil)
+        try await delegate.completion()
+        #expect(delegate.errors.value.first.flatMap { $0 } == nil)
+        #expect(task.closeCode == .goingAway)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     // MARK: Suspended
 
     @Test("transmit nothing while they are suspended; closing does not wait (§3.1)")

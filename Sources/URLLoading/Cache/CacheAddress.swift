@@ -1,6 +1,7 @@
 import Foundation
 import LarderHTTP
 import LarderPolicy
+import LarderSession
 import LarderStore
 
 /// Where the response to a request of a program lies in a store.
@@ -8,7 +9,8 @@ struct CacheAddress {
     /// Without its fragment.
     let url: URL
     let key: CacheKey
-    /// As far as a choice among variants needs it.
+    /// As far as a choice among variants needs it; its secrets are sealed as sessions seal them, so that
+    /// what either stored answers both, and no secret is stored.
     let request: Request
     /// The request with the fields that a session adds, if its configuration names no others.
     let sent: Request
@@ -25,8 +27,10 @@ struct CacheAddress {
             method: method,
             uri: target ?? TargetURI(scheme: .http, host: "", pathAndQuery: "/"))
         for (name, value) in request.allHTTPHeaderFields ?? [:] { own.fields.append(name, value) }
+        LoadingEngine.sealer.sealClients(&own.fields)
         self.request = own
         own.fields = Self.sessionFields.completing(request.allHTTPHeaderFields)
+        LoadingEngine.sealer.sealClients(&own.fields)
         self.sent = own
     }
 
@@ -84,7 +88,8 @@ struct CacheAddress {
         let policy = CachedResponses.policy
         for request in [self.request, self.sent] {
             let exact = whole.first {
-                Variance.matches($0.head, request, configuration: policy)
+                !self.leavesSecrets(of: $0.head)
+                    && Variance.matches($0.head, request, configuration: policy)
             }
             if let exact { return exact }
         }
@@ -95,6 +100,16 @@ struct CacheAddress {
                 $0.head.status == .partialContent
                     || Variance.depends($0.head, onAny: { _ in false })
             }
+    }
+
+    /// Whether the response varies by a secret that the request does not name: a session may add one, so
+    /// that a variant for none is no better than the others.
+    private func leavesSecrets(of head: StoredHead) -> Bool {
+        Variance.depends(
+            head,
+            onAny: { name in
+                FieldSealer.isSecret(name.known) && !self.request.fields.contains(name)
+            })
     }
 
     /// The request with the fields that it leaves to the session, as that sent them.

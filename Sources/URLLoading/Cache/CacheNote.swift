@@ -13,6 +13,7 @@ struct CacheNote {
         static let encoding = "encoding"
         static let status = "status"
         static let fields = "fields"
+        static let varying = "varying"
         static let policy = "policy"
         static let userInfo = "info"
     }
@@ -25,7 +26,8 @@ struct CacheNote {
         self.userInfo = cached.userInfo
         self.storagePolicy = cached.storagePolicy
         var facts: [String: Any] = [:]
-        facts[Key.url] = cached.response.url?.withoutUserInformation.absoluteString
+        facts[Key.url] = cached.response.url?.withoutUserInformation.absoluteString ?? ""
+        facts[Key.varying] = cached.varyingFields.map(Self.list)
         facts[Key.policy] = Int(cached.storagePolicy.rawValue)
         if let response = cached.response as? HTTPURLResponse {
             facts[Key.isHTTP] = true
@@ -58,14 +60,38 @@ struct CacheNote {
     /// Whether it is a response of HTTP.
     var isHTTP: Bool { self.facts[Key.isHTTP] as? Bool ?? false }
 
+    /// The lines of the request that the response was loaded for; nil where a program made it.
+    var varyingFields: Fields? {
+        guard let list = self.facts[Key.varying] as? [Any] else { return nil }
+        var fields = Fields()
+        for index in stride(from: 0, to: list.count - 1, by: 2) {
+            guard let name = list[index] as? String, let value = list[index + 1] as? Data else {
+                return nil
+            }
+            fields.append(name, Array(value))
+        }
+        return fields
+    }
+
+    private static func list(_ fields: Fields) -> [Any] {
+        fields.lines.flatMap { line -> [Any] in
+            [
+                String(decoding: fields.name(of: line), as: UTF8.self),
+                Data(fields.value(of: line)),
+            ]
+        }
+    }
+
     /// As bytes that outlive the process: without what a property list cannot hold.
     ///
-    /// - Parameter withFields: the fields of an HTTP response too, where nothing else keeps them.
+    /// - Parameter withFields: the fields of an HTTP response and of its request too, where nothing
+    ///   else keeps them.
     func encoded(withFields: Bool) -> Data {
         var facts = self.facts
         if !withFields {
             facts[Key.fields] = nil
             facts[Key.status] = nil
+            facts[Key.varying] = nil
         }
         let kept = self.userInfo.map { Self.kept($0) } ?? [:]
         if self.userInfo != nil { facts[Key.userInfo] = kept }
@@ -74,34 +100,58 @@ struct CacheNote {
         return bytes ?? Data()
     }
 
-    /// The response that it was made of.
-    ///
-    /// - Parameter fields: in place of its own.
-    func response(status: Int? = nil, fields: Fields? = nil) -> URLResponse? {
-        guard let text = self.facts[Key.url] as? String, let url = URL(string: text) else {
-            return nil
-        }
-        guard self.isHTTP else {
-            return URLResponse(
-                url: url, mimeType: self.facts[Key.mimeType] as? String,
-                expectedContentLength: self.facts[Key.length] as? Int ?? -1,
-                textEncodingName: self.facts[Key.encoding] as? String)
-        }
+    /// The response that it was made of; nil where it tells of none.
+    func response() -> URLResponse? {
+        guard let url = self.location else { return nil }
+        guard self.isHTTP else { return self.response(from: url) }
         let own = self.facts[Key.fields] as? [String] ?? []
         var pairs: [(name: String, value: String)] = []
         for index in stride(from: 0, to: own.count - 1, by: 2) {
             pairs.append((own[index], own[index + 1]))
         }
         return HTTPURLResponse(
-            url: url, statusCode: status ?? self.facts[Key.status] as? Int ?? 200,
-            headerFields: Self.dictionary(fields?.pairs ?? pairs),
+            url: url, statusCode: self.facts[Key.status] as? Int ?? 200,
+            headerFields: Self.dictionary(pairs),
             expectedLength: (self.facts[Key.length] as? Int).map { Int64($0) })
+    }
+
+    /// The same, of HTTP with the status and the fields that a store has kept.
+    func response(_ head: ResponseHead) -> URLResponse? {
+        guard let url = self.location else { return nil }
+        guard self.isHTTP else { return self.response(from: url) }
+        return HTTPURLResponse(
+            url: url, head: head,
+            bodyLength: self.facts[Key.length] == nil ? .none : .unknown)
+    }
+
+    private func response(from location: URL?) -> URLResponse {
+        URLResponse(
+            location: location,
+            told: ResponseMetadata(
+                mimeType: self.facts[Key.mimeType] as? String,
+                textEncodingName: self.facts[Key.encoding] as? String,
+                expectedContentLength: Int64(self.facts[Key.length] as? Int ?? -1)))
+    }
+
+    /// Where the response is said to be from, which may be nowhere; nil: nothing is said of it.
+    private var location: URL?? {
+        guard let text = self.facts[Key.url] as? String else { return nil }
+        if text.isEmpty { return .some(nil) }
+        return URL(string: text).map { .some($0) }
     }
 
     // MARK: Fields
 
+    /// The fields of a response in octets: as they came, where they did.
+    static func fields(of response: HTTPURLResponse) -> Fields {
+        if let head = response.head { return head.fields }
+        var fields = Fields()
+        for (name, value) in self.pairs(of: response) { fields.append(name, value) }
+        return fields
+    }
+
     /// The fields of a response as text; what is no text is left out.
-    static func pairs(of response: HTTPURLResponse) -> [(name: String, value: String)] {
+    private static func pairs(of response: HTTPURLResponse) -> [(name: String, value: String)] {
         response.allHeaderFields.compactMap { name, value in
             guard let name = name as? String else { return nil }
             return (name, value as? String ?? "\(value)")
@@ -109,7 +159,7 @@ struct CacheNote {
     }
 
     /// Lines of one name become one, as `allHeaderFields` has them.
-    static func dictionary(_ pairs: [(name: String, value: String)]) -> [String: String] {
+    private static func dictionary(_ pairs: [(name: String, value: String)]) -> [String: String] {
         var fields: [String: String] = [:]
         var names: [String: String] = [:]
         for (name, value) in pairs {

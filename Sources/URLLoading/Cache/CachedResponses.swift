@@ -73,22 +73,23 @@ final class CachedResponses: Sendable {
     }
 
     private func cached(_ object: StoredObject, _ address: CacheAddress) -> CachedURLResponse? {
-        guard let (response, userInfo) = StoredResponse.read(object.head, at: address.url) else {
-            return nil
-        }
+        let (response, userInfo) = StoredResponse.read(object.head, at: address.url)
         let policy: URLCache.StoragePolicy =
             object.head.staysInMemory ? .allowedInMemoryOnly : .allowed
+        guard let body = Self.body(of: object) else { return nil }
+        return CachedURLResponse(
+            response: response, body: body, userInfo: userInfo, storagePolicy: policy,
+            varyingFields: object.head.varyingFields)
+    }
+
+    /// nil where it cannot be read; waits for the disk where it lies there.
+    private static func body(of object: StoredObject) -> CachedBody? {
         if let body = object.body.resident {
-            return CachedURLResponse(response: response, userInfo: userInfo, storagePolicy: policy)
-            {
-                Data(body.readableBytesView)
-            }
+            return CachedBody(reading: { Data(body.readableBytesView) })
         }
         let source = object.body.reader(range: 0..<object.bodyLength)
         let pieces = Awaited<[ByteBuffer]?>.of { done in BodyCollector(source, done).begin() }
-        guard let pieces else { return nil }
-        return CachedURLResponse(
-            response: response, data: Self.data(pieces), userInfo: userInfo, storagePolicy: policy)
+        return pieces.map { CachedBody(self.data($0)) }
     }
 
     static func data(_ pieces: [ByteBuffer]) -> Data {
@@ -100,12 +101,16 @@ final class CachedResponses: Sendable {
 
     // MARK: Storing
 
-    func store(_ cached: CachedURLResponse, for request: URLRequest) {
+    /// - Parameter begun: from before it was loaded, so that what was removed since does not come
+    ///   back; nil: it is stored as it is now.
+    func store(
+        _ cached: CachedURLResponse, for request: URLRequest, begun: RemovalMark? = nil
+    ) {
         guard cached.storagePolicy != .notAllowed, let address = CacheAddress(request) else {
             return
         }
-        let head = StoredResponse.head(cached, to: address.sent, at: self.clock.now())
-        let begun = self.store.removalMark()
+        let head = StoredResponse.head(cached, to: address, at: self.clock.now())
+        let begun = begun ?? self.store.removalMark()
         Awaited<Void>.of { done in
             self.store.lookup(address.key) { objects in
                 let replaced = Variance.replaced(

@@ -1,4 +1,5 @@
 public import Foundation
+import LarderHTTP
 
 /// A response together with its body, as a cache holds it.
 ///
@@ -6,6 +7,10 @@ public import Foundation
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: everything is constant but the body, which has a lock.
     let body: CachedBody
+    /// The lines that its `Vary` names, of the request as it was sent, secrets sealed.
+    ///
+    /// No request of a program shows what a session and its cookies add. nil: a program made the response.
+    let varyingFields: Fields?
 
     /// The response, without its body.
     open private(set) var response: URLResponse
@@ -27,6 +32,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     public init(response: URLResponse, data: Data) {
         self.response = response.copy() as? URLResponse ?? response
         self.body = CachedBody(data)
+        self.varyingFields = nil
         self.userInfo = nil
         self.storagePolicy = .allowed
         super.init()
@@ -39,22 +45,35 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     ) {
         self.response = response.copy() as? URLResponse ?? response
         self.body = CachedBody(data)
+        self.varyingFields = nil
         self.userInfo = userInfo
         self.storagePolicy = storagePolicy
         super.init()
     }
 
-    /// A response whose body is read when it is asked for.
+    /// A response that was loaded.
     init(
-        response: URLResponse, userInfo: [AnyHashable: Any]? = nil,
-        storagePolicy: URLCache.StoragePolicy = .allowed,
-        reading read: @escaping @Sendable () -> Data
+        response: URLResponse, body: CachedBody, userInfo: [AnyHashable: Any]? = nil,
+        storagePolicy: URLCache.StoragePolicy = .allowed, varyingFields: Fields
     ) {
         self.response = response
-        self.body = CachedBody(reading: read)
+        self.body = body
+        self.varyingFields = varyingFields
         self.userInfo = userInfo
         self.storagePolicy = storagePolicy
         super.init()
+    }
+
+    /// What a program has made of a response that was loaded.
+    ///
+    /// The object itself where it knows what it was loaded for, and where its class is a program's own.
+    func loaded(for varyingFields: Fields) -> CachedURLResponse {
+        guard self.varyingFields == nil, type(of: self) == CachedURLResponse.self else {
+            return self
+        }
+        return CachedURLResponse(
+            response: self.response, body: self.body, userInfo: self.userInfo,
+            storagePolicy: self.storagePolicy, varyingFields: varyingFields)
     }
 
     // MARK: Coding
@@ -82,6 +101,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         else { return nil }
         self.response = response
         self.body = CachedBody(Data(referencing: data))
+        self.varyingFields = note.varyingFields
         self.userInfo = note.userInfo
         self.storagePolicy = note.storagePolicy
         super.init()

@@ -89,9 +89,10 @@ final class OverriddenCacheStore: ObjectStore {
     private func object(
         _ cached: CachedURLResponse, _ key: CacheKey, _ asking: Asking
     ) -> StoredObject? {
-        guard cached.response is HTTPURLResponse else { return nil }
         let now = Timestamp(Date())
-        var head = StoredResponse.head(cached, of: asking.request, at: now)
+        guard cached.response is HTTPURLResponse,
+            var head = StoredResponse.head(cached, of: asking.request, at: now)
+        else { return nil }
         head.staysInMemory = false
         let body = ByteBuffer(bytes: cached.data)
         let id = self.table.withLock { table in
@@ -141,12 +142,12 @@ final class OverriddenCacheStore: ObjectStore {
     ) {
         defer { written?() }
         guard let given = self.given(id), let cache = self.cache, !head.isInvalidated,
-            let url = given.cached.response.url,
-            let response = StoredResponse.response(head, at: url)
+            let url = given.cached.response.url
         else { return }
         let updated = CachedURLResponse(
-            response: response, data: given.cached.data, userInfo: given.cached.userInfo,
-            storagePolicy: given.cached.storagePolicy)
+            response: StoredResponse.response(head, at: url), body: CachedBody(given.cached.data),
+            userInfo: given.cached.userInfo, storagePolicy: given.cached.storagePolicy,
+            varyingFields: head.varyingFields)
         self.queue.async { cache.storeCachedResponse(updated, for: given.task) }
     }
 

@@ -41,6 +41,8 @@ final class StoringOffer: StoringGate, PendingStoring {
     private struct State {
         var held: HeldStoring?
         var proposed: CachedURLResponse?
+        /// The body of what was proposed was not to be had: whatever was made of it lacks that.
+        var isUnreadable = false
     }
 
     private let cache: URLCache
@@ -87,15 +89,20 @@ final class StoringOffer: StoringGate, PendingStoring {
 
     private func propose(_ held: HeldStoring?) -> CachedURLResponse {
         let url = self.url ?? URL(fileURLWithPath: "/")
-        let response: URLResponse =
-            held.flatMap { StoredResponse.response($0.head, at: url) }
-            ?? URLResponse(
+        guard let held else {
+            let nothing = URLResponse(
                 url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
-        return CachedURLResponse(response: response) {
-            guard let held else { return Data() }
-            let pieces = Awaited<[ByteBuffer]?>.of { done in held.read(done) }
-            return pieces.map { CachedResponses.data($0) } ?? Data()
+            return CachedURLResponse(response: nothing, data: Data())
         }
+        let body = CachedBody(reading: { [weak self] in
+            let pieces = Awaited<[ByteBuffer]?>.of { done in held.read(done) }
+            if let pieces { return CachedResponses.data(pieces) }
+            self?.state.withLock { $0.isUnreadable = true }
+            return Data()
+        })
+        return CachedURLResponse(
+            response: StoredResponse.response(held.head, at: url), body: body,
+            varyingFields: held.head.varyingFields)
     }
 
     func decide(_ response: CachedURLResponse?, then done: @escaping @Sendable () -> Void) {
@@ -139,6 +146,10 @@ final class StoringOffer: StoringGate, PendingStoring {
             if let store = self.cache.overriddenStore {
                 return store.tell({ self.storeOverridden(response, for: held) }, then: done)
             }
+            guard self.mayStore(held) else {
+                held.decide(commits: false)
+                break
+            }
             let loaded = StoredResponse.Loaded(
                 head: held.head, key: held.key, replacing: held.replacing, removals: held.removals)
             self.cache.responses.store(response, inPlaceOf: loaded)
@@ -147,11 +158,19 @@ final class StoringOffer: StoringGate, PendingStoring {
         done()
     }
 
-    private func storeOverridden(_ response: CachedURLResponse, for held: HeldStoring) {
+    /// Whether a response may be stored in the place of the one that was loaded: that came whole, and
+    /// could be read by whoever made the other one of it.
+    private func mayStore(_ held: HeldStoring) -> Bool {
+        held.isPossible && !self.state.withLock { $0.isUnreadable }
+    }
+
+    private func storeOverridden(_ made: CachedURLResponse, for held: HeldStoring) {
         defer { held.decide(commits: false) }
         guard held.isPossible else { return }
+        let response = made.loaded(for: held.head.varyingFields)
         // The subclass may keep it without looking, and after the decision it cannot be read back.
         _ = response.data
+        guard self.mayStore(held) else { return }
         if let task = self.task as? URLSessionDataTask {
             self.cache.storeCachedResponse(response, for: task)
         } else if let url = self.url {

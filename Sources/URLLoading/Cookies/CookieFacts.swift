@@ -4,8 +4,10 @@ import LarderHTTP
 
 /// What a cookie of the API is: a value, with what the jar's model lacks.
 struct CookieFacts: Sendable {
-    var name: String
-    var value: String
+    let name: String
+    let value: String
+    /// What was received in the place of `name` and `value`, where that is no UTF-8.
+    private let received: (name: [UInt8], value: [UInt8])?
     /// In lower case; with a dot before it where names below it are meant, too.
     var domain: String
     var path: String
@@ -27,9 +29,27 @@ struct CookieFacts: Sendable {
     init(name: String, value: String, domain: String, path: String, created: Date) {
         self.name = name
         self.value = value
+        self.received = nil
         self.domain = domain
         self.path = path
         self.created = created
+    }
+
+    /// Of a name and a value as they were received.
+    init(octets: (name: [UInt8], value: [UInt8]), domain: String, path: String, created: Date) {
+        self.name = String(decoding: octets.name, as: UTF8.self)
+        self.value = String(decoding: octets.value, as: UTF8.self)
+        let isText =
+            octets.name.elementsEqual(self.name.utf8) && octets.value.elementsEqual(self.value.utf8)
+        self.received = isText ? nil : octets
+        self.domain = domain
+        self.path = path
+        self.created = created
+    }
+
+    /// Name and value as they are kept and sent.
+    var octets: (name: [UInt8], value: [UInt8]) {
+        self.received ?? (Array(self.name.utf8), Array(self.value.utf8))
     }
 
     /// Microseconds, which is what a jar and its storage keep of a date.
@@ -40,6 +60,7 @@ struct CookieFacts: Sendable {
         [
             self.name, self.value, self.domain, self.path, self.ending, self.isSecure,
             self.isHTTPOnly, self.sameSite, self.version, self.comment, self.commentURL, self.ports,
+            self.received?.name, self.received?.value,
         ]
     }
 }
@@ -74,7 +95,7 @@ extension CookieFacts {
         let isHostOnly =
             !hasDot || CookieDomain.isAddress(name) || CookieDomain.isPublicSuffix(name, suffixes)
         return Cookie(
-            name: Array(self.name.utf8), value: Array(self.value.utf8), domain: name,
+            name: self.octets.name, value: self.octets.value, domain: name,
             isHostOnly: isHostOnly, path: self.path.utf8.first == 0x2F ? self.path : "/",
             isSecure: self.isSecure, isHTTPOnly: self.isHTTPOnly, sameSite: self.sameSite,
             creation: creation, expiry: self.ending)
@@ -84,8 +105,7 @@ extension CookieFacts {
     init(_ cookie: Cookie) {
         let host = CookieHost.text(cookie.domain)
         self.init(
-            name: String(decoding: cookie.name, as: UTF8.self),
-            value: String(decoding: cookie.value, as: UTF8.self),
+            octets: (cookie.name, cookie.value),
             domain: cookie.isHostOnly ? host : ".\(host)", path: cookie.path,
             created: CookieMoment.date(cookie.creation))
         self.expires = cookie.expiry.map(CookieMoment.date)
@@ -96,7 +116,7 @@ extension CookieFacts {
 
     /// Whether this is what the jar holds, and not what took its place.
     func describes(_ cookie: Cookie) -> Bool {
-        Array(self.value.utf8) == cookie.value && self.isSecure == cookie.isSecure
+        self.octets.value == cookie.value && self.isSecure == cookie.isSecure
             && self.isHTTPOnly == cookie.isHTTPOnly && self.sameSite == cookie.sameSite
             && self.ending == cookie.expiry
     }

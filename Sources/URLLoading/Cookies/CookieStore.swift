@@ -87,11 +87,25 @@ final class CookieStore: Sendable {
     }
 
     func cookies(for url: URL) -> [HTTPCookie] {
-        guard let target = CookieHost.target(url) else { return [] }
+        guard let context = Self.context(url, mainDocumentURL: nil) else { return [] }
         self.kept?.refresh()
-        let context = CookieContext(
-            uri: target, mainDocumentHost: nil, suffixes: PublicSuffixList.system)
         return self.objects.objects(of: self.cookies.cookies(for: context, at: CookieMoment.now))
+    }
+
+    /// A request for the URL as cookies look at it; nil where it has none.
+    ///
+    /// - Parameters:
+    ///   - mainDocumentURL: nil: the request is its own main document.
+    ///   - accept: nil: as the jar says.
+    static func context(
+        _ url: URL, mainDocumentURL: URL?, accept: HTTPCookie.AcceptPolicy? = nil
+    ) -> CookieContext? {
+        CookieHost.target(url).map { target in
+            CookieContext(
+                uri: target,
+                mainDocumentHost: mainDocumentURL.map { CookieHost.name($0.host ?? "") },
+                suffixes: PublicSuffixList.system, accept: accept?.jarPolicy)
+        }
     }
 
     // MARK: Changing
@@ -117,11 +131,10 @@ final class CookieStore: Sendable {
         _ cookies: [HTTPCookie], for url: URL, mainDocumentURL: URL?,
         accept: HTTPCookie.AcceptPolicy
     ) {
-        guard let target = CookieHost.target(url) else { return }
+        guard
+            let context = Self.context(url, mainDocumentURL: mainDocumentURL, accept: accept)
+        else { return }
         let now = CookieMoment.now
-        let context = CookieContext(
-            uri: target, mainDocumentHost: mainDocumentURL.map { CookieHost.name($0.host ?? "") },
-            suffixes: PublicSuffixList.system, accept: accept.jarPolicy)
         let offered = cookies.map {
             $0.facts.cookie(creation: now, suffixes: PublicSuffixList.system)
         }

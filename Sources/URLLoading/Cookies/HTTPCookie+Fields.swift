@@ -37,11 +37,11 @@ extension HTTPCookie {
 extension CookieFacts {
     /// Reads one line; nil where it is no cookie of that origin's.
     ///
-    /// - Parameter flagsMayHaveValues: take flags by RFC 6265bis §5.6.5, whatever their value.
-    init?(
-        _ line: FieldValue, from target: TargetURI, now: Date, flagsMayHaveValues: Bool = false
-    ) {
-        guard let read = try? SetCookie(parsing: line), !read.name.isEmpty else { return nil }
+    /// - Parameter isForTask: by RFC 6265bis alone: a cookie may have no name, and flags any value.
+    init?(_ line: FieldValue, from target: TargetURI, now: Date, isForTask: Bool = false) {
+        guard let read = try? SetCookie(parsing: line), isForTask || !read.name.isEmpty else {
+            return nil
+        }
         let suffixes = PublicSuffixList.system
         guard let domain = Self.domain(read.domain ?? "", target.host, suffixes) else { return nil }
         let path =
@@ -50,12 +50,10 @@ extension CookieFacts {
             case .absent, .defaulted: CookiePath.default(target.path)
             }
         self.init(
-            name: String(decoding: read.name, as: UTF8.self),
-            value: String(decoding: read.value, as: UTF8.self), domain: domain, path: path,
-            created: now)
+            octets: (read.name, read.value), domain: domain, path: path, created: now)
         self.sameSite = read.sameSite
-        self.isSecure = flagsMayHaveValues && read.isSecure
-        self.isHTTPOnly = flagsMayHaveValues && read.isHTTPOnly
+        self.isSecure = isForTask && read.isSecure
+        self.isHTTPOnly = isForTask && read.isHTTPOnly
         var discards = false
         for (name, value) in SetCookie.attributes(of: line) {
             self.take(name, value, &discards)

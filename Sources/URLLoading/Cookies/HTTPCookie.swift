@@ -1,5 +1,6 @@
 public import Foundation
 import LarderCookies
+import LarderHTTP
 
 /// A cookie: a name, a value, and to which requests it belongs.
 ///
@@ -85,11 +86,20 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// The fields by which a request bears these cookies: `Cookie`, or none at all where there are no
     /// cookies.
     open class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
+        self.field(with: cookies).map { ["Cookie": String(decoding: $0, as: UTF8.self)] } ?? [:]
+    }
+
+    /// The value of the field in octets, as the cookies were received; nil where there are none.
+    static func field(with cookies: [HTTPCookie]) -> [UInt8]? {
         let pairs = cookies.map { cookie in
+            // What a class of a program's own says counts.
+            let (name, value) =
+                type(of: cookie) == HTTPCookie.self
+                ? cookie.facts.octets : (Array(cookie.name.utf8), Array(cookie.value.utf8))
             // RFC 6265bis §5.8.3: one without a name is its value alone.
-            cookie.name.isEmpty ? cookie.value : "\(cookie.name)=\(cookie.value)"
+            return name.isEmpty ? value : name + [ASCII.equals] + value
         }
-        return pairs.isEmpty ? [:] : ["Cookie": pairs.joined(separator: "; ")]
+        return pairs.isEmpty ? nil : Array(pairs.joined(separator: Array("; ".utf8)))
     }
 
     /// The cookies that a response sets, in order.

@@ -1,4 +1,5 @@
 public import Foundation
+import LarderCookies
 
 /// A store of cookies, which any number of sessions may share.
 ///
@@ -9,6 +10,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Invariant: set once; it protects itself.
     let store: CookieStore
 
+    /// The policy of the session that stores cookies, in the place of a storage's own.
+    @TaskLocal static var sessionsPolicy: HTTPCookie.AcceptPolicy?
+
     /// The store of this program, which outlives it: cookies that have a date are kept, encrypted,
     /// below `$XDG_DATA_HOME` (`~/.local/share`); those of the session end with the process.
     ///
@@ -17,7 +21,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///
     /// Where the disk cannot be used, everything goes on in memory, and a line on standard error says
     /// so, once.
-    open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(named: "shared") }
+    open class var shared: HTTPCookieStorage { SharedCookieStorages.storage(.own) }
 
     /// The store of a group of programs: the same object for the same identifier.
     ///
@@ -25,7 +29,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open class func sharedCookieStorage(
         forGroupContainerIdentifier identifier: String
     ) -> HTTPCookieStorage {
-        SharedCookieStorages.storage(named: identifier)
+        SharedCookieStorages.storage(.group(identifier))
     }
 
     /// A store in memory alone, which ends with the object.
@@ -65,7 +69,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         self.store.delete(cookie)
     }
 
-    /// Removes the cookies that were first set at this moment or later.
+    /// Removes the cookies that were set at this moment or later, also in the place of older ones.
     open func removeCookies(since date: Date) {
         self.store.remove(since: date)
     }
@@ -86,7 +90,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
         guard let url = URL else { return }
         self.store.set(
-            cookies, for: url, mainDocumentURL: mainDocumentURL, accept: self.cookieAcceptPolicy)
+            cookies, for: url, mainDocumentURL: mainDocumentURL,
+            accept: Self.sessionsPolicy ?? self.cookieAcceptPolicy)
     }
 
     /// Whose cookies are taken.
@@ -107,19 +112,25 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// Sets the cookies that a response to a task has set: by `setCookies(_:for:mainDocumentURL:)`,
     /// with the URL and main document of the task's current request.
+    ///
+    /// Where a session calls it, that one goes by the session's accept policy.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         let request = task.currentRequest ?? task.originalRequest
         self.setCookies(cookies, for: request?.url, mainDocumentURL: request?.mainDocumentURL)
     }
 
-    /// Gives the cookies for a task's current request, before it returns.
+    /// Gives the cookies for a task's current request, before it returns: those of `cookies(for:)`, but
+    /// where its main document is of another site none that are kept to theirs (`SameSite`).
     ///
     /// Where it is overridden and answers later, the task goes on with `cookies(for:)`.
     open func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping ([HTTPCookie]?) -> Void
     ) {
-        let request = task.currentRequest ?? task.originalRequest
-        completionHandler(request?.url.flatMap { self.cookies(for: $0) })
+        guard let request = task.currentRequest ?? task.originalRequest, let url = request.url
+        else { return completionHandler(nil) }
+        let context = CookieStore.context(url, mainDocumentURL: request.mainDocumentURL)
+        completionHandler(
+            self.cookies(for: url)?.filter { context?.permits($0.facts.sameSite) ?? true })
     }
 
     /// How many cookies there are, and none of them.

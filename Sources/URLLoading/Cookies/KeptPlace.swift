@@ -35,6 +35,22 @@ enum KeptPlace {
             directory: path, key: .file("\(path).key"), capacity: .mebibytes(64))
     }
 
+    /// The name of the state of a group's cookies; none of the library's own, nor of a key.
+    ///
+    /// It once was another one, which stays where there is such a state.
+    static func name(ofGroup identifier: String) -> String {
+        let former = ".cookies.\(identifier)"
+        if identifier != "shared", !identifier.hasSuffix(".key"), self.isThere(former) {
+            return former
+        }
+        // Without dots none ends like the key of another.
+        return ".group-cookies.\(self.component(identifier, withDots: false))"
+    }
+
+    private static func isThere(_ name: String) -> Bool {
+        FileManager.default.fileExists(atPath: self.state(named: name).directory + ".key")
+    }
+
     /// What this process has open of that state.
     static func shared(named name: String) -> SharedState {
         let configuration = self.state(named: name)
@@ -44,9 +60,12 @@ enum KeptPlace {
 
     /// The text as one name in a path, whatever it holds: other characters are percent-encoded, and
     /// what is too long for a name is cut, with a hash of all of it.
-    static func component(_ text: String) -> String {
-        let allowed = CharacterSet(
-            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ~+@")
+    ///
+    /// - Parameter withDots: false: dots are encoded, too.
+    static func component(_ text: String, withDots: Bool = true) -> String {
+        var allowed = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ~+@")
+        if withDots { allowed.insert(".") }
         let encoded = text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
         if encoded == "." || encoded == ".." || encoded.isEmpty { return "_" }
         guard encoded.utf8.count > 160 else { return encoded }

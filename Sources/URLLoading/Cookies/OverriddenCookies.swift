@@ -12,23 +12,22 @@ import Synchronization
 /// not wait for it; the response's head waits, and so does what follows it (`whenKept`).
 final class OverriddenCookies: HopCookies {
     private let storage: HTTPCookieStorage
-    private let accept: CookieAcceptPolicy
+    private let accept: HTTPCookie.AcceptPolicy
     private let sends: Bool
     private let queue = DispatchQueue(label: "url-loading.cookie-storage")
     private let pending = Atomic(0)
 
     init(_ storage: HTTPCookieStorage, accept: HTTPCookie.AcceptPolicy, sends: Bool) {
         self.storage = storage
-        self.accept = accept.jarPolicy
+        self.accept = accept
         self.sends = sends
     }
 
     func addCookies(to fields: inout Fields, for hop: Hop, at now: Timestamp) {
         guard self.sends, hop.handlesCookies else { return }
-        let cookies = self.cookies(for: hop)
-        guard let value = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] else { return }
+        guard let value = HTTPCookie.field(with: self.cookies(for: hop)) else { return }
         fields.remove(FieldName(.cookie))
-        fields.append("Cookie", Array(value.utf8))
+        fields.append("Cookie", value)
     }
 
     func showCookies(in fields: inout Fields, for hop: Hop, at now: Timestamp) {
@@ -41,7 +40,11 @@ final class OverriddenCookies: HopCookies {
             self.storage.getCookiesFor(task) { box.answer($0) }
             if let answered = box.answered { return answered }
         }
-        return Self.url(hop.uri).flatMap { self.storage.cookies(for: $0) } ?? []
+        let cookies = Self.url(hop.uri).flatMap { self.storage.cookies(for: $0) } ?? []
+        let context = CookieContext(
+            uri: hop.uri, mainDocumentHost: hop.cookies?.mainDocumentHost,
+            suffixes: PublicSuffixList.system)
+        return cookies.filter { context.permits($0.facts.sameSite) }
     }
 
     /// What a completion handler got, if it was called in time.
@@ -59,7 +62,7 @@ final class OverriddenCookies: HopCookies {
         guard hop.handlesCookies, let url = Self.url(hop.uri), self.accepts(hop) else { return }
         let date = CookieMoment.date(now)
         let cookies = head.fields.values(FieldName(.setCookie)).compactMap { line in
-            CookieFacts(line, from: hop.uri, now: date, flagsMayHaveValues: true)
+            CookieFacts(line, from: hop.uri, now: date, isForTask: true)
         }
         guard !cookies.isEmpty else { return }
         let task = hop.cookies?.owner as? URLSessionTask
@@ -73,10 +76,12 @@ final class OverriddenCookies: HopCookies {
         }
         self.pending.wrappingAdd(1, ordering: .acquiringAndReleasing)
         self.queue.async { [self] in
-            if let task {
-                self.storage.storeCookies(objects, for: task)
-            } else {
-                self.storage.setCookies(objects, for: url, mainDocumentURL: document)
+            HTTPCookieStorage.$sessionsPolicy.withValue(self.accept) {
+                if let task {
+                    self.storage.storeCookies(objects, for: task)
+                } else {
+                    self.storage.setCookies(objects, for: url, mainDocumentURL: document)
+                }
             }
             self.pending.wrappingSubtract(1, ordering: .acquiringAndReleasing)
         }

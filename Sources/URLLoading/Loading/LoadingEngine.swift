@@ -18,6 +18,8 @@ final class LoadingEngine: Sendable {
     /// Stands for secrets where requests are compared; with the process's own key, so that what varies
     /// by a secret answers no request of another process.
     private static let digests = KeyedDigest()
+    /// Seals as its sessions do, where requests of programs are compared with what those stored.
+    static let sealer = FieldSealer(digest: { LoadingEngine.digests.digest($0) })
 
     /// Measures, for the sessions.
     let upstream: any Upstream

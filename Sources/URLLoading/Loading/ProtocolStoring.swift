@@ -1,4 +1,5 @@
 import Foundation
+import LarderStore
 import Synchronization
 
 /// What a program's protocol allows to be stored, once its body is whole.
@@ -10,15 +11,17 @@ final class ProtocolStoring: PendingStoring {
     private let task: URLSessionDataTask
     /// The canonical one, by which it is looked for.
     private let request: URLRequest
+    /// From when the response was told: what is removed from then on does not come back.
+    private let removals: RemovalMark
     private let isDecided = Mutex(false)
 
-    /// nil: nothing is to be stored.
+    /// nil: nothing is to be stored, as of what is no success.
     init?(
         _ response: URLResponse, _ body: QueuedBody, _ policy: URLCache.StoragePolicy,
         in cache: URLCache?, for order: LoadOrder
     ) {
         guard let cache, let task = order.task as? URLSessionDataTask, policy != .notAllowed,
-            response.expectedContentLength <= cache.largestBody
+            response.expectedContentLength <= cache.largestBody, Self.isSuccess(response)
         else { return nil }
         self.response = response
         self.body = body
@@ -26,6 +29,11 @@ final class ProtocolStoring: PendingStoring {
         self.cache = cache
         self.task = task
         self.request = order.request
+        self.removals = cache.responses.store.removalMark()
+    }
+
+    private static func isSuccess(_ response: URLResponse) -> Bool {
+        (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
     }
 
     var isPossible: Bool { self.body.isKept }
@@ -45,7 +53,7 @@ final class ProtocolStoring: PendingStoring {
         }
         guard isFirst, let response, response.storagePolicy != .notAllowed else { return done() }
         guard let store = self.cache.overriddenStore else {
-            self.cache.storeCachedResponse(response, for: self.request)
+            self.cache.responses.store(response, for: self.request, begun: self.removals)
             return done()
         }
         store.tell({ self.cache.storeCachedResponse(response, for: self.task) }, then: done)

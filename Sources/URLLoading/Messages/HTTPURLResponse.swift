@@ -57,7 +57,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///
     /// - Parameter bodyLength: of the body that is delivered, which stands for `Content-Length` where
     ///   the head has none, and for the expected length.
-    init(url: URL, head: ResponseHead, bodyLength: BodyLength) {
+    init(url: URL?, head: ResponseHead, bodyLength: BodyLength) {
         var head = head
         switch bodyLength {
         case .known(let bytes):

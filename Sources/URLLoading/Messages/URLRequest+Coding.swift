@@ -66,7 +66,8 @@ extension URLRequest {
             Self.number(Key.cachePolicy, in: coder).flatMap(CachePolicy.init)
             ?? .useProtocolCachePolicy
         let timeout = coder.decodeDouble(forKey: Key.timeout)
-        if coder.decodeBool(forKey: Key.isTimeoutSet), timeout.isFinite {
+        // An infinite one is no limit.
+        if coder.decodeBool(forKey: Key.isTimeoutSet), !timeout.isNaN {
             self.timeoutInterval = timeout
         }
         self.networkServiceType =

@@ -30,22 +30,24 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     }
 
     /// A response of which nothing else is known, or whose subclass finds it out when it is asked.
-    init(location: URL?) {
+    ///
+    /// - Parameter told: what is known; nil: none of it.
+    init(location: URL?, told: ResponseMetadata? = nil) {
         self.location = location
-        self.told = nil
+        self.told = told
         super.init()
     }
 
     /// Reads one from a keyed archive; nil where it holds none.
     public required init?(coder: NSCoder) {
-        guard coder.allowsKeyedCoding, coder.containsValue(forKey: Key.url),
-            let url = coder.decodeObject(of: NSURL.self, forKey: Key.url)
-        else { return nil }
+        // The URL of one that has none is there, too: as nil.
+        guard coder.allowsKeyedCoding, coder.containsValue(forKey: Key.url) else { return nil }
+        let url = coder.decodeObject(of: NSURL.self, forKey: Key.url)
         func text(_ key: String) -> String? {
             guard coder.containsValue(forKey: key) else { return nil }
             return coder.decodeObject(of: NSString.self, forKey: key).map { $0 as String }
         }
-        self.location = url as URL
+        self.location = url.map { $0 as URL }
         self.told = ResponseMetadata(
             mimeType: text(Key.mimeType), textEncodingName: text(Key.textEncodingName),
             expectedContentLength: coder.decodeInt64(forKey: Key.expectedContentLength),

@@ -118,7 +118,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// What the connection was closed with; `.invalid` while it has not been.
     ///
-    /// A code of the peer's that has no name here is given as `.normalClosure`, none at all as
+    /// A code of the peer's that has no name here is given as `.other(_:)`, none at all as
     /// `.noStatusReceived`.
     open var closeCode: CloseCode { self.connection?.closeCode ?? .invalid }
 

@@ -11,11 +11,13 @@ import LarderSession
 ///
 /// Everything that changes is confined to the connection's queue; unchecked for that reason.
 final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
-    /// How long the peer has to answer a close (RFC 6455 §7.1.1).
-    private static let patience = 5.0
+    /// How long the peer has to answer a close (RFC 6455 §7.1.1), in seconds.
+    static let patience = 5.0
     private static let headLimit = 65_536
-    /// Operations of the connection: reads have this number, so has what nobody waits for.
+    /// Operations of the connection that nobody waits for have this number.
     private static let unnumbered = 0
+    /// Reads have this one; messages and other frames later ones, each its own.
+    private static let readNumber = 1
 
     private let order: LoadOrder
     private let observer: any LoadObserver
@@ -35,7 +37,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var isOver = false
     /// What the program closes with; the peer's answer is waited for.
     private var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
-    private var nextNumber = 2
+    private var lastNumber = WebSocketLoad.readNumber
     private var writes: [Int: WebSocketPurpose.Waiter] = [:]
     /// A pong is being sent.
     private var isAnswering = false
@@ -43,15 +45,19 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private var unanswered: Data?
     private var timer: (any DispatchSourceTimer)?
     private let queue: DispatchQueue
+    private let patience: Double
 
+    /// - Parameter patience: how long the peer has to answer a close.
     init(
         _ order: LoadOrder, _ observer: any LoadObserver,
-        queue: DispatchQueue = DispatchQueue(label: "urlloading.websocket")
+        queue: DispatchQueue = DispatchQueue(label: "urlloading.websocket"),
+        patience: Double = WebSocketLoad.patience
     ) {
         self.order = order
         self.observer = observer
         self.measurement = MeasuredOnce(order.request, observer)
         self.queue = queue
+        self.patience = patience
     }
 
     /// Begins on its own queue: a program's own storage of cookies may keep whoever asks it waiting.
@@ -142,7 +148,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             self.writes.removeValue(forKey: number)?(error)
             return self.failed(error)
         }
-        guard number == 1 else {
+        guard number == Self.readNumber else {
             self.writes.removeValue(forKey: number)?(nil)
             return
         }
@@ -164,7 +170,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             request.isTimeoutSet
             ? request.timeoutInterval : self.settings?.timeoutIntervalForRequest ?? 0
         self.connection?.enqueue(
-            .read(minimum: 1, maximum: StreamConnection.pieceSize), number: 1,
+            .read(minimum: 1, maximum: StreamConnection.pieceSize), number: Self.readNumber,
             timeout: self.isAnswered ? nil : Duration(interval: patience))
     }
 
@@ -285,7 +291,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     }
 
     private func readOn() {
-        guard let purpose = self.purpose, purpose.hasRoom else {
+        // The answer to a close may be behind what nobody takes any more.
+        guard self.closing != nil || self.purpose?.hasRoom == true else {
             self.isHeld = true
             return
         }
@@ -298,7 +305,9 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         do throws(WebSocketFault) {
             while !self.isOver, let event = try self.reader.next(limit: purpose.maximumLength) {
                 switch event {
-                case .message(let message): purpose.received(message)
+                case .message(let message):
+                    // What finds no room behind a close is left.
+                    if self.closing == nil || purpose.hasRoom { purpose.received(message) }
                 case .ping(let payload): self.pong(payload)
                 case .pong(let payload): purpose.ponged(payload)
                 case .closed(let code, let reason): self.peerClosed(code, reason)
@@ -344,9 +353,9 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         var random = SystemRandomNumberGenerator()
         let mask = UInt32.random(in: .min ... .max, using: &random)
         let frame = WebSocketFrame(opcode: opcode, payload: payload).encoded(mask: mask)
-        self.nextNumber += 1
-        self.writes[self.nextNumber] = done
-        self.connection?.enqueue(.write(frame), number: self.nextNumber, timeout: nil)
+        self.lastNumber += 1
+        self.writes[self.lastNumber] = done
+        self.connection?.enqueue(.write(frame), number: self.lastNumber, timeout: nil)
     }
 
     // MARK: The end
@@ -358,13 +367,15 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
             self.closing = (code, reason)
             self.sendClose(code.rawValue, reason)
             let timer = DispatchSource.makeTimerSource(queue: self.queue)
-            timer.schedule(deadline: .now() + Self.patience)
+            timer.schedule(deadline: .now() + self.patience)
             timer.setEventHandler { [weak self] in self?.closed(code, reason) }
             timer.activate()
             self.timer = timer
             // The answer is behind what has come and was not taken.
-            self.isHeld = false
-            self.read()
+            if self.isHeld {
+                self.isHeld = false
+                self.readOn()
+            }
             // It may end here.
             self.connection?.pauseNow(false)
         }
