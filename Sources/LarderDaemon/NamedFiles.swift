@@ -1,5 +1,6 @@
 import Glibc
 package import LarderConfig
+import LarderState
 import LarderTransfer
 
 /// A try of the files that a configuration names, as the start would read them.
@@ -29,7 +30,7 @@ package struct NamedFiles {
             (files.passwordFile, nil), (nil, files.tokenFile),
         ] as [(String?, String?)] {
             do throws(CredentialFileError) {
-                _ = try ClientRegister(passwordFile: password, tokenFile: token, key: DigestKey())
+                _ = try ClientRegister(passwordFile: password, tokenFile: token, key: KeyedDigest())
             } catch {
                 let problem = self.loaded.problem(with: error, ofListener: index)
                 self.add(problem, isUncertain: error.isForbidden, path: error.path)

@@ -90,7 +90,7 @@ extension ClientConnection {
         self.exchange?.handle = nil
         self.exchange?.cacheStatus = failure.cacheStatus
         self.exchange?.acts = failure.acts
-        self.exchange?.isDenied = failure.error == ProxyErrorType.httpRequestDenied.rawValue
+        self.exchange?.isDenied = failure.error == .httpRequestDenied
         self.respond(OwnAnswer(failure), failure: failure.detail)
         self.settleUnlessAdvancing()
     }
