@@ -23,7 +23,9 @@ class WithoutServicesTests(unittest.TestCase):
             ["bash", "-c", f"source {ROOT}/scripts/lib/common.sh; as_root() {{ \"$@\"; }}; "
              f"without_services {command}"],
             env=os.environ | {"LARDER_POLICY": str(self.rule)}, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, start_new_session=True)
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+            # Ignored by whoever was started in the background, and bash cannot take that back.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def test_the_rule_holds_for_the_command_and_its_status_counts(self):
         with self.started("bash -c '\"$LARDER_POLICY\"; echo $?; exit 3'") as shell:
