@@ -107,8 +107,8 @@ struct ControlServerTests {
         let path = "/tmp/larder-\(UUID().uuidString.prefix(8))/control.sock"
         defer { try? FileManager.default.removeItem(atPath: String(path.dropLast(13))) }
         let server = try ControlServer(
-            paths: [path], group: .singleton, responder: ScriptedResponder(), connections: 2,
-            idleness: .milliseconds(200))
+            paths: [path], group: .singleton, responder: ScriptedResponder(),
+            pulse: .milliseconds(20), connections: 2, idleness: .seconds(1))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try? await server.run() }
             try await NIOThreadPool.singleton.runIfActive {

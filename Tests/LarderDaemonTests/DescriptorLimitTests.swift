@@ -21,8 +21,9 @@ struct DescriptorLimitTests {
         await #expect(processExitsWith: .success) {
             let before = DescriptorLimit.open
             precondition(before > 0)
-            for _ in 0..<5 { precondition(dup(0) >= 0) }
-            precondition(DescriptorLimit.open == before + 5)
+            for _ in 0..<100 { precondition(dup(0) >= 0) }
+            // Other threads of the process open one now and then.
+            precondition((before + 80...before + 120).contains(DescriptorLimit.open))
         }
     }
 

@@ -375,21 +375,8 @@ struct TLSTests {
         arguments: [5, 15_000, 150_000], [false, true])
     func excess(_ length: Int, _ isHeld: Bool) async throws {
         let written = Gate()
-        let inner = try ScriptedOrigin { connection in
-            guard connection.readHead() != nil else { return }
-            connection.write(
-                "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n"
-                    + String(repeating: "a", count: length)
-                    + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
-            written.open()
-            while connection.readHead() != nil {
-                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond")
-            }
-        }
-        let other = try ScriptedOrigin { connection in
-            guard connection.readHead() != nil else { return }
-            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        }
+        let inner = try ScriptedOrigin.sendingExcess(behind: length, written)
+        let other = try ScriptedOrigin.answering("ok")
         let origin = try TLSOrigin()
         let front = try TLSFront(of: origin, to: inner.port)
         func request(_ target: String) -> Request {
