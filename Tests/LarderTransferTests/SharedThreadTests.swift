@@ -27,12 +27,14 @@ struct SharedThreadTests {
         let upstream =
             isShared ? try CurlUpstream.sharing() : try CurlUpstream(TransferConfiguration())
         #expect(await upstream.answer(to: origin.request()).head?.status == .ok)
-        let threads = try self.threads(prefix)
-        #expect(!threads.isEmpty)
-        for status in threads {
+        var seen = 0
+        for status in try self.threads(prefix) {
             let line = try #require(
                 status.split(separator: "\n").first { $0.hasPrefix("SigBlk:\t") })
             let mask = try #require(UInt64(line.dropFirst(8), radix: 16))
+            // One of another test that begins or ends: glibc blocks all then, its own signal, too.
+            if mask & 1 << 31 != 0 { continue }
+            seen += 1
             for signal in [SIGTERM, SIGHUP, SIGINT, SIGPIPE] {
                 #expect(mask & 1 << UInt64(signal - 1) != 0, "\(signal) in \(line)")
             }
@@ -40,6 +42,7 @@ struct SharedThreadTests {
                 #expect(mask & 1 << UInt64(signal - 1) == 0, "\(signal) in \(line)")
             }
         }
+        #expect(seen > 0)
     }
 
     @Test("are led to two threads, and one for FTP, however many ask for them at the same time")
