@@ -124,6 +124,7 @@ struct OptionsTests {
     func priority() async throws {
         let notes = Notes()
         let (arrived, leave) = (Gate(), Gate())
+        let other = try ScriptedOrigin.answering("ok")
         let origin = try ScriptedOrigin { connection in
             while let head = connection.readHead() {
                 let target = head.split(separator: " ").dropFirst().first.map(String.init) ?? ""
@@ -151,6 +152,8 @@ struct OptionsTests {
             let gone = upstream.fetch(
                 origin.request(.get, "/gone"), body: nil, receiver: Recorder())
             gone.cancel()
+            // Begun after all of them on the same loop: now they wait.
+            #expect(await upstream.answer(to: other.request()).text == "ok")
             leave.open()
             for recorder in recorders { #expect(await recorder.end().failure == nil) }
             withExtendedLifetime(begun) {}
