@@ -1,4 +1,5 @@
 import LarderStore
+import Synchronization
 
 /// Records that look-ups decoded lately, found again by their bytes.
 ///
@@ -24,20 +25,28 @@ final class DecodedRecords: Sendable {
     /// Ids follow each other, so that so many of them do not meet: a power of two.
     static let count = 2048
 
-    private let entries = RecentTable<Entry>(count: DecodedRecords.count)
+    private let entries = Mutex([Entry?](repeating: nil, count: DecodedRecords.count))
 
     /// The record that lies under `id` in these bytes.
     func record(_ id: ObjectID, _ bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
         guard bytes.count <= Self.largest else { return try ObjectRecord.decode(bytes) }
         let print = try ObjectRecord.checkedPrint(bytes)
-        let known = self.entries[id.rawValue]
+        let place = Int(id.rawValue % UInt64(Self.count))
+        let known = self.entries.withLock { $0[place] }
         if let known, known.id == id, known.print == print { return known.record }
         var record = try ObjectRecord.decode(checked: bytes)
         // Uses are written into records: whoever remembers the head finds the very same.
         if let known, known.id == id, known.record.head == record.head {
             record.head = known.record.head
         }
-        self.entries.put(Entry(id, print, record), at: id.rawValue)
-        return record
+        let entry = Entry(id, print, record)
+        // Freed when the lock is let go.
+        let former = self.entries.withLock { entries in
+            let former = entries[place]
+            entries[place] = entry
+            return former
+        }
+        withExtendedLifetime(former) {}
+        return entry.record
     }
 }

@@ -5,6 +5,14 @@ import LarderStore
 import NIOCore
 import Synchronization
 
+/// An entry of a snapshot.
+private struct FoundEntry {
+    var id: ObjectID
+    var record: ObjectRecord
+    /// Where it is small, it was read with its record.
+    var body: ByteBuffer?
+}
+
 /// How lookups are answered: a walk over the records of one key.
 extension DiskCore {
     /// More variants than this are not looked at: the most recent ones count.
@@ -53,25 +61,26 @@ extension DiskCore {
     /// What is stored under `key` at one moment; nil where that cannot be read, or not without waiting.
     private func snapshot(of key: CacheKey, waits: Bool) -> [FoundEntry]? {
         let hash = Checksum.key(key.bytes, seed: self.seed)
-        var walk = KeyWalk()
+        var damaged: [(ObjectKey, String)] = []
         let found: [FoundEntry]?
         let environment = self.environment
         do throws(LMDBError) {
             found = try environment.read { (transaction) throws(LMDBError) in
-                let moment = transaction.commit.map {
-                    RecentFinds.Moment(environment: environment.number, commit: $0)
-                }
-                var entries: [FoundEntry]
-                if let moment, let known = self.finds.found(hash, key, at: moment) {
-                    entries = known
-                } else {
-                    try self.walk(key, hash, transaction, waits: waits, into: &walk)
-                    guard walk.isWhole else { return nil }
-                    entries = walk.found
-                    if let moment, walk.mayBeKept {
-                        self.finds.note(entries, hash, key, at: moment)
+                var entries: [FoundEntry] = []
+                let isWhole = try self.schema.forEachVariant(
+                    transaction, of: hash, waits: waits
+                ) { objectKey, value in
+                    do throws(RecordDamage) {
+                        let record = try self.records.record(objectKey.id, value)
+                        if record.key == key {
+                            entries.append(FoundEntry(id: objectKey.id, record: record))
+                        }
+                    } catch {
+                        damaged.append((objectKey, error.rawValue))
                     }
+                    return entries.count < Self.variantLimit
                 }
+                guard isWhole else { return nil }
                 let hasBodies = try self.readBodies(of: &entries, transaction, waits: waits)
                 return hasBodies ? entries : nil
             }
@@ -79,47 +88,11 @@ extension DiskCore {
             self.readFailed(error, with: environment)
             found = nil
         }
-        if walk.trees > 0 { self.touchedTrees(walk.trees, waits: waits) }
-        // Where it could not be read to its end, whoever does that finds the damage again.
+        // Where it could not be read to its end, whoever does that finds them again.
+        self.touchedTrees(1 + (found?.count ?? 0), waits: waits)
         guard let found else { return nil }
-        for (objectKey, reason) in walk.damaged { self.dropDamaged(objectKey, reason: reason) }
+        for (objectKey, reason) in damaged { self.dropDamaged(objectKey, reason: reason) }
         return found
-    }
-
-    /// Goes through the records of one key, and looks where their small bodies lie.
-    private func walk(
-        _ key: CacheKey, _ hash: KeyHash, _ transaction: borrowing ReadTransaction, waits: Bool,
-        into walk: inout KeyWalk
-    ) throws(LMDBError) {
-        self.counts.walks.add(1, ordering: .relaxed)
-        walk.trees = 1
-        walk.isWhole = try self.schema.forEachVariant(
-            transaction, of: hash, waits: waits
-        ) { objectKey, value in
-            do throws(RecordDamage) {
-                let record = try self.records.record(objectKey.id, value)
-                if record.key == key {
-                    walk.found.append(FoundEntry(id: objectKey.id, record: record))
-                    walk.isLight = walk.isLight && value.count <= DecodedRecords.largest
-                }
-            } catch {
-                walk.damaged.append((objectKey, error.rawValue))
-            }
-            return walk.found.count < Self.variantLimit
-        }
-        guard walk.isWhole else { return }
-        for index in walk.found.indices.prefix(Self.variantsWithBody)
-        where self.isSmall(walk.found[index].record) {
-            if walk.found[index].record.bodyLength == 0 {
-                walk.found[index].body = ByteBuffer()
-                continue
-            }
-            walk.trees += 1
-            let place = try self.placeOfSegment(
-                0, of: walk.found[index].id, transaction, waits: waits)
-            walk.found[index].place = place
-            if place == .notResident { walk.isWhole = false }
-        }
     }
 
     /// Reads the small bodies of the first entries; false where one is not in memory, and it must not
@@ -127,12 +100,10 @@ extension DiskCore {
     private func readBodies(
         of entries: inout [FoundEntry], _ transaction: borrowing ReadTransaction, waits: Bool
     ) throws(LMDBError) -> Bool {
-        for index in entries.indices {
-            guard let place = entries[index].place else { continue }
-            let (id, length) = (entries[index].id, entries[index].record.bodyLength)
-            switch try self.readSegment(
-                id, 0, at: place, range: 0..<length, transaction, waits: waits)
-            {
+        for index in entries.indices.prefix(Self.variantsWithBody)
+        where self.isSmall(entries[index].record) {
+            let entry = entries[index]
+            switch try self.smallBody(entry.id, entry.record, transaction, waits: waits) {
             case .piece(let body): entries[index].body = body
             case .notResident: return false
             // Whoever reads it will find the same, and say so.
@@ -174,21 +145,15 @@ extension DiskCore {
                 || record.bodyLength <= self.configuration.bodyWithHead.bytes
                     && record.segmentCount == 1)
     }
-}
 
-/// What a walk over the records of a key found.
-private struct KeyWalk {
-    var found: [FoundEntry] = []
-    var damaged: [(ObjectKey, String)] = []
-    /// Whether nothing was left out because it is not in memory.
-    var isWhole = true
-    /// Whether none of the records is too large to be kept.
-    var isLight = true
-    /// How often a tree was walked down.
-    var trees = 0
-
-    /// Whether the next one may be spared the walk.
-    var mayBeKept: Bool { self.isWhole && self.isLight && self.damaged.isEmpty }
+    private func smallBody(
+        _ id: ObjectID, _ record: ObjectRecord, _ transaction: borrowing ReadTransaction,
+        waits: Bool
+    ) throws(LMDBError) -> SegmentRead {
+        if record.bodyLength == 0 { return .piece(ByteBuffer()) }
+        return try self.readSegment(
+            id, 0, range: 0..<record.bodyLength, transaction, waits: waits)
+    }
 }
 
 extension Schema {

@@ -90,32 +90,14 @@ extension DiskCore {
     }
 
     /// What of segment `index` lies in `range`, once the whole of it is found sound.
-    private func readSegment(
+    func readSegment(
         _ id: ObjectID, _ index: UInt32, range: Range<UInt64>,
         _ transaction: borrowing ReadTransaction, waits: Bool
     ) throws(LMDBError) -> SegmentRead {
-        let place = try self.placeOfSegment(index, of: id, transaction, waits: waits)
-        return try self.readSegment(
-            id, index, at: place, range: range, transaction, waits: waits)
-    }
-
-    /// Where segment `index` of a body lies in this snapshot.
-    func placeOfSegment(
-        _ index: UInt32, of id: ObjectID, _ transaction: borrowing ReadTransaction, waits: Bool
-    ) throws(LMDBError) -> ValuePlace {
         self.counts.segments.add(1, ordering: .relaxed)
-        let key = SegmentKey(id: id, index: index).bytes
-        return try transaction.place(self.schema.segments, key.span, mayWait: waits)
-    }
-
-    /// What of a segment that lies at `place` in this snapshot lies in `range`, once all of it is
-    /// found sound.
-    func readSegment(
-        _ id: ObjectID, _ index: UInt32, at place: ValuePlace, range: Range<UInt64>,
-        _ transaction: borrowing ReadTransaction, waits: Bool
-    ) throws(LMDBError) -> SegmentRead {
         if !waits, !self.mayBeResident(.segment(index)) { return .notResident }
-        switch place {
+        let key = SegmentKey(id: id, index: index).bytes
+        switch try transaction.place(self.schema.segments, key.span, mayWait: waits) {
         case .absent: return .gone
         case .notResident: return .notResident
         case .at(let offset, let length):

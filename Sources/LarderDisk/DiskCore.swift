@@ -38,7 +38,6 @@ final class DiskCore: Sendable {
     let reads: ReadPool
     let uses = UsageTable()
     let records = DecodedRecords()
-    let finds = RecentFinds()
     let counts = ReadCounters()
     let groups: GroupTable
     let clock: @Sendable () -> Timestamp

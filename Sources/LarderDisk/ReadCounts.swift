@@ -5,8 +5,6 @@ package struct ReadCounts: Sendable, Equatable {
     /// Lookups answered on the caller's thread, all pages that they need being in memory.
     package var lookupsInPlace: UInt64 = 0
     package var lookupsOnPool: UInt64 = 0
-    /// Lookups that went through the records of their key: the others knew them from the same commit.
-    package var walks: UInt64 = 0
     /// Pieces of bodies read on the caller's thread.
     package var piecesInPlace: UInt64 = 0
     /// Steps of bodies that had to wait for the disk.
@@ -22,7 +20,6 @@ package struct ReadCounts: Sendable, Equatable {
 final class ReadCounters: Sendable {
     let lookupsInPlace = Atomic<UInt64>(0)
     let lookupsOnPool = Atomic<UInt64>(0)
-    let walks = Atomic<UInt64>(0)
     let piecesInPlace = Atomic<UInt64>(0)
     let stepsOnPool = Atomic<UInt64>(0)
     let hints = Atomic<UInt64>(0)
@@ -32,7 +29,6 @@ final class ReadCounters: Sendable {
         ReadCounts(
             lookupsInPlace: self.lookupsInPlace.load(ordering: .relaxed),
             lookupsOnPool: self.lookupsOnPool.load(ordering: .relaxed),
-            walks: self.walks.load(ordering: .relaxed),
             piecesInPlace: self.piecesInPlace.load(ordering: .relaxed),
             stepsOnPool: self.stepsOnPool.load(ordering: .relaxed),
             hints: self.hints.load(ordering: .relaxed),

@@ -46,10 +46,6 @@ import Synchronization
     /// Invariant: set once, used only between the counting of `Usage.transactions` up and down, and
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
-    /// Another one for each environment that this process opens, ever: a commit of one file says
-    /// nothing of the same commit of another that took its place.
-    package let number = Environment.opened.wrappingAdd(1, ordering: .relaxed).newValue
-    private static let opened = Atomic<UInt64>(0)
     let identity: FileIdentity
     /// The file as it is mapped.
     let map: PageMap

@@ -38,12 +38,6 @@ import CLMDB
         return reader
     }
 
-    /// The commit that made the snapshot; nil in a write transaction.
-    ///
-    /// Two snapshots of one environment with the same number are the same, byte for byte and place
-    /// for place.
-    package var commit: UInt64? { self.reader?.transaction }
-
     /// Lends the value of `key` to `body`; nil where there is none.
     package func get<R>(
         _ database: Database, _ key: Span<UInt8>,

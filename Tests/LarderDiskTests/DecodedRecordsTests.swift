@@ -18,7 +18,7 @@ struct DecodedRecordsTests {
         }
     }
 
-    static func record() -> ObjectRecord {
+    private static func record() -> ObjectRecord {
         ObjectRecord(
             key: CacheKey(bytes: Array("GET a".utf8)),
             head: StoredHead(
