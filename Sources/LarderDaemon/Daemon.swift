@@ -29,6 +29,7 @@ package enum Daemon {
         }
         var options = RunningProxy.Options()
         options.mayGoOn = { start.mayGoOn(at: .now) }
+        options.inherited = InheritedSockets.taken()
         let proxy: RunningProxy
         do throws(DaemonError) {
             proxy = try await RunningProxy.start(

@@ -53,8 +53,11 @@ struct ProxyParts {
             clock: { SystemClock().now() })
         self.proxy = proxy
         for listener in listeners {
-            try await self.listen(listener, proxy: proxy, routes: routes, log: log)
+            try await self.listen(
+                listener, inherited: options.inherited, proxy: proxy, routes: routes, log: log)
         }
+        options.inherited.warn(
+            unlessAmong: listeners.map { LarderProxy.ListenAddress($0.address) }, to: log)
     }
 
     /// With no more connections than there can be descriptors for.
@@ -159,7 +162,8 @@ struct ProxyParts {
     }
 
     private mutating func listen(
-        _ listener: ListenerSettings, proxy: ProxyServer, routes: SessionRoutes, log: Logger
+        _ listener: ListenerSettings, inherited: InheritedSockets, proxy: ProxyServer,
+        routes: SessionRoutes, log: Logger
     ) async throws(DaemonError) {
         guard self.members.contains(where: { $0.settings.name == listener.session }) else {
             throw DaemonError(
@@ -173,16 +177,19 @@ struct ProxyParts {
                 RunningProxy.AuthenticatedListener(
                     address: listener.address, authenticator: authenticator))
         }
+        let address = LarderProxy.ListenAddress(listener.address)
+        let socket = inherited.descriptor(for: address)
         do throws(ListenError) {
-            let address = LarderProxy.ListenAddress(listener.address)
             self.listeners.append(
                 try await proxy.listen(
                     on: address, directory: routes.directory(of: listener),
-                    options: ListenerOptions(listener, authentication: authenticator)))
+                    options: ListenerOptions(listener, authentication: authenticator),
+                    inherited: socket))
         } catch {
             throw Self.error(error, listener.address)
         }
-        try Self.setMode(of: listener)
+        // Of a socket that was handed over, whoever made it settles who may connect.
+        if socket == nil { try Self.setMode(of: listener) }
     }
 
     static func error(_ error: ListenError, _ address: LarderConfig.ListenAddress) -> DaemonError {

@@ -21,6 +21,8 @@ actor RunningProxy {
     struct Options: Sendable {
         /// In place of the configured listeners.
         var listeners: [ListenerSettings]?
+        /// Sockets that listen already, at addresses that listeners have.
+        var inherited = InheritedSockets.none
         /// Do without the disk tier where another process owns it.
         var yieldsDisk = false
         /// Answer commands on the control socket.

@@ -3,6 +3,12 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The listeners, and what becomes of who connects to them.
 extension ProxyServer {
     /// A listener that is open, or is to be opened again.
@@ -11,6 +17,8 @@ extension ProxyServer {
         var address: ListenAddress
         let directory: any SessionDirectory
         let options: ListenerOptions
+        /// A socket that listens at the address already, and that others have, too.
+        var inherited: CInt?
     }
 
     /// Opens a listener whose requests all go to one session.
@@ -28,12 +36,16 @@ extension ProxyServer {
     ///
     /// Where an error closes it later, it is opened again, at the same port.
     ///
+    /// - Parameter inherited: a socket that listens at this address already. A duplicate is used of
+    ///   it; it stays the caller's, and open for as long as the proxy serves.
     /// - Returns: the address with the port that it got.
     package func listen(
         on address: ListenAddress, directory: any SessionDirectory,
-        options: ListenerOptions = ListenerOptions()
+        options: ListenerOptions = ListenerOptions(), inherited: CInt? = nil
     ) async throws(ListenError) -> ListenAddress {
-        try await self.open(Listener(address: address, directory: directory, options: options))
+        try await self.open(
+            Listener(
+                address: address, directory: directory, options: options, inherited: inherited))
     }
 
     private func open(_ listener: Listener) async throws(ListenError) -> ListenAddress {
@@ -72,6 +84,11 @@ extension ProxyServer {
     private func bind(_ listener: Listener) async throws(ListenError) -> any Channel {
         let bootstrap = self.bootstrap(listener)
         do {
+            if let inherited = listener.inherited {
+                let socket = fcntl(inherited, F_DUPFD_CLOEXEC, 0)
+                guard socket >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl") }
+                return try await bootstrap.withBoundSocket(socket).get()
+            }
             switch listener.address {
             case .tcp(let host, let port):
                 return try await bootstrap.bind(host: host, port: Int(port)).get()

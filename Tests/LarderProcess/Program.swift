@@ -30,9 +30,13 @@ final class Program: Sendable {
         return URL(fileURLWithPath: tests).deletingLastPathComponent().path + "/larder"
     }()
 
-    init(_ path: String, _ arguments: [String], environment: [String: String]) throws {
+    /// - Parameter descriptors: those that it has from 3 on.
+    init(
+        _ path: String, _ arguments: [String], environment: [String: String],
+        descriptors: [CInt] = []
+    ) throws {
         let (pid, out, err) = try Self.beginning.withLock { _ in
-            try Self.spawn([path] + arguments, environment.map { "\($0)=\($1)" })
+            try Self.spawn([path] + arguments, environment.map { "\($0)=\($1)" }, descriptors)
         }
         self.pid = pid
         let output = self.output
@@ -45,7 +49,7 @@ final class Program: Sendable {
     }
 
     private static func spawn(
-        _ arguments: [String], _ environment: [String]
+        _ arguments: [String], _ environment: [String], _ descriptors: [CInt]
     ) throws -> (pid: pid_t, out: CInt, err: CInt) {
         var out: [CInt] = [-1, -1]
         var err: [CInt] = [-1, -1]
@@ -62,7 +66,11 @@ final class Program: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, err[1], 2)
         // NIO's sockets are not all O_CLOEXEC: inherited, they would stay open when a test closes
         // them. glibc does not mind what is closed already.
-        for other in CInt(3)..<1_024 { unsafe posix_spawn_file_actions_addclose(&actions, other) }
+        let given = 3 + CInt(descriptors.count)
+        for (place, descriptor) in zip(3..<given, descriptors) {
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, place)
+        }
+        for other in given..<1_024 { unsafe posix_spawn_file_actions_addclose(&actions, other) }
         // A test runner ignores SIGPIPE; a program started from a shell does not.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)

@@ -78,4 +78,75 @@ struct ServiceTests {
             #expect(wrong.status == 64)
         }
     }
+
+    /// A socket that listens on a free port of loopback, as a socket unit's.
+    private static func listening() throws -> (descriptor: CInt, port: UInt16) {
+        let file = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(file, $0, size) | Glibc.listen(file, 16) | getsockname(file, $0, &size)
+            }
+        }
+        try #require(file >= 0 && status == 0)
+        return (file, UInt16(bigEndian: address.sin_port))
+    }
+
+    @Test("serves on the service manager's socket, and refuses nobody between two processes")
+    func inherits() async throws {
+        try await Scene.inTurn {
+            let (socket, port) = try Self.listening()
+            defer { close(socket) }
+            let home = try Home()
+            try home.configure("listeners: [{address: '127.0.0.1:\(port)'}]")
+            func serve() async throws -> ProxyProcess {
+                // The shell's process becomes the proxy's.
+                let program = try Program(
+                    "/bin/sh",
+                    [
+                        "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", Program.larder, "serve",
+                        "--config", home.configuration,
+                    ], environment: home.environment.merging(["LISTEN_FDS": "1"]) { $1 },
+                    descriptors: [socket])
+                let proxy = ProxyProcess(program)
+                try await proxy.announced()
+                return proxy
+            }
+            let first = try await serve()
+            #expect(first.port == Int(port))
+            #expect(try await first.send("OPTIONS", "*").status == 200)
+            first.program.signal(SIGTERM)
+            #expect(try await first.program.ended().status == 0)
+            // There is no process now: this one waits in the socket's queue.
+            let waiting = try await Wire.connect(port: Int(port))
+            try await waiting.send("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n")
+            let second = try await serve()
+            #expect(try await waiting.message(to: "OPTIONS").status == 200)
+            #expect(try await second.send("OPTIONS", "*").status == 200)
+        }
+    }
+
+    @Test("says which of the service manager's sockets it does not serve")
+    func unwanted() async throws {
+        try await Scene.inTurn {
+            let (socket, port) = try Self.listening()
+            defer { close(socket) }
+            let home = try Home()
+            try home.configure("")
+            let program = try Program(
+                "/bin/sh",
+                [
+                    "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", Program.larder, "serve", "--config",
+                    home.configuration,
+                ], environment: home.environment.merging(["LISTEN_FDS": "2"]) { $1 },
+                descriptors: [socket])
+            let proxy = ProxyProcess(program)
+            try await proxy.announced()
+            #expect(proxy.log.contains("127.0.0.1:\(port)"))
+            #expect(proxy.log.contains("it does not listen"))
+        }
+    }
 }
