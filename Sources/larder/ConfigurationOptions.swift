@@ -23,6 +23,26 @@ struct ConfigurationOptions: ParsableArguments {
             currentDirectory: Self.currentDirectory)
     }
 
+    /// Loads a configuration that was loaded before.
+    ///
+    /// - Throws: also for a pipe or the like, which would seem empty, so that the defaults would
+    ///   open what its rules close.
+    func loadAgain() throws(ConfigurationError) -> LoadedSettings {
+        if let file = self.file, Self.isStream(file) {
+            throw ConfigurationError(problems: [
+                ConfigurationProblem(
+                    file: file, message: "is no regular file and cannot be read again; restart")
+            ])
+        }
+        return try self.load()
+    }
+
+    /// Whether a file that is there gives what it holds only once.
+    private static func isStream(_ path: String) -> Bool {
+        var facts = stat()
+        return unsafe stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
+    }
+
     var environment: LarderConfig.Environment {
         var variables = ProcessEnvironment.variables
         if self.system { variables["LARDER_SYSTEM"] = "1" }

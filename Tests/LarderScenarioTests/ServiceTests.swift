@@ -78,4 +78,26 @@ struct ServiceTests {
             #expect(wrong.status == 64)
         }
     }
+
+    @Test("takes its configuration from a pipe, which is read once, and a reload is refused")
+    func pipedConfiguration() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            // A small document goes to the program by a pipe.
+            let script = """
+                exec "$0" serve --config /dev/stdin <<END
+                listeners: [{address: '127.0.0.1:0'}]
+                access: [{action: deny}]
+                END
+                """
+            let program = try home.start(["-c", script, Program.larder], path: "/bin/sh")
+            let proxy = ProxyProcess(program)
+            try await proxy.announced()
+            #expect(try await proxy.get("http://a.example/").status == 403)
+            program.signal(SIGHUP)
+            try await program.said("cannot be read again")
+            #expect(try await proxy.get("http://a.example/").status == 403)
+            #expect(try await proxy.stop().status == 0)
+        }
+    }
 }
