@@ -80,6 +80,18 @@ struct ListenOverrideTests {
         #expect(open.warnings.isEmpty)
     }
 
+    @Test("takes back the warning of a listener that it moves to this machine, and no other")
+    func opened() throws {
+        var moved = try Self.loaded("listeners: [{address: '*:3128'}]")
+        #expect(moved.warnings.count == 1)
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &moved)
+        #expect(moved.warnings.isEmpty)
+        var kept = try Self.loaded("listeners: [{address: '*:1'}, {address: '*:2'}]")
+        try ListenOverride(["127.0.0.1:9", "*:2"]).apply(to: &kept)
+        #expect(kept.warnings.count == 1)
+        #expect(kept.warnings.first?.message.hasPrefix("listeners[1].address: ") == true)
+    }
+
     @Test("that is not given changes nothing")
     func none() throws {
         var loaded = try Self.loaded(Self.guarded)
