@@ -261,8 +261,7 @@ struct DamageRepair {
 
     func mend(_ found: [DiskDamage]) async throws -> [DiskDamage] {
         var mended: [DiskDamage] = []
-        // The sum as it was found is right as long as nothing is taken out.
-        let damage = found.filter { $0.kind == .sum } + found.filter { $0.kind != .sum }
+        let damage = found.sumsFirst
         for start in stride(from: 0, to: damage.count, by: DamageRecord.mostInRequest) {
             let end = min(damage.count, start + DamageRecord.mostInRequest)
             let part = damage[start..<end].map { DamageRecord($0) }
