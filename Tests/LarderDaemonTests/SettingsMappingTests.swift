@@ -27,6 +27,15 @@ struct SettingsMappingTests {
         #expect(loaded.proxyConfiguration.headLimits.fieldCount == 20)
     }
 
+    @Test("the bounds on connections")
+    func connections() throws {
+        let limits = "limits: { connections: 100, connections-per-client: 7 }"
+        let proxy = try self.loaded(limits).proxyConfiguration
+        #expect(proxy.maximumConnections == 100)
+        #expect(proxy.maximumConnectionsPerClient == 7)
+        #expect(try self.loaded("").proxyConfiguration.maximumConnectionsPerClient == nil)
+    }
+
     @Test("times for clients, for origins, and for tunnels and upgrades to them")
     func times() throws {
         let loaded = try self.loaded(
