@@ -43,10 +43,10 @@ struct ConfigurationOptions: ParsableArguments {
         return unsafe stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
     }
 
-    var environment: LarderConfig.Environment {
+    var environment: ProcessEnvironment {
         var variables = ProcessEnvironment.variables
         if self.system { variables["LARDER_SYSTEM"] = "1" }
-        return LarderConfig.Environment(
+        return ProcessEnvironment(
             variables, home: ProcessEnvironment.home, executable: ProcessEnvironment.executable)
     }
 
@@ -58,7 +58,7 @@ struct ConfigurationOptions: ParsableArguments {
 }
 
 /// What this process was started with.
-enum ProcessEnvironment {
+extension ProcessEnvironment {
     static var variables: [String: String] {
         var variables: [String: String] = [:]
         var next = unsafe environ

@@ -6,7 +6,7 @@ import Testing
 @Suite("larder serve --listen")
 struct ListenOverrideTests {
     private static func loaded(_ text: String) throws -> LoadedSettings {
-        try Configuration.parse(text, file: "f", environment: Environment(["HOME": "/h"]))
+        try Configuration.parse(text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     private static let guarded = """

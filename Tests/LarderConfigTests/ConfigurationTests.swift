@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderConfig
 
-private let user = Environment(["HOME": "/srv/u"])
+private let user = ProcessEnvironment(["HOME": "/srv/u"])
 
 private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
     try Configuration.parse(text, file: "larder.yaml", environment: user)

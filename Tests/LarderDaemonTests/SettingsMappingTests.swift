@@ -13,7 +13,7 @@ import Testing
 @Suite("Settings reach the modules that they are about")
 struct SettingsMappingTests {
     private func loaded(_ text: String) throws -> LoadedSettings {
-        try Configuration.parse(text, file: "f", environment: Environment(["HOME": "/h"]))
+        try Configuration.parse(text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     @Test("the bounds on heads hold for origins as for clients")
@@ -81,7 +81,7 @@ struct SettingsMappingTests {
 struct PolicyMappingTests {
     private func policy(_ text: String) throws -> PolicyConfiguration {
         let loaded = try Configuration.parse(
-            text, file: "f", environment: Environment(["HOME": "/h"]))
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         let session = try #require(loaded.settings.session(named: .default))
         return loaded.policy(of: session)
     }
