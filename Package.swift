@@ -224,7 +224,7 @@ let package = Package(
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
                 "LarderTransfer", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
                 "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioCore,
-                nioPosix,
+                nioEmbedded, nioPosix,
             ]),
         tests(
             "LarderCommandTests",

@@ -10,7 +10,7 @@ package enum Configuration {
     ///   - environment: decides where things lie.
     /// - Throws: every problem of the file.
     package static func parse(
-        _ text: String, file: String, environment: Environment
+        _ text: String, file: String, environment: ProcessEnvironment
     ) throws(ConfigurationError) -> LoadedSettings {
         guard text.utf8.count <= Self.largestFile else {
             throw ConfigurationError(problems: [
@@ -36,7 +36,7 @@ package enum Configuration {
     ///   - currentDirectory: what a relative name is relative to.
     /// - Throws: every problem of the file, or that it cannot be read.
     package static func load(
-        named: String?, environment: Environment, currentDirectory: String
+        named: String?, environment: ProcessEnvironment, currentDirectory: String
     ) throws(ConfigurationError) -> LoadedSettings {
         if let named {
             let path = named.hasPrefix("/") ? named : "\(currentDirectory)/\(named)"

@@ -24,7 +24,7 @@ package struct Places: Sendable, Equatable {
 
     package static let system = Places(
         isSystem: true, cacheDirectory: "/var/cache/larder", stateDirectory: "/var/lib/larder",
-        runtimeDirectories: ["/run/larder"], usualFiles: [Environment.systemFile])
+        runtimeDirectories: ["/run/larder"], usualFiles: [ProcessEnvironment.systemFile])
 
     /// The places for whoever has this environment and reads this configuration.
     ///
@@ -32,7 +32,7 @@ package struct Places: Sendable, Equatable {
     /// `LARDER_SYSTEM=1`: then the same file leads a person and the service to the same cache. The
     /// superuser alone does not make a service: root in a container is a person, too.
     /// Without a home directory there is no place but the system's.
-    package static func of(_ environment: Environment, configuration: String?) -> Places {
+    package static func of(_ environment: ProcessEnvironment, configuration: String?) -> Places {
         let isSystem = configuration.map { file in
             [file, ResolvedPath.of(file)].contains { $0.hasPrefix("/etc/larder/") }
         }
@@ -83,8 +83,9 @@ package struct Places: Sendable, Equatable {
     }
 }
 
-/// The environment variables that Larder's places depend on, and the home directory.
-package struct Environment: Sendable {
+/// What a process is started with: the environment variables that Larder's places depend on, and the
+/// home directory.
+package struct ProcessEnvironment: Sendable {
     private let variables: [String: String]
     private let home: String?
     /// The path of this program's file, beside which presets may lie.

@@ -45,7 +45,7 @@ struct PresetLibrary {
     }
 }
 
-extension Environment {
+extension ProcessEnvironment {
     /// Where presets may lie: beside the configuration, in the places of the user and the system, and
     /// where this program was installed or built.
     func presetDirectories(configuration: String?) -> [String] {

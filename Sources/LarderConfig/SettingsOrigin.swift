@@ -4,6 +4,13 @@ package enum SettingOrigin: Sendable, Equatable {
     case file(line: Int)
 }
 
+/// What a file says, by full path.
+extension [String: SettingOrigin] {
+    /// Whether there are access rules, be it none in an empty list: else those hold that let in
+    /// nobody but clients of this machine.
+    var haveAccess: Bool { self.keys.contains { $0.hasPrefix("access") } }
+}
+
 /// Settings, and where they come from.
 package struct LoadedSettings: Sendable, Equatable {
     package var settings: Settings
@@ -54,7 +61,7 @@ package struct LoadedSettings: Sendable, Equatable {
     /// The listeners that other machines reach while there are no access rules but those which hold
     /// without any: they let in nobody but clients of this machine.
     package var closedListeners: [ListenerSettings] {
-        guard !self.origins.keys.contains(where: { $0.hasPrefix("access") }) else { return [] }
+        guard !self.origins.haveAccess else { return [] }
         return self.settings.listeners.filter(\.address.isReachedByOthers)
     }
 

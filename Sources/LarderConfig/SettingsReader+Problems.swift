@@ -53,8 +53,9 @@ extension SettingsReader {
         }
         switch error as? YamlError {
         case .duplicatedKeysInMapping(let keys, let context):
+            let mapping = BlockMapping(at: context.mark, in: text)
             return keys.sorted().map { key in
-                let line = BlockMapping(at: context.mark, in: text).secondLine(of: key)
+                let line = mapping.secondLine(of: key)
                 return at(
                     line ?? context.mark.line, context.mark.column,
                     "\"\(key)\" is given more than once in one place; keep one of them")

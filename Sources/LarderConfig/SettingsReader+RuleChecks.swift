@@ -61,7 +61,7 @@ extension SettingsReader {
     }
 
     mutating func checkAccess() {
-        if self.origins.keys.allSatisfy({ !$0.hasPrefix("access") }) {
+        if !self.origins.haveAccess {
             for (index, listener) in self.settings.listeners.enumerated()
             where listener.address.isReachedByOthers {
                 self.warn("listeners[\(index)].address", LoadedSettings.closedListener)

@@ -62,6 +62,15 @@ extension SettingsTable {
             How many clients may be connected at a time. Further ones wait to be accepted. There are \
             fewer where the limit of open files leaves less than two for each, which the log says.
             """),
+        .optional(
+            "limits.connections-per-client", \.limits.connectionsPerClient, 1...1_000_000,
+            absent: "unlimited", live: true,
+            """
+            How many connections one client may have open at a time. Further ones are closed at \
+            once, which the log says. A client is an IPv4 address, also where it comes as IPv6, or a \
+            /64 of IPv6; all who share an address by translation (NAT) are one. Those of Unix sockets \
+            have no bound.
+            """),
         .one(
             "timeouts.head", \.timeouts.head, .seconds(1)...(.hours(1)),
             "How long a client may take from the first byte of a head to its end (else 408)."),

@@ -42,7 +42,8 @@ package struct ControlServer: Sendable {
     ///
     /// - Parameters:
     ///   - connections: how many may be open; further commands wait until one closes.
-    ///   - idleness: how long one stays open on which nothing comes and goes.
+    ///   - idleness: how long one stays open on which nothing comes and goes, and nothing waits to
+    ///     be taken.
     /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
     ///   bound.
     package init(
@@ -116,7 +117,8 @@ package struct ControlServer: Sendable {
     private func open(_ channel: any Channel) async throws -> Connection {
         let idleness = TimeAmount.microseconds(self.idleness.inMicroseconds)
         return try await channel.eventLoop.submit {
-            // While an answer is being worked on, it is not idle: it gets a pulse.
+            // While an answer is being worked on, it is not idle: it gets a pulse. Where the command
+            // does not take that, it waits to be sent.
             try channel.pipeline.syncOperations.addHandlers(
                 IdleStateHandler(allTimeout: idleness), IdleEnd())
             let connection = try Connection(
@@ -181,17 +183,5 @@ private final class ProgressCount: Sendable {
 
     func note(_ reply: ControlReply) {
         if case .progress(let count) = reply { self.last.store(count, ordering: .relaxed) }
-    }
-}
-
-/// Closes a connection that is idle: it has one of few places.
-private final class IdleEnd: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is IdleStateHandler.IdleStateEvent else {
-            return context.fireUserInboundEventTriggered(event)
-        }
-        context.close(promise: nil)
     }
 }

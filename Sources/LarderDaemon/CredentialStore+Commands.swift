@@ -214,10 +214,3 @@ extension ProtectionSpace {
             method: method)
     }
 }
-
-extension ControlRefusal {
-    /// Something that was asked for cannot be.
-    init(invalid message: String) {
-        self.init(failure: ControlFailure(.invalid, message))
-    }
-}

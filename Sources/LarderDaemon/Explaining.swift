@@ -14,19 +14,20 @@ extension ExplainQuestion {
     /// - Throws: `.invalid`, for a URL, method or field that is none.
     package func request() throws(ControlRefusal) -> Request {
         guard let uri = TargetURI(text: self.url) else {
-            throw Self.refusal(
-                "\"\(self.url)\" is no URL; one begins with http://, https:// or ftp://")
+            throw ControlRefusal(
+                invalid: "\"\(self.url)\" is no URL; one begins with http://, https:// or ftp://")
         }
         guard Array(self.method.utf8)[...].isToken else {
-            throw Self.refusal("\"\(self.method)\" is no method")
+            throw ControlRefusal(invalid: "\"\(self.method)\" is no method")
         }
         var fields = Fields()
         for field in self.fields {
             guard Array(field.name.utf8)[...].isToken else {
-                throw Self.refusal("\"\(field.name)\" is no field name")
+                throw ControlRefusal(invalid: "\"\(field.name)\" is no field name")
             }
             guard field.value.utf8.allSatisfy(ASCII.isFieldValue) else {
-                throw Self.refusal("the value of \(field.name) holds a control character")
+                throw ControlRefusal(
+                    invalid: "the value of \(field.name) holds a control character")
             }
             fields.append(field.name, field.value)
         }
@@ -46,7 +47,7 @@ extension ExplainQuestion {
             return try MessageFraming.requestBody(
                 of: RequestHead(method: .get, target: .asterisk, fields: fields))
         } catch {
-            throw self.refusal(error.detail)
+            throw ControlRefusal(invalid: error.detail)
         }
     }
 
@@ -62,12 +63,8 @@ extension ExplainQuestion {
         switch CachePolicyField.read(fields) {
         case .absent: return nil
         case .policy(let policy): return policy
-        case .refused(let detail): throw Self.refusal(detail)
+        case .refused(let detail): throw ControlRefusal(invalid: detail)
         }
-    }
-
-    private static func refusal(_ message: String) -> ControlRefusal {
-        ControlRefusal(failure: ControlFailure(.invalid, message))
     }
 }
 

@@ -8,7 +8,7 @@ import Synchronization
 /// or both.
 ///
 /// ```
-/// init ─▶ check … · reload … ─▶ close
+/// init ─▶ check … · prepare, follow … ─▶ close
 /// ```
 ///
 /// A password's hash takes long to compute, by design: that happens on a few threads of its own, for
@@ -164,16 +164,6 @@ package final class FileAuthenticator: ProxyAuthenticator {
         }
         self.published.store(generation, ordering: .releasing)
         self.tell(of: prepared.register)
-    }
-
-    /// Reads the files again, and forgets all that was verified by the old ones.
-    ///
-    /// Not to be called twice at the same time.
-    ///
-    /// - Parameter files: others than until now; nil: the same.
-    /// - Throws: what is wrong with them; then everything stays as it was.
-    package func reload(from files: Files? = nil) throws(CredentialFileError) {
-        self.follow(try self.prepare(from: files))
     }
 
     private func tell(of register: ClientRegister) {

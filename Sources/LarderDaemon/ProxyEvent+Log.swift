@@ -13,6 +13,14 @@ extension ProxyEvent {
                     "listener": "\(address)", "cause": "\(cause)", "count": "\(count)",
                     "from-now-on": "counted only, for an hour",
                 ])
+        case .clientRefused(let address, let client, let count):
+            log.warning(
+                "a client has as many connections as it may: further ones are closed",
+                metadata: [
+                    "remedy": "raise limits.connections-per-client, or see what the client does",
+                    "listener": "\(address)", "client": "\(client)", "count": "\(count)",
+                    "from-now-on": "counted only, for an hour",
+                ])
         case .acceptFailed(let address, let cause):
             log.error(
                 "a listener failed", metadata: ["listener": "\(address)", "cause": "\(cause)"])

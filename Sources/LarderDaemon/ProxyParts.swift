@@ -65,6 +65,8 @@ struct ProxyParts {
         _ loaded: LoadedSettings, _ options: RunningProxy.Options, log: Logger
     ) -> ProxyConfiguration {
         var configuration = loaded.proxyConfiguration
+        // One command has it all to itself.
+        if !options.hasControl { configuration.maximumConnectionsPerClient = nil }
         guard let limit = DescriptorLimit.current else { return configuration }
         let wanted = configuration.maximumConnections
         configuration.maximumConnections = DescriptorLimit.connections(

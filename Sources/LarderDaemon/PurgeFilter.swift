@@ -27,23 +27,19 @@ package struct PurgeFilter: Sendable {
         switch selection {
         case .url(let text):
             guard let uri = TargetURI(text: text) else {
-                throw Self.invalid(
-                    "\"\(text)\" is no URL; one begins with http://, https:// or ftp://")
+                throw ControlRefusal(
+                    invalid: "\"\(text)\" is no URL; one begins with http://, https:// or ftp://")
             }
             self.test = .uri(uri)
         case .host(let text):
             guard let host = HostSelector(text) else {
-                throw Self.invalid(
-                    "\"\(text)\" is no host; write h.example, .h.example or *.h.example")
+                throw ControlRefusal(
+                    invalid: "\"\(text)\" is no host; write h.example, .h.example or *.h.example")
             }
             self.test = .host(host)
         case .pattern(let text): self.test = .pattern(Glob(text))
         case .all: self.test = .all
         }
-    }
-
-    private static func invalid(_ message: String) -> ControlRefusal {
-        ControlRefusal(failure: ControlFailure(.invalid, message))
     }
 
     /// Removes what is meant from a store, all its tiers included.

@@ -56,7 +56,7 @@ extension RunningProxy: ControlResponder {
             do {
                 try await reply(.reloaded(ReloadOutcome(needingRestart: self.reload())))
             } catch let error as ConfigurationError {
-                throw ControlRefusal(failure: ControlFailure(.invalid, "\(error)"))
+                throw ControlRefusal(invalid: "\(error)")
             }
         case .mend(let name, let damage):
             try await reply(.mended(self.mend(damage, in: self.members(named: name))))

@@ -23,8 +23,7 @@ extension RunningProxy {
         _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         guard path.hasPrefix("/") else {
-            throw ControlRefusal(
-                failure: ControlFailure(.invalid, "\(path) is no absolute path"))
+            throw ControlRefusal(invalid: "\(path) is no absolute path")
         }
         guard
             Self.isImporting.compareExchange(

@@ -9,8 +9,7 @@ extension RunningProxy {
         var mended: [DamageRecord] = []
         let known = damage.compactMap { DiskDamage($0) }
         guard known.count == damage.count, damage.count <= DamageRecord.mostInRequest else {
-            throw ControlRefusal(
-                failure: ControlFailure(.invalid, "damage of a kind that is not known here"))
+            throw ControlRefusal(invalid: "damage of a kind that is not known here")
         }
         for member in members {
             mended += (await member.open.mend(known) ?? []).map { DamageRecord($0) }

@@ -18,23 +18,20 @@ extension RunningProxy.RunningSession {
         let name = self.settings.name.text
         guard let principal else {
             guard !self.isSplit else {
-                throw Self.refusal(
-                    "session \(name) is split by principal, and each has a cache of its own; name "
+                throw ControlRefusal(
+                    invalid:
+                        "session \(name) is split by principal, and each has a cache of its own; name "
                         + "one with --principal, as \"larder cache list\" shows them")
             }
             return self.session
         }
         guard self.isSplit || principal.isEmpty else {
-            throw Self.refusal("session \(name) is not split by principal")
+            throw ControlRefusal(invalid: "session \(name) is not split by principal")
         }
         guard let session = self.open.session(of: principal) else {
-            throw Self.refusal("session \(name) is closed")
+            throw ControlRefusal(invalid: "session \(name) is closed")
         }
         return session
-    }
-
-    private static func refusal(_ message: String) -> ControlRefusal {
-        ControlRefusal(failure: ControlFailure(.invalid, message))
     }
 }
 

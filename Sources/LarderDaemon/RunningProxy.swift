@@ -261,6 +261,9 @@ actor RunningProxy {
         self.loaded.settings.access = fresh.access
         self.loaded.settings.connectPorts = fresh.connectPorts
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
+        let share = fresh.limits.connectionsPerClient
+        self.loaded.settings.limits.connectionsPerClient = share
+        self.proxy.follow(maximumConnectionsPerClient: share)
         waiting += self.followRoutes(of: fresh)
         self.followPolicies(of: loaded)
         for client in clients {

@@ -26,6 +26,7 @@ extension LoadedSettings {
         proxy.chunkLimits.trailerCount = proxy.headLimits.fieldCount
         proxy.maximumRequestBody = settings.limits.requestBody.map { ByteCount($0) }
         proxy.maximumConnections = settings.limits.connections
+        proxy.maximumConnectionsPerClient = settings.limits.connectionsPerClient
         proxy.headTimeout = settings.timeouts.head.duration
         proxy.idleTimeout = settings.timeouts.idle.duration
         proxy.requestBodyTimeout = settings.timeouts.stall.duration

@@ -70,6 +70,14 @@ package struct DiskDamage: Sendable, Hashable {
     }
 }
 
+extension [DiskDamage] {
+    /// In the order in which it is mended: a sum is right as it was found until something is taken
+    /// out.
+    package var sumsFirst: [DiskDamage] {
+        self.filter { $0.kind == .sum } + self.filter { $0.kind != .sum }
+    }
+}
+
 /// What a verification has found, for a person.
 package struct DiskFinding: Sendable, Equatable {
     package var damage: DiskDamage

@@ -6,15 +6,12 @@ import LarderStore
 // takes it out: what has changed meanwhile is left alone.
 extension DiskWriter {
     /// Returns what was still so and is no longer.
-    ///
-    /// The sum first: what is taken out changes it.
     func mend(
         _ damage: [DiskDamage], _ attempt: inout Attempt,
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> [DiskDamage] {
         var mended: [DiskDamage] = []
-        let (sums, others) = (damage.filter { $0.kind == .sum }, damage.filter { $0.kind != .sum })
-        for one in sums + others where try self.mend(one, &attempt, transaction) {
+        for one in damage.sumsFirst where try self.mend(one, &attempt, transaction) {
             mended.append(one)
         }
         return mended

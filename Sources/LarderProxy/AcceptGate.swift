@@ -15,6 +15,7 @@ final class AcceptGate: ChannelDuplexHandler {
     private static let pause = TimeAmount.seconds(1)
 
     private let count: ConnectionCount
+    private let isWelcome: (any Channel) -> Bool
     private let report: (AcceptFailure, any Error) -> Void
     /// Accepted, but without a place; no more than one batch of accepts.
     private var waiting = CircularBuffer<any Channel>()
@@ -24,15 +25,23 @@ final class AcceptGate: ChannelDuplexHandler {
     /// Ends the pause while nothing can be accepted.
     private var retry: Scheduled<Void>?
 
-    /// - Parameter report: hears of errors, but for those of a client that has gone.
-    init(count: ConnectionCount, report: @escaping (AcceptFailure, any Error) -> Void) {
+    /// - Parameters:
+    ///   - isWelcome: whether a connection may have a place or wait for one; else it is closed.
+    ///   - report: hears of errors, but for those of a client that has gone.
+    init(
+        count: ConnectionCount, isWelcome: @escaping (any Channel) -> Bool = { _ in true },
+        report: @escaping (AcceptFailure, any Error) -> Void
+    ) {
         self.count = count
+        self.isWelcome = isWelcome
         self.report = report
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let channel = self.unwrapInboundIn(data)
+        guard self.isWelcome(channel) else { return channel.close(promise: nil) }
         let isShut = !self.waiting.isEmpty
-        self.waiting.append(self.unwrapInboundIn(data))
+        self.waiting.append(channel)
         if !isShut { self.admit(context) }
     }
 

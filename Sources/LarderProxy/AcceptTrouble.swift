@@ -28,7 +28,7 @@ enum AcceptFailure: Equatable {
     }
 }
 
-/// How often nothing could be accepted, and whether that is to be said.
+/// How often nothing could be accepted, or nothing was, and whether that is to be said.
 struct AcceptTrouble {
     private(set) var count: UInt64 = 0
     private var saidAt: NIODeadline?

@@ -41,6 +41,10 @@ package struct ProxyConfiguration: Sendable {
     package var tunnelPipes = 48
     /// Connections with clients at one time; further ones wait in the kernel's queue.
     package var maximumConnections = 10_000
+    /// Of these, those of one IPv4 address or one /64 of IPv6; nil for no bound.
+    ///
+    /// Further ones are closed.
+    package var maximumConnectionsPerClient: Int?
     /// The largest request content taken, else 413; nil for no bound.
     package var maximumRequestBody: ByteCount?
     /// Request content held for a session that does not take it; then reading stops.

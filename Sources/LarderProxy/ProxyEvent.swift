@@ -7,6 +7,13 @@ package enum ProxyEvent: Sendable, Equatable {
     case acceptingPaused(ListenAddress, cause: String, count: UInt64)
     /// The error of accept(2) for which a listener will be closed.
     case acceptFailed(ListenAddress, cause: String)
+    /// A client has as many connections as it may, and one more was closed; the first time, and then
+    /// once an hour at most.
+    ///
+    /// - Parameters:
+    ///   - client: one of those whose connections were closed.
+    ///   - count: how many were closed so far, of all clients.
+    case clientRefused(ListenAddress, client: String, count: UInt64)
     /// A listener was closed by an error; it will be opened again.
     case listenerLost(ListenAddress)
     /// A listener that was lost is back; a Unix socket has the mode that the umask left it.

@@ -167,6 +167,28 @@ extension ProxyServer {
 
     // MARK: Connections
 
+    /// Whether the client may have one more connection, which is then counted until it closes.
+    ///
+    /// Asked before there is a place for it: others need not give way to who has enough.
+    private func admits(_ channel: any Channel, at listener: ListenAddress) -> Bool {
+        // Clients of a Unix socket have none, nor has one that has gone already.
+        guard let address = channel.remoteAddress, let ip = IPAddress(address) else { return true }
+        let client = ClientNetwork(of: ip)
+        switch self.clients.enter(client) {
+        case .admitted:
+            let clients = self.clients
+            channel.closeFuture.whenComplete { _ in clients.leave(client) }
+            return true
+        case .refused(let count, let isNews):
+            if isNews {
+                let bound = channel.parent.map { Self.bound($0, listener) } ?? listener
+                let text = ip.dotted ?? address.ipAddress ?? ""
+                self.report(.clientRefused(bound, client: text, count: count))
+            }
+            return false
+        }
+    }
+
     private func bootstrap(_ listener: Listener) -> ServerBootstrap {
         let isUnix = if case .unix = listener.address { true } else { false }
         return ServerBootstrap(group: self.group)
@@ -175,7 +197,9 @@ extension ProxyServer {
             .serverChannelOption(.maxMessagesPerRead, value: UInt(AcceptGate.batch))
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let gate = AcceptGate(count: self.count) { failure, error in
+                    let gate = AcceptGate(
+                        count: self.count, isWelcome: { self.admits($0, at: listener.address) }
+                    ) { failure, error in
                         self.acceptFailed(failure, error, at: listener.address)
                     }
                     try channel.pipeline.syncOperations.addHandler(gate)

@@ -24,6 +24,7 @@ package final class ProxyServer: Sendable {
     let loops: [NIOLoopBoundBox<LoopState>]
     private let counters: [LoopCounters]
     let count: ConnectionCount
+    let clients: ClientLimit
     let report: @Sendable (ProxyEvent) -> Void
     let state = Mutex(State())
 
@@ -64,6 +65,7 @@ package final class ProxyServer: Sendable {
                     count: eventLoops.count), eventLoop: eventLoop)
         }
         self.count = count
+        self.clients = ClientLimit(maximum: configuration.maximumConnectionsPerClient)
         self.counters = counters
         self.loops = loops
         count.whenFull { Self.makeRoom(for: $0, on: loops[...], count) }
@@ -98,7 +100,15 @@ package final class ProxyServer: Sendable {
         var sum = ProxyStatistics()
         for counters in self.counters { counters.add(to: &sum) }
         sum.acceptsFailed = self.state.withLock { $0.acceptTrouble.count }
+        sum.connectionsRefused = self.clients.refused
         return sum
+    }
+
+    /// Puts another share of each client into force; connections that are open stay so.
+    ///
+    /// - Parameter maximum: nil for no bound.
+    package func follow(maximumConnectionsPerClient maximum: Int?) {
+        self.clients.follow(maximum: maximum)
     }
 
     // MARK: Shutdown

@@ -94,17 +94,8 @@ struct CacheImport: AsyncParsableCommand {
                 .unavailable, "the session \(settings.name.text) keeps nothing on disk",
                 remedy: "import while a proxy runs, or give the session a disk")
         }
-        try ForeignFile.check(directory, holding: "cache.mdb")
         let source = try ArchiveSource(path: path)
-        let store: DiskStore
-        do throws(StoreError) {
-            store = try DiskStore.open(
-                DiskConfiguration(
-                    directory: directory, capacity: ByteCount(settings.cache.disk.bytes)),
-                clock: { Timestamp(microseconds: wallClockMicroseconds()) }, report: { _ in })
-        } catch {
-            throw CommandFailure(store: error)
-        }
+        let store = try DiskStore.openHere(in: directory, for: settings)
         let activity = ActivityLine()
         let target = ArchiveImport.Target(
             store: store, policy: loaded.policy(of: settings),
@@ -122,7 +113,7 @@ struct CacheImport: AsyncParsableCommand {
         }
         let result = Result { try archive.run() }
         activity.clear()
-        await withCheckedContinuation { done in store.close { done.resume() } }
+        await store.close()
         return try result.get()
     }
 }

@@ -261,8 +261,7 @@ struct DamageRepair {
 
     func mend(_ found: [DiskDamage]) async throws -> [DiskDamage] {
         var mended: [DiskDamage] = []
-        // The sum as it was found is right as long as nothing is taken out.
-        let damage = found.filter { $0.kind == .sum } + found.filter { $0.kind != .sum }
+        let damage = found.sumsFirst
         for start in stride(from: 0, to: damage.count, by: DamageRecord.mostInRequest) {
             let end = min(damage.count, start + DamageRecord.mostInRequest)
             let part = damage[start..<end].map { DamageRecord($0) }
@@ -291,21 +290,11 @@ struct DamageRepair {
     }
 
     private func mendHere(_ damage: [DiskDamage]) async throws -> [DiskDamage] {
-        try ForeignFile.check(self.directory, holding: "cache.mdb")
-        let store: DiskStore
-        do throws(StoreError) {
-            store = try DiskStore.open(
-                DiskConfiguration(
-                    directory: self.directory,
-                    capacity: ByteCount(self.view.session.cache.disk.bytes)),
-                clock: { Timestamp(microseconds: wallClockMicroseconds()) }, report: { _ in })
-        } catch {
-            throw CommandFailure(store: error)
-        }
+        let store = try DiskStore.openHere(in: self.directory, for: self.view.session)
         let mended = await withCheckedContinuation { continuation in
             store.mend(damage) { continuation.resume(returning: $0) }
         }
-        await withCheckedContinuation { done in store.close { done.resume() } }
+        await store.close()
         return mended
     }
 }

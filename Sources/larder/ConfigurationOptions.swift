@@ -23,10 +23,30 @@ struct ConfigurationOptions: ParsableArguments {
             currentDirectory: Self.currentDirectory)
     }
 
-    var environment: LarderConfig.Environment {
+    /// Loads a configuration that was loaded before.
+    ///
+    /// - Throws: also for a pipe or the like, which would seem empty, so that the defaults would
+    ///   open what its rules close.
+    func loadAgain() throws(ConfigurationError) -> LoadedSettings {
+        if let file = self.file, Self.isStream(file) {
+            throw ConfigurationError(problems: [
+                ConfigurationProblem(
+                    file: file, message: "is no regular file and cannot be read again; restart")
+            ])
+        }
+        return try self.load()
+    }
+
+    /// Whether a file that is there gives what it holds only once.
+    private static func isStream(_ path: String) -> Bool {
+        var facts = stat()
+        return unsafe stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
+    }
+
+    var environment: ProcessEnvironment {
         var variables = ProcessEnvironment.variables
         if self.system { variables["LARDER_SYSTEM"] = "1" }
-        return LarderConfig.Environment(
+        return ProcessEnvironment(
             variables, home: ProcessEnvironment.home, executable: ProcessEnvironment.executable)
     }
 
@@ -38,7 +58,7 @@ struct ConfigurationOptions: ParsableArguments {
 }
 
 /// What this process was started with.
-enum ProcessEnvironment {
+extension ProcessEnvironment {
     static var variables: [String: String] {
         var variables: [String: String] = [:]
         var next = unsafe environ

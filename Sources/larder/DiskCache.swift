@@ -134,29 +134,20 @@ final class DiskCache: CacheReading {
 
     func purge(_ selection: CacheSelection, principal: String? = nil) async throws -> Int {
         let filter = try PurgeFilter(selection, principal: principal)
-        try ForeignFile.check(self.directory, holding: "cache.mdb")
-        let store = try self.translating { try self.openStore() }
+        let store = try DiskStore.openHere(in: self.directory, for: self.session)
         let removed = await filter.purge(store)
-        await withCheckedContinuation { done in store.close { done.resume() } }
+        await store.close()
         return removed
     }
 
     func compact(_ progress: @escaping @Sendable (UInt64) -> Void) async throws -> CompactionReport
     {
-        try ForeignFile.check(self.directory, holding: "cache.mdb")
-        let store = try self.translating { try self.openStore() }
+        let store = try DiskStore.openHere(in: self.directory, for: self.session)
         let result = await withCheckedContinuation { done in
             store.compact(progress: { bytes, _ in progress(bytes) }) { done.resume(returning: $0) }
         }
-        await withCheckedContinuation { done in store.close { done.resume() } }
+        await store.close()
         return try self.translating { try result.get() }
-    }
-
-    private func openStore() throws(StoreError) -> DiskStore {
-        try DiskStore.open(
-            DiskConfiguration(
-                directory: self.directory, capacity: ByteCount(self.session.cache.disk.bytes)),
-            clock: { Timestamp(microseconds: wallClockMicroseconds()) }, report: { _ in })
     }
 }
 

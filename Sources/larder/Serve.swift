@@ -25,9 +25,9 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         let override = try ListenOverride(self.listen)
-        let read: @Sendable () throws(ConfigurationError) -> LoadedSettings = {
+        let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings = {
             [options] () throws(ConfigurationError) in
-            var loaded = try options.load()
+            var loaded = try options.loadAgain()
             if let objection = override.objection(to: loaded.settings) {
                 throw ConfigurationError(
                     problems: objection.causes.map {
@@ -37,10 +37,11 @@ struct Serve: AsyncParsableCommand {
             override.apply(to: &loaded)
             return loaded
         }
+        // Once: the configuration may be a pipe, which has nothing for whoever reads it again.
+        var loaded = try self.options.load()
         // Of the start the usage is wrong; of a reload the file that has changed since.
-        if let objection = override.objection(to: try self.options.load().settings) {
-            throw objection
-        }
-        try await Daemon.serve(try read(), reload: read, announce: Output.note)
+        if let objection = override.objection(to: loaded.settings) { throw objection }
+        override.apply(to: &loaded)
+        try await Daemon.serve(loaded, reload: readAgain, announce: Output.note)
     }
 }

@@ -1,3 +1,4 @@
+import LarderConfig
 import Glibc
 
 /// Files without a name: each is gone when it is closed, or when the process ends in whatever way.

@@ -6,7 +6,7 @@ import Testing
 @Suite("larder serve --listen")
 struct ListenOverrideTests {
     private static func loaded(_ text: String) throws -> LoadedSettings {
-        try Configuration.parse(text, file: "f", environment: Environment(["HOME": "/h"]))
+        try Configuration.parse(text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     private static let guarded = """
@@ -78,6 +78,18 @@ struct ListenOverrideTests {
         var open = try Self.loaded("access: [{action: allow, clients: [10.0.0.0/8]}]")
         try ListenOverride(["*:3128"]).apply(to: &open)
         #expect(open.warnings.isEmpty)
+    }
+
+    @Test("takes back the warning of a listener that it moves to this machine, and no other")
+    func opened() throws {
+        var moved = try Self.loaded("listeners: [{address: '*:3128'}]")
+        #expect(moved.warnings.count == 1)
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &moved)
+        #expect(moved.warnings.isEmpty)
+        var kept = try Self.loaded("listeners: [{address: '*:1'}, {address: '*:2'}]")
+        try ListenOverride(["127.0.0.1:9", "*:2"]).apply(to: &kept)
+        #expect(kept.warnings.count == 1)
+        #expect(kept.warnings.first?.message.hasPrefix("listeners[1].address: ") == true)
     }
 
     @Test("that is not given changes nothing")

@@ -162,7 +162,7 @@ struct ClosedListenerTests {
     func warned(_ address: String, _ access: String, _ count: Int) throws {
         let loaded = try Configuration.parse(
             "listeners: [{address: '\(address)'}]\n\(access)\n", file: "f",
-            environment: Environment(["HOME": "/h"]))
+            environment: ProcessEnvironment(["HOME": "/h"]))
         #expect(loaded.warnings.count == count)
         #expect(loaded.warnings.allSatisfy { $0.line == 1 && $0.message.contains("add access") })
     }
@@ -270,7 +270,7 @@ struct ShadowedRuleTests {
         ])
     func warned(_ text: String, _ line: Int, _ message: String) throws {
         let loaded = try Configuration.parse(
-            text, file: "f", environment: Environment(["HOME": "/h"]))
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         #expect(loaded.warnings.map(\.line) == (line == 0 ? [] : [line]))
         #expect(loaded.warnings.allSatisfy { $0.message.hasPrefix(message) })
         let shown = SettingsTable.effective(loaded).filter { $0.path == "access" }

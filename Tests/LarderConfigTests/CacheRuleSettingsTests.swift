@@ -7,7 +7,7 @@ import Testing
 struct CacheRuleSettingsTests {
     private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
         try Configuration.parse(
-            text, file: "/e/larder.yaml", environment: Environment(["HOME": "/h"]))
+            text, file: "/e/larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     @Test("are read in their order, with their names and lines")
@@ -177,7 +177,9 @@ struct PresetLoadingTests {
         try body(directory)
     }
 
-    private func messages(_ text: String, _ environment: Environment, file: String) -> [String] {
+    private func messages(_ text: String, _ environment: ProcessEnvironment, file: String)
+        -> [String]
+    {
         do throws(ConfigurationError) {
             _ = try Configuration.parse(text, file: file, environment: environment)
             return []
@@ -197,7 +199,7 @@ struct PresetLoadingTests {
         try self.withFiles(files) { directory in
             let loaded = try Configuration.parse(
                 "presets: [c, b, a]\ncache-rules: [ { name: own } ]\n",
-                file: "\(directory)/larder.yaml", environment: Environment(["HOME": "/h"]))
+                file: "\(directory)/larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
             #expect(loaded.cacheRules.map(\.name) == ["own", "three", "one", "a[1]"])
             #expect(loaded.cacheRules[3].file == "\(directory)/presets/a.yaml")
             #expect(loaded.cacheRules.map(\.line) == [2, 2, 2, 3])
@@ -217,7 +219,7 @@ struct PresetLoadingTests {
             func loads(_ text: String, executable: String = "/x/bin/larder") -> Bool {
                 self.messages(
                     text,
-                    Environment(
+                    ProcessEnvironment(
                         ["HOME": "/h", "XDG_CONFIG_HOME": "\(directory)/config"],
                         executable: executable),
                     file: file
@@ -242,11 +244,11 @@ struct PresetLoadingTests {
         try self.withFiles(files) { directory in
             let messages = self.messages(
                 "preset-directory: \(directory)/p\npresets: [debain, xyz, bad, ../p/pypi]\n",
-                Environment(["HOME": "/h"]), file: "f")
+                ProcessEnvironment(["HOME": "/h"]), file: "f")
             #expect(messages.contains { $0.hasPrefix("f:2:29: presets: \"../p/pypi\" is not") })
             let unknown = self.messages(
                 "preset-directory: \(directory)/p\npresets: [debain, xyz, bad]\n",
-                Environment(["HOME": "/h"]), file: "f")
+                ProcessEnvironment(["HOME": "/h"]), file: "f")
             #expect(
                 Set(unknown) == [
                     "f:2:11: presets: there is no preset \"debain\"; did you mean \"debian\"?",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LarderConfig
 
-private let user = Environment(["HOME": "/srv/u"])
+private let user = ProcessEnvironment(["HOME": "/srv/u"])
 
 private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
     try Configuration.parse(text, file: "larder.yaml", environment: user)
@@ -48,7 +48,7 @@ struct ConfigurationTests {
             access:
               - { action: deny, destinations: [.example.com, "*:25"] }
               - { action: allow, clients: 10.0.0.0/8 }
-            limits: { request-body: unlimited, connections: 7 }
+            limits: { request-body: unlimited, connections: 7, connections-per-client: 3 }
             log:
               access: { format: json, to: /var/log/l }
             workers: 2
@@ -64,6 +64,7 @@ struct ConfigurationTests {
         #expect(settings.access[0].destinations.count == 2)
         #expect(settings.access[1].clients.map(\.settingText) == ["10.0.0.0/8"])
         #expect(settings.limits.connections == 7)
+        #expect(settings.limits.connectionsPerClient == 3)
         #expect(settings.log.accessFormat == .json)
         #expect(settings.log.accessDestination == .file(FilePath("/var/log/l")))
         #expect(settings.eventLoops == 2)
@@ -222,6 +223,7 @@ struct ConfigurationTests {
             """
             workers: 3
             log: { level: debug }
+            limits: { connections-per-client: 9 }
             listeners: [ { address: 127.0.0.1:1 } ]
             sessions: { default: { cache: { disk: 1 GiB, finish-fetch: 0 } }, x: { } }
             """

@@ -4,7 +4,8 @@ import Testing
 @testable import LarderConfig
 
 private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
-    try Configuration.parse(text, file: "larder.yaml", environment: Environment(["HOME": "/h"]))
+    try Configuration.parse(
+        text, file: "larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
 }
 
 private func session(_ lines: String) -> String { "sessions:\n  s:\n    \(lines)\n" }

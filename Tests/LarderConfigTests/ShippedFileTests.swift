@@ -22,7 +22,7 @@ struct ShippedFileTests {
     @Test("changes nothing as it stands")
     func inert() throws {
         let loaded = try Configuration.parse(
-            SettingsTable.shippedFile, file: "f", environment: Environment(["HOME": "/h"]))
+            SettingsTable.shippedFile, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         #expect(loaded.settings == Settings())
         #expect(loaded.origins.isEmpty)
     }
@@ -39,7 +39,7 @@ struct ShippedFileTests {
             return rest.hasPrefix(" ") && !rest.hasPrefix("  ") ? line : rest
         }.joined(separator: "\n")
         let loaded = try Configuration.parse(
-            text, file: "f", environment: Environment(["HOME": "/h"]))
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         var expected = Settings()
         expected.cacheRules = [SettingsTable.cacheRuleExample]
         expected.routes = [SettingsTable.routeExample]
@@ -70,7 +70,7 @@ struct ExampleFileTests {
         let parts = #filePath.split(separator: "/").dropLast(3)
         let path = "/" + parts.joined(separator: "/") + "/conf/examples/\(name).yaml"
         let loaded = try Configuration.load(
-            named: path, environment: Environment(["HOME": "/h"]), currentDirectory: "/")
+            named: path, environment: ProcessEnvironment(["HOME": "/h"]), currentDirectory: "/")
         #expect(loaded.warnings.isEmpty)
         #expect(loaded.settings != Settings())
     }
@@ -118,7 +118,7 @@ struct PlacesTests {
 
     @Test("follows the environment and the configuration", arguments: Self.cases)
     func places(_ c: Case) {
-        let places = Places.of(Environment(c.variables, home: c.home), configuration: c.file)
+        let places = Places.of(ProcessEnvironment(c.variables, home: c.home), configuration: c.file)
         #expect(places.cacheDirectory == c.cache)
         #expect(places.controlSockets(forConfiguration: c.file) == c.sockets)
     }
@@ -135,7 +135,7 @@ struct PlacesTests {
         for name in try FileManager.default.contentsOfDirectory(atPath: conf + "/examples") {
             let text = try String(contentsOfFile: conf + "/examples/" + name, encoding: .utf8)
             let loaded = try Configuration.parse(
-                text, file: name, environment: Environment(["LARDER_SYSTEM": "1"]))
+                text, file: name, environment: ProcessEnvironment(["LARDER_SYSTEM": "1"]))
             for listener in loaded.settings.listeners where listener.mode.bits & 0o006 != 0 {
                 guard case .unix(let path) = listener.address else { continue }
                 sockets += 1
@@ -161,7 +161,7 @@ struct PlacesTests {
             atPath: directory + "/link.yaml", withDestinationPath: "l.yaml")
         try files.createSymbolicLink(
             atPath: directory + "/usual.yaml", withDestinationPath: usual)
-        let environment = Environment(["HOME": directory + "/user"])
+        let environment = ProcessEnvironment(["HOME": directory + "/user"])
         func sockets(_ name: String) throws -> [String] {
             try Configuration.load(
                 named: name, environment: environment, currentDirectory: directory
@@ -178,17 +178,19 @@ struct PlacesTests {
     @Test("The configuration is looked for in the user's place, then in the system's")
     func files() {
         #expect(
-            Environment(["HOME": "/h"]).configurationFiles
+            ProcessEnvironment(["HOME": "/h"]).configurationFiles
                 == ["/h/.config/larder/larder.yaml", "/etc/larder/larder.yaml"])
         #expect(
-            Environment(["LARDER_SYSTEM": "1"]).configurationFiles == ["/etc/larder/larder.yaml"])
+            ProcessEnvironment(["LARDER_SYSTEM": "1"]).configurationFiles == [
+                "/etc/larder/larder.yaml"
+            ])
     }
 
     @Test("A file that is named must exist")
     func missing() {
         do throws(ConfigurationError) {
             _ = try Configuration.load(
-                named: "no.yaml", environment: Environment(["HOME": "/h"]),
+                named: "no.yaml", environment: ProcessEnvironment(["HOME": "/h"]),
                 currentDirectory: "/nowhere")
             Issue.record("loaded")
         } catch {
@@ -200,7 +202,7 @@ struct PlacesTests {
     func directory() {
         #expect(throws: ConfigurationError.self) {
             try Configuration.load(
-                named: "/", environment: Environment([:]), currentDirectory: "/")
+                named: "/", environment: ProcessEnvironment([:]), currentDirectory: "/")
         }
     }
 }

@@ -46,7 +46,7 @@ struct CoreDumpTests {
         ])
     func forbidden(_ text: String, _ expected: Bool) throws {
         let loaded = try Configuration.parse(
-            text, file: "f", environment: Environment(["HOME": "/h"]))
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         #expect(CoreDumps.mustForbid(loaded.settings) == expected)
     }
 
@@ -75,7 +75,7 @@ struct CoreDumpTests {
                     "listeners: [ { address: '127.0.0.1:0', session: ephemeral } ]\n"
                         + "sessions: { ephemeral: { kind: ephemeral, \(CoreDumpTests.quiet) } }\n"
                         + text,
-                    file: "f", environment: Environment(["HOME": "/nowhere"]))
+                    file: "f", environment: ProcessEnvironment(["HOME": "/nowhere"]))
             }
             let plain = try load("")
             let secret = try load("injections: [ { hosts: [a], credential: c } ]\n")

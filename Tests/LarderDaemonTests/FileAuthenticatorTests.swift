@@ -70,6 +70,10 @@ struct FileAuthenticatorTests {
 
         static let client = ClientAddress.unix(PeerCredentials(uid: 1, pid: 1))
 
+        func reload() throws {
+            self.authenticator.follow(try self.authenticator.prepare())
+        }
+
         func verdict(
             _ value: String?, from client: ClientAddress = Self.client
         ) async -> AuthenticationVerdict {
@@ -253,7 +257,7 @@ struct FileAuthenticatorTests {
                 await bench.verdict(Self.basic("alice", "correct horse")) == .known(user: "alice"))
             #expect(bench.notices.list == [.refused(client: Bench.client, user: "alice")])
             // Files read anew may have made it right.
-            try bench.authenticator.reload()
+            try bench.reload()
             #expect(bench.at(once: old) == .pending)
         }
     }
@@ -315,7 +319,7 @@ struct FileAuthenticatorTests {
             let generation = bench.authenticator.generation
             try bench.files.write("", to: bench.files.passwordPath)
             #expect(bench.at(once: value) == .known(user: "alice"))
-            try bench.authenticator.reload()
+            try bench.reload()
             #expect(bench.authenticator.generation != generation)
             #expect(await bench.verdict(value) == .refused)
             #expect(await bench.verdict(Self.basic("nobody", "x")) == .refused)
@@ -328,7 +332,7 @@ struct FileAuthenticatorTests {
             let generation = bench.authenticator.generation
             try bench.files.write("alice:secret\n", to: bench.files.passwordPath)
             let error = #expect(throws: CredentialFileError.self) {
-                try bench.authenticator.reload()
+                try bench.reload()
             }
             #expect(error?.description.contains("passwords: line 1: ") == true)
             #expect(error?.description.contains("htpasswd -B") == true)

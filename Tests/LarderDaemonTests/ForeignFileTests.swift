@@ -30,7 +30,7 @@ struct ForeignFileTests {
         #expect(unsafe chown(place, 65_000, 65_000) == 0)
         let loaded = try Configuration.parse(
             "", file: "f",
-            environment: Environment(["HOME": "/h", "XDG_STATE_HOME": place]))
+            environment: ProcessEnvironment(["HOME": "/h", "XDG_STATE_HOME": place]))
         let session = try #require(loaded.settings.sessions.first)
         let record = CredentialRecord(
             name: .named("x"), kind: "bearer", persistence: "permanent")

@@ -16,7 +16,7 @@ struct ListenerModeTests {
         let loaded = try Configuration.parse(
             """
             listeners: [{ address: "unix:\(directory)/s", session: ephemeral, mode: "\(mode)" }]
-            """, file: "f", environment: Environment(["HOME": directory]))
+            """, file: "f", environment: ProcessEnvironment(["HOME": directory]))
         var options = RunningProxy.Options()
         options.hasControl = false
         let level = DaemonLog.Level(.critical)

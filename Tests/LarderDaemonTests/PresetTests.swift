@@ -17,7 +17,7 @@ struct PresetTests {
     private static func load(_ presets: [String]) throws -> LoadedSettings {
         try Configuration.parse(
             "preset-directory: \(self.directory)\npresets: [\(presets.joined(separator: ", "))]\n",
-            file: "f", environment: Environment(["HOME": "/h"]))
+            file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     struct Case: Sendable {

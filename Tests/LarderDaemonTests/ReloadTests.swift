@@ -19,7 +19,7 @@ struct ReloadTests {
             """
             listeners: [{ address: "127.0.0.1:0" }]
             log: { access: { to: "\(log)" } }
-            """, file: "f", environment: Environment(["HOME": directory]))
+            """, file: "f", environment: ProcessEnvironment(["HOME": directory]))
         let level = DaemonLog.Level(.critical)
         let wrong = ConfigurationError(problems: [ConfigurationProblem(file: "f", message: "x")])
         let proxy = try await RunningProxy.start(
@@ -36,7 +36,7 @@ struct ReloadTests {
         _ texts: [(file: String?, text: String)], read: @escaping @Sendable () -> Void = {},
         _ body: (RunningProxy) async throws -> Void
     ) async throws {
-        let environment = Environment(["HOME": "/nowhere"])
+        let environment = ProcessEnvironment(["HOME": "/nowhere"])
         let all = try texts.map { file, text in
             guard let file else {
                 return LoadedSettings(

@@ -25,7 +25,7 @@ struct SessionCompositionTests {
     private func load(_ text: String) throws -> LoadedSettings {
         try Configuration.parse(
             "listeners: [{ address: \"127.0.0.1:0\" \(text)", file: "f",
-            environment: Environment(["HOME": self.directory]))
+            environment: ProcessEnvironment(["HOME": self.directory]))
     }
 
     private func start(

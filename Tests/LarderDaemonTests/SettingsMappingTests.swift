@@ -13,7 +13,7 @@ import Testing
 @Suite("Settings reach the modules that they are about")
 struct SettingsMappingTests {
     private func loaded(_ text: String) throws -> LoadedSettings {
-        try Configuration.parse(text, file: "f", environment: Environment(["HOME": "/h"]))
+        try Configuration.parse(text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 
     @Test("the bounds on heads hold for origins as for clients")
@@ -25,6 +25,15 @@ struct SettingsMappingTests {
         #expect(transfer.maximumFieldCount == 20)
         #expect(loaded.proxyConfiguration.headLimits.head == 10_240)
         #expect(loaded.proxyConfiguration.headLimits.fieldCount == 20)
+    }
+
+    @Test("the bounds on connections")
+    func connections() throws {
+        let limits = "limits: { connections: 100, connections-per-client: 7 }"
+        let proxy = try self.loaded(limits).proxyConfiguration
+        #expect(proxy.maximumConnections == 100)
+        #expect(proxy.maximumConnectionsPerClient == 7)
+        #expect(try self.loaded("").proxyConfiguration.maximumConnectionsPerClient == nil)
     }
 
     @Test("times for clients, for origins, and for tunnels and upgrades to them")
@@ -72,7 +81,7 @@ struct SettingsMappingTests {
 struct PolicyMappingTests {
     private func policy(_ text: String) throws -> PolicyConfiguration {
         let loaded = try Configuration.parse(
-            text, file: "f", environment: Environment(["HOME": "/h"]))
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"]))
         let session = try #require(loaded.settings.session(named: .default))
         return loaded.policy(of: session)
     }

@@ -18,7 +18,7 @@ struct PrincipalNameTests {
     func names(_ name: String, _ isTaken: Bool) throws {
         let split = try Configuration.parse(
             "sessions: {default: {principals: address}}", file: "f",
-            environment: Environment(["HOME": "/nowhere"]))
+            environment: ProcessEnvironment(["HOME": "/nowhere"]))
         let session = try #require(split.settings.session(named: .default))
         let taken = try? session.principal(name, hasCommon: false, known: [])
         #expect(taken == (isTaken ? name : nil))

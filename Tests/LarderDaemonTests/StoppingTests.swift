@@ -28,7 +28,7 @@ struct StoppingTests {
         let loaded = try Configuration.parse(
             """
             listeners: [{ address: "127.0.0.1:0" }]
-            """, file: "f", environment: Environment(["HOME": directory]))
+            """, file: "f", environment: ProcessEnvironment(["HOME": directory]))
         let level = DaemonLog.Level(.critical)
         return try await RunningProxy.start(loaded, log: DaemonLog.make(level), level: level) {
             () throws(ConfigurationError) in loaded

@@ -69,6 +69,25 @@ struct DaemonTests {
         }
     }
 
+    @Test("A reload bounds each client's connections; the log says that one more was closed")
+    func connectionsPerClient() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("")
+            let proxy = try await home.serve()
+            let held = try await proxy.connect()
+            try home.configure("limits: {connections-per-client: 1}")
+            proxy.program.signal(SIGHUP)
+            let said = try await proxy.program.said("configuration reloaded")
+            #expect(!said.contains("waiting-for-restart"))
+            let further = try await proxy.connect()
+            #expect(try await further.readAll().isEmpty)
+            try await proxy.program.said("a client has as many connections as it may")
+            try await held.close()
+            #expect(try await proxy.stop().status == 0)
+        }
+    }
+
     @Test("SIGTERM lets an exchange end, and takes no new client")
     func drain() async throws {
         let isOpen = Event(false)

@@ -95,6 +95,23 @@ struct ServiceTests {
         return (file, UInt16(bigEndian: address.sin_port))
     }
 
+    /// The proxy, told that it was given `count` sockets, of which it has one.
+    private static func serve(
+        _ home: Home, on socket: CInt, count: Int = 1
+    ) async throws -> ProxyProcess {
+        // The shell's process becomes the proxy's.
+        let program = try Program(
+            "/bin/sh",
+            [
+                "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", Program.larder, "serve", "--config",
+                home.configuration,
+            ], environment: home.environment.merging(["LISTEN_FDS": "\(count)"]) { $1 },
+            descriptors: [socket])
+        let proxy = ProxyProcess(program)
+        try await proxy.announced()
+        return proxy
+    }
+
     @Test("serves on the service manager's socket, and refuses nobody between two processes")
     func inherits() async throws {
         try await Scene.inTurn {
@@ -102,20 +119,7 @@ struct ServiceTests {
             defer { close(socket) }
             let home = try Home()
             try home.configure("listeners: [{address: '127.0.0.1:\(port)'}]")
-            func serve() async throws -> ProxyProcess {
-                // The shell's process becomes the proxy's.
-                let program = try Program(
-                    "/bin/sh",
-                    [
-                        "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", Program.larder, "serve",
-                        "--config", home.configuration,
-                    ], environment: home.environment.merging(["LISTEN_FDS": "1"]) { $1 },
-                    descriptors: [socket])
-                let proxy = ProxyProcess(program)
-                try await proxy.announced()
-                return proxy
-            }
-            let first = try await serve()
+            let first = try await Self.serve(home, on: socket)
             #expect(first.port == Int(port))
             #expect(try await first.send("OPTIONS", "*").status == 200)
             first.program.signal(SIGTERM)
@@ -123,7 +127,7 @@ struct ServiceTests {
             // There is no process now: this one waits in the socket's queue.
             let waiting = try await Wire.connect(port: Int(port))
             try await waiting.send("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n")
-            let second = try await serve()
+            let second = try await Self.serve(home, on: socket)
             #expect(try await waiting.message(to: "OPTIONS").status == 200)
             #expect(try await second.send("OPTIONS", "*").status == 200)
         }
@@ -136,17 +140,31 @@ struct ServiceTests {
             defer { close(socket) }
             let home = try Home()
             try home.configure("")
-            let program = try Program(
-                "/bin/sh",
-                [
-                    "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", Program.larder, "serve", "--config",
-                    home.configuration,
-                ], environment: home.environment.merging(["LISTEN_FDS": "2"]) { $1 },
-                descriptors: [socket])
-            let proxy = ProxyProcess(program)
-            try await proxy.announced()
+            let proxy = try await Self.serve(home, on: socket, count: 2)
             #expect(proxy.log.contains("127.0.0.1:\(port)"))
             #expect(proxy.log.contains("it does not listen"))
+        }
+    }
+
+    @Test("takes its configuration from a pipe, which is read once, and a reload is refused")
+    func pipedConfiguration() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            // A small document goes to the program by a pipe.
+            let script = """
+                exec "$0" serve --config /dev/stdin <<END
+                listeners: [{address: '127.0.0.1:0'}]
+                access: [{action: deny}]
+                END
+                """
+            let program = try home.start(["-c", script, Program.larder], path: "/bin/sh")
+            let proxy = ProxyProcess(program)
+            try await proxy.announced()
+            #expect(try await proxy.get("http://a.example/").status == 403)
+            program.signal(SIGHUP)
+            try await program.said("cannot be read again")
+            #expect(try await proxy.get("http://a.example/").status == 403)
+            #expect(try await proxy.stop().status == 0)
         }
     }
 }

@@ -60,7 +60,7 @@ enum ConfigurationPromises {
     }
 
     private static func checkFile(_ text: String) throws(Violation) {
-        let environment = Environment(["HOME": "/h"])
+        let environment = ProcessEnvironment(["HOME": "/h"])
         do throws(ConfigurationError) {
             _ = try Configuration.parse(text, file: "f", environment: environment)
         } catch {
