@@ -332,15 +332,6 @@ package enum Validation {
     }
 }
 
-extension Fields {
-    /// Whether there is a line here with the name of another section's line.
-    fileprivate func names(_ line: Line, of other: Fields) -> Bool {
-        if line.known != .other { return self.has(line.known) }
-        let name = FieldName(String(decoding: other.name(of: line), as: UTF8.self))
-        return self.contains(name)
-    }
-}
-
 /// `Last-Modified` as a validator (RFC 9110 §8.8.2.2).
 enum ModificationTime {
     /// Whether it is strong: at least one second before the `Date` of the same response, so that a

@@ -96,10 +96,9 @@ final class SessionConduct: Sendable {
     /// What a request has itself stays as it is.
     private func addFields(to fields: inout Fields) {
         let own = fields
-        for line in self.additionalFields.lines {
-            let name = FieldName(
-                String(decoding: self.additionalFields.name(of: line), as: UTF8.self))
-            if !own.contains(name) { fields.append(line, of: self.additionalFields) }
+        let added = self.additionalFields
+        for line in added.lines where !own.names(line, of: added) {
+            fields.append(line, of: added)
         }
     }
 
