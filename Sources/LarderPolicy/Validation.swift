@@ -261,15 +261,13 @@ package enum Validation {
     private static func widenVary(
         of head: inout StoredHead, by notModified: ResponseHead, for request: Request
     ) {
+        guard notModified.fields.has(.vary) else { return }
         let known = Variance.varies(head.fields)
-        let members = Variance.varies(notModified.fields)
-        // What matches nothing any more need not grow.
-        guard !known.contains(.any), members.contains(where: { !known.contains($0) }) else {
-            return
-        }
         let news = notModified.fields.members(FieldName(.vary)).filter {
             !known.contains(Variance.member($0))
         }
+        // What matches nothing any more need not grow.
+        guard !known.contains(.any), !news.isEmpty else { return }
         head.fields.append(
             "Vary", Array(news.joined(separator: [ASCII.comma, ASCII.space])))
         // All of them: for the request of old nobody knows what the new ones would have chosen.
