@@ -64,10 +64,8 @@ package struct CookieContext: Sendable {
         self.isLaxByDefault = false
     }
 
-    /// The site that a cookie may be kept to, as far as this request is concerned.
-    func sameSite(of cookie: Cookie) -> SameSite { self.effective(cookie.sameSite) }
-
-    private func effective(_ sameSite: SameSite) -> SameSite {
+    /// What a cookie's word on sites means, as far as this request is concerned.
+    func effective(_ sameSite: SameSite) -> SameSite {
         sameSite == .unspecified && !self.isLaxByDefault ? .none : sameSite
     }
 

@@ -215,8 +215,8 @@ extension CookieJar {
         if !context.isSecure, cookie.isSecure { throw .insecureSource }
         if secure.areOverlaid(by: cookie) { throw .overlaysSecure }
         if cookie.isHTTPOnly, !context.isHTTP { throw .httpOnly }
-        if context.sameSite(of: cookie) != .none, case .crossSite(let navigation, _) = context.site,
-            !navigation
+        if context.effective(cookie.sameSite) != .none,
+            case .crossSite(let navigation, _) = context.site, !navigation
         {
             throw .crossSite
         }

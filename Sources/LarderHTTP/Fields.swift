@@ -132,6 +132,18 @@ package struct Fields: Sendable {
         self.lines.contains { self.matches($0, name) }
     }
 
+    /// Whether a line here has the name of another section's line, case set aside.
+    package func names(_ line: Line, of other: Fields) -> Bool {
+        if line.known != .other { return self.lines.contains { $0.known == line.known } }
+        let name = other.name(of: line)
+        return self.lines.contains {
+            $0.known == .other
+                && self.name(of: $0).elementsEqual(name) {
+                    ASCII.lowercased($0) == ASCII.lowercased($1)
+                }
+        }
+    }
+
     /// The value of the first line of this name.
     package func first(_ name: FieldName) -> FieldValue? {
         for line in self.lines where self.matches(line, name) {

@@ -252,13 +252,14 @@ package enum Storability {
             return .varyAny
         }
         if Validation.hasValidator(response.fields), request.uri.scheme != .ftp { return nil }
+        guard !directives.control.demandsValidation(of: response.fields) else {
+            return .noFreshnessNoValidator
+        }
         let head = StoredHead(
             storing: response, to: request, requestTime: now, responseTime: now,
             configuration: configuration)
         let freshness = Freshness.of(head, at: now, configuration: configuration)
-        if freshness.isFresh, !directives.control.demandsValidation(of: response.fields) {
-            return nil
-        }
+        if freshness.isFresh { return nil }
         guard StaleUse.forbidden(directives.control, configuration) == nil,
             freshness.source != .none
         else { return .noFreshnessNoValidator }

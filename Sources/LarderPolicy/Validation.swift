@@ -261,15 +261,13 @@ package enum Validation {
     private static func widenVary(
         of head: inout StoredHead, by notModified: ResponseHead, for request: Request
     ) {
+        guard notModified.fields.has(.vary) else { return }
         let known = Variance.varies(head.fields)
-        let members = Variance.varies(notModified.fields)
-        // What matches nothing any more need not grow.
-        guard !known.contains(.any), members.contains(where: { !known.contains($0) }) else {
-            return
-        }
         let news = notModified.fields.members(FieldName(.vary)).filter {
             !known.contains(Variance.member($0))
         }
+        // What matches nothing any more need not grow.
+        guard !known.contains(.any), !news.isEmpty else { return }
         head.fields.append(
             "Vary", Array(news.joined(separator: [ASCII.comma, ASCII.space])))
         // All of them: for the request of old nobody knows what the new ones would have chosen.
@@ -329,15 +327,6 @@ package enum Validation {
             return .invalidates
         }
         return newTag == nil && newTime == nil ? .none : .freshens
-    }
-}
-
-extension Fields {
-    /// Whether there is a line here with the name of another section's line.
-    fileprivate func names(_ line: Line, of other: Fields) -> Bool {
-        if line.known != .other { return self.has(line.known) }
-        let name = FieldName(String(decoding: other.name(of: line), as: UTF8.self))
-        return self.contains(name)
     }
 }
 

@@ -106,16 +106,14 @@ extension ClientExchange: FillingWaiter {
         case .failed(let failure) where !leads && failure.error == .httpRequestDenied:
             // That client must not go where the host leads; this one is asked for itself.
             self.fetchAlone()
+        case .failed(let failure) where !leads:
+            self.filling(failed: failure, forward, because: asked)
         case .failed(let failure):
-            let failure = leads ? failure : self.own(failure)
-            if !leads, let stored = self.standIn(for: failure) {
-                return self.serve(stored, leads: false, forward: forward, because: asked)
-            }
-            self.fail(failure, leads: leads, forward: forward, because: asked)
+            self.fail(failure, leads: true, forward: forward, because: asked)
         }
     }
 
-    private func fail(
+    func fail(
         _ failure: ExchangeFailure, leads: Bool, forward: CacheStatus.Forward,
         because asked: PolicyReason?
     ) {

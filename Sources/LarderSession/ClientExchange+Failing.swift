@@ -3,24 +3,35 @@ import LarderPolicy
 import LarderStore
 import Synchronization
 
-/// What the failure of another client's fetch means for one that waited for it: what this one has in
-/// the store may be another response than that one's.
+/// What becomes of one that waited for another client's fetch, of which it can have nothing: what this
+/// one has in the store may be another response than that one's.
 extension ClientExchange {
-    /// The failure as a fetch of this client's own would have met it.
-    func own(_ failure: ExchangeFailure) -> ExchangeFailure {
-        guard let upstream = failure.upstream else { return failure }
-        var own = ExchangeFailure(upstream)
-        if failure.party == .origin, let object = self.validated,
-            StaleOnError.demandsError(object.head, configuration: self.policy) != nil
-        {
-            own.status = .gatewayTimeout
+    /// That fetch has failed.
+    func filling(
+        failed failure: ExchangeFailure, _ forward: CacheStatus.Forward,
+        because asked: PolicyReason?
+    ) {
+        let object = self.validated
+        // As a fetch of this client's own would have met it.
+        let own =
+            failure.upstream.map {
+                ExchangeFailure($0, validating: object?.head, configuration: self.policy)
+            } ?? failure
+        if let object, let stored = self.standIn(object, for: own) {
+            return self.serve(stored, leads: false, forward: forward, because: asked)
         }
-        return own
+        self.fail(own, leads: false, forward: forward, because: asked)
+    }
+
+    /// What that fetch has brought is not for this client: make one of its own.
+    func fetchAlone() {
+        let (objects, validating) = self.revalidating
+        self.lead(objects, validating, isEntered: false)
     }
 
     /// The stored response that stands in for it, by the client's own directives (RFC 9111 §4.2.4).
-    func standIn(for failure: ExchangeFailure) -> Filling.Stored? {
-        guard failure.party != .client, let object = self.validated,
+    private func standIn(_ object: StoredObject, for failure: ExchangeFailure) -> Filling.Stored? {
+        guard failure.party != .client,
             let reason = StaleOnError.permits(
                 object.head, request: self.request, hasAnswered: false,
                 now: self.session.clock.now(), configuration: self.policy,
@@ -34,18 +45,26 @@ extension ClientExchange {
                 details: failure.detail))
     }
 
-    /// The stored response that a fetch of this client's own would validate.
+    /// The stored response that a fetch of this client's own would validate, where that is of use.
     private var validated: StoredObject? {
-        let objects = self.state.withLock { $0.stored }
-        let heads = objects.map { self.session.judged($0.head, at: self.request.uri) }
+        let (objects, index) = self.revalidating
+        guard let index, self.covers(objects[index]) else { return nil }
+        return objects[index]
+    }
+
+    /// What was found in the store, by what has been invalidated by now, and which of it a fetch of
+    /// this client's own would validate.
+    private var revalidating: (objects: [StoredObject], index: Int?) {
+        var objects = self.state.withLock { $0.stored }
+        for index in objects.indices {
+            objects[index] = self.session.judged(objects[index], at: self.request.uri)
+        }
         let verdict = Reuse.decide(
-            request: self.request, candidates: heads, now: self.session.clock.now(),
-            configuration: self.policy, policy: self.cachePolicy)
-        guard case .validate(let index, _, _) = verdict, objects.indices.contains(index),
-            self.covers(objects[index])
-        else { return nil }
-        var object = objects[index]
-        object.head = heads[index]
-        return object
+            request: self.request, candidates: objects.map(\.head),
+            now: self.session.clock.now(), configuration: self.policy, policy: self.cachePolicy)
+        guard case .validate(let index, _, _) = verdict, objects.indices.contains(index) else {
+            return (objects, nil)
+        }
+        return (objects, index)
     }
 }

@@ -135,16 +135,4 @@ extension ClientExchange {
         if case .serve(_, _, stale: nil, _) = verdict { return true }
         return false
     }
-
-    /// What another client's fetch brought is not for this one: make one of its own.
-    func fetchAlone() {
-        let objects = self.state.withLock { $0.stored }
-        let verdict = Reuse.decide(
-            request: self.request, candidates: objects.map(\.head),
-            now: self.session.clock.now(), configuration: self.policy,
-            policy: self.cachePolicy)
-        var validating: Int?
-        if case .validate(let index, _, _) = verdict { validating = index }
-        self.lead(objects, validating, isEntered: false)
-    }
 }

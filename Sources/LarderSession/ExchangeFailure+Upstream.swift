@@ -1,4 +1,5 @@
 package import LarderHTTP
+import LarderPolicy
 
 extension ExchangeFailure {
     /// What a failed fetch means for the client: the status that RFC 9209 §2.3 recommends for it.
@@ -8,6 +9,20 @@ extension ExchangeFailure {
             error: failure.kind.errorType, detail: failure.detail, party: failure.party,
             cacheStatus: CacheStatus(), nextHop: failure.nextHop)
         self.upstream = failure
+    }
+
+    /// The same where a stored response was to be validated: 504 and the directive where one demands
+    /// an error then (RFC 9111 §5.2.2.2), else the failure as it is.
+    init(
+        _ failure: UpstreamFailure, validating head: StoredHead?,
+        configuration: PolicyConfiguration
+    ) {
+        self.init(failure)
+        guard failure.party == .origin, let head,
+            let reason = StaleOnError.demandsError(head, configuration: configuration)
+        else { return }
+        self.status = .gatewayTimeout
+        self.cacheStatus.detail = reason.rawValue
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {

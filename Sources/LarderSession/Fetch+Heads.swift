@@ -27,18 +27,13 @@ extension Fetch {
         return (object, reason)
     }
 
-    /// What the clients hear when no answer has come: 504 and the directive where what is stored had to
-    /// be validated (RFC 9111 §5.2.2.2), else the failure as it is.
+    /// What the clients hear when no answer has come.
     func clientFailure(_ failure: UpstreamFailure) -> ExchangeFailure {
-        var told = ExchangeFailure(failure)
-        guard failure.party == .origin, let index = self.order.validating,
-            self.order.stored.indices.contains(index),
-            let reason = StaleOnError.demandsError(
-                self.order.stored[index].head, configuration: self.policy)
-        else { return told }
-        told.status = .gatewayTimeout
-        told.cacheStatus.detail = reason.rawValue
-        return told
+        var head: StoredHead?
+        if let index = self.order.validating, self.order.stored.indices.contains(index) {
+            head = self.order.stored[index].head
+        }
+        return ExchangeFailure(failure, validating: head, configuration: self.policy)
     }
 
     /// No further validation in the background for a while, as this one has failed.

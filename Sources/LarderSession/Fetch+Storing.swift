@@ -40,11 +40,8 @@ extension Fetch {
         let session = self.session
         let keys = session.store.mayHoldWithoutSearch ? [key, key.withoutSearch] : [key]
         for key in keys {
-            session.store.lookup(key) { objects in
-                let changed = objects.map(\.head).filter {
-                    !key.leavesOutSearch || $0.answers(uri)
-                }
-                for group in Set(changed.flatMap { CacheGroups.of($0) }) {
+            session.find(key, for: uri) { found in
+                for group in Set(found.usable.flatMap { CacheGroups.of($0.head) }) {
                     session.store.noteInvalidation(
                         ofGroup: CacheGroups.name(
                             of: group, at: uri, partition: session.partition),

@@ -26,7 +26,7 @@ package struct FieldSealer: Sendable {
         fields.lines.contains { self.isSecret($0.known) }
     }
 
-    /// What stands for a secret.
+    /// What stands for a secret: the same for the same one, and telling nothing of it.
     ///
     /// - Parameter label: of the field, and of whatever else makes equal secrets different things.
     package func value(_ label: String, _ secret: [UInt8]) -> [UInt8] {

@@ -144,7 +144,7 @@ enum RedirectedHead {
     ///   that they are.
     static func restrict(
         _ head: inout ResponseHead, forbidsStoring: Bool, isPrivate: Bool,
-        targeted: [FieldName] = []
+        targeted: [FieldName]
     ) {
         guard forbidsStoring || isPrivate else { return }
         for name in targeted where name != FieldName(.cacheControl) { head.fields.remove(name) }

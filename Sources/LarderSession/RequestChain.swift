@@ -241,7 +241,7 @@ extension RequestChain {
         let place = course.number == 0 ? "" : "\(course.number) \(course.uri.authority) "
         var answered = Fields()
         let credential = step.credential.map { name, identity in
-            (FieldName(name), self.conduct.sealedValue(place + name.lowercased(), identity))
+            (FieldName(name), self.conduct.sealer.value(place + name.lowercased(), identity))
         }
         if course.sends == 0, self.isAsPrepared(credential, step, handed) { return nil }
         self.addCookies(to: &answered, step, handed, course, place)
@@ -280,7 +280,7 @@ extension RequestChain {
         guard !cookies.isEmpty || course.number > 0 else { return }
         answered.append(
             "Cookie",
-            self.conduct.sealedValue(place + "cookie", Array(cookies.joined(separator: [0]))))
+            self.conduct.sealer.value(place + "cookie", Array(cookies.joined(separator: [0]))))
     }
 
     private static func copy(_ name: KnownField, of fields: Fields, to others: inout Fields) {

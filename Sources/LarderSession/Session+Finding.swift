@@ -45,7 +45,7 @@ extension Session {
         return found
     }
 
-    private func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
+    func judged(_ object: StoredObject, at uri: TargetURI) -> StoredObject {
         var object = object
         object.head = self.judged(object.head, at: uri)
         return object

@@ -190,19 +190,19 @@ package final class Session: ExchangeSession {
     package func remove(
         _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        self.store.removeWithSearch(key) { removed in
-            self.fillings.forget(key)
-            completion(removed)
-        }
-        self.fillings.forget(key)
+        _ = self.remove(key, begun: self.store.removalMark(), completion)
     }
 
     /// The same on account of a request that was sent when the mark was `begun`.
     ///
     /// - Returns: the mark with which what that request brings may be stored.
-    func remove(_ key: CacheKey, begun: RemovalMark) -> RemovalMark {
-        let mark = self.store.removeWithSearch(key, begun: begun) { _ in
+    func remove(
+        _ key: CacheKey, begun: RemovalMark,
+        _ completion: @escaping @Sendable (Int) -> Void = { _ in }
+    ) -> RemovalMark {
+        let mark = self.store.removeWithSearch(key, begun: begun) { removed in
             self.fillings.forget(key)
+            completion(removed)
         }
         self.fillings.forget(key)
         return mark

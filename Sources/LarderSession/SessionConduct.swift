@@ -15,7 +15,7 @@ final class SessionConduct: Sendable {
     let acts: ActCounters
     /// What the client itself sends in secret is sealed, too.
     private let sealsClients: Bool
-    private let sealer: FieldSealer
+    let sealer: FieldSealer
 
     /// nil where the session only passes requests on.
     init?(
@@ -96,10 +96,9 @@ final class SessionConduct: Sendable {
     /// What a request has itself stays as it is.
     private func addFields(to fields: inout Fields) {
         let own = fields
-        for line in self.additionalFields.lines {
-            let name = FieldName(
-                String(decoding: self.additionalFields.name(of: line), as: UTF8.self))
-            if !own.contains(name) { fields.append(line, of: self.additionalFields) }
+        let added = self.additionalFields
+        for line in added.lines where !own.names(line, of: added) {
+            fields.append(line, of: added)
         }
     }
 
@@ -138,7 +137,7 @@ final class SessionConduct: Sendable {
         guard !values.isEmpty else { return sealing.computed.append(name) }
         sealing.lines += values.map { ("Cookie", $0) }
         request.fields.append(
-            "Cookie", self.sealedValue("cookie", Array(values.joined(separator: [0]))))
+            "Cookie", self.sealer.value("cookie", Array(values.joined(separator: [0]))))
     }
 
     /// Seals what the client sends itself, where nothing of the session's has taken its place.
@@ -159,7 +158,7 @@ final class SessionConduct: Sendable {
         case .injects(let name, let value):
             let field = FieldName(name)
             request.fields.remove(field)
-            request.fields.append(name, self.sealedValue(field.lowercased, value.revealed))
+            request.fields.append(name, self.sealer.value(field.lowercased, value.revealed))
             request.isAuthorized = true
             sealing.lines.append((name, value.revealed))
         case .answers, .answersFromStore:
@@ -168,7 +167,7 @@ final class SessionConduct: Sendable {
             guard let credential = self.preemption(plan, request) else { return }
             request.fields.append(
                 "Authorization",
-                self.sealedValue("authorization", SentCredential.identity(of: credential)))
+                self.sealer.value("authorization", SentCredential.identity(of: credential)))
             request.isAuthorized = true
         }
     }
@@ -192,15 +191,5 @@ final class SessionConduct: Sendable {
         case .answers, .answersFromStore:
             self.preemption(plan, request) == nil ? [] : [.credentialPreempted]
         }
-    }
-
-    // MARK: Digests
-
-    /// What stands in a request in the place of a secret: the same for the same one, and telling
-    /// nothing of it.
-    ///
-    /// - Parameter label: of the field, and of whatever else makes equal secrets different things.
-    func sealedValue(_ label: String, _ secret: [UInt8]) -> [UInt8] {
-        self.sealer.value(label, secret)
     }
 }

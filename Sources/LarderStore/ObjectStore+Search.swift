@@ -11,9 +11,7 @@ extension ObjectStore {
     package func removeWithSearch(
         _ key: CacheKey, _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        let sum = RemovalSum(completion)
-        self.remove(key, ids: nil) { sum.add($0) }
-        self.remove(key.withoutSearch, ids: nil) { sum.add($0) }
+        _ = self.removeWithSearch(key, begun: self.removalMark(), completion)
     }
 
     /// The same on account of a request that was sent when the mark was `begun`.

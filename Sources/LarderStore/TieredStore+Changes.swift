@@ -74,12 +74,12 @@ extension TieredStore {
         guard self.disk != nil else {
             return self.memory.remove(key, ids: ids, self.afterNoting(completion))
         }
-        let hashed = HashedKey(key)
-        if let ids {
-            self.remove(ids, of: hashed, completion ?? { _ in })
-        } else {
-            self.removeAll(of: hashed, completion ?? { _ in })
+        let completion = completion ?? { _ in }
+        guard let ids else {
+            _ = self.remove(key, begun: self.removalMark(), completion)
+            return
         }
+        self.remove(ids, of: HashedKey(key), completion)
     }
 
     private func remove(
@@ -144,31 +144,12 @@ extension TieredStore {
                 key, begun: begun, self.afterNoting(completion) ?? completion)
         }
         let hashed = HashedKey(key)
-        let removal = self.purge(of: hashed, completion)
+        let removal = self.purging(hashed, completion)
         let (mark, isFirst) = self.memory.first(hashed, since: begun) {
             self.purge(hashed, removal, &$0)
         }
-        self.removeBelow(hashed, removal)
+        self.purgeBelow(hashed, removal)
         return isFirst ? mark : begun
-    }
-
-    /// Removes the whole key.
-    private func removeAll(
-        of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
-    ) {
-        let removal = self.purge(of: key, completion)
-        self.memory.withShard(of: key) { _ = self.purge(key, removal, &$0) }
-        self.removeBelow(key, removal)
-    }
-
-    /// What ends once nothing of the key is left in either tier.
-    private func purge(
-        of key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
-    ) -> PendingRemoval {
-        PendingRemoval { removed in
-            self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
-            completion(removed)
-        }
     }
 
     /// Removes the whole key from its part of memory, and dooms what is about to land.
@@ -188,21 +169,28 @@ extension TieredStore {
         return RemovalMark(rawValue: mark)
     }
 
-    private func removeBelow(_ key: HashedKey, _ removal: PendingRemoval) {
-        guard let disk = self.disk else { return removal.settle() }
-        disk.remove(key.key, ids: nil) { removal.settle(adding: $0) }
-    }
-
     /// Removes all that the lower tier has of a key, and leaves memory as it is.
     private func removeBelow(
         _ key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        guard let disk = self.disk else { return completion(0) }
+        let removal = self.purging(key, completion)
         self.memory.withShard(of: key) { $0.lower.beganPurging(key.hashed) }
-        disk.remove(key.key, ids: nil) { removed in
+        self.purgeBelow(key, removal)
+    }
+
+    /// What ends once nothing is left of a key that is noted as being purged.
+    private func purging(
+        _ key: HashedKey, _ completion: @escaping @Sendable (Int) -> Void
+    ) -> PendingRemoval {
+        PendingRemoval { removed in
             self.memory.withShard(of: key) { $0.lower.endedPurging(key.hashed) }
             completion(removed)
         }
+    }
+
+    private func purgeBelow(_ key: HashedKey, _ removal: PendingRemoval) {
+        guard let disk = self.disk else { return removal.settle() }
+        disk.remove(key.key, ids: nil) { removal.settle(adding: $0) }
     }
 
     package func removeAll(

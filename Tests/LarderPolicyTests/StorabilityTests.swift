@@ -155,6 +155,15 @@ struct StorabilityTests {
         Case("ETag: \"a\"", nil), Case("ETag: W/\"a\"", nil), Case("Last-Modified: @0", nil),
         Case("Cache-Control: no-cache | ETag: \"a\"", nil),
         Case("Cache-Control: max-age=0 | ETag: \"a\"", nil),
+        // Of what must be validated it names a field that governs, which is all of it (§5.2.2.4).
+        Case(
+            "Cache-Control: max-age=60, no-cache=\"content-type\" | Content-Type: a/b",
+            .noFreshnessNoValidator),
+        Case(
+            "Cache-Control: max-age=60, no-cache=\"content-type\" | Content-Type: a/b | ETag: \"a\"",
+            nil),
+        Case("Cache-Control: max-age=60, no-cache=\"content-type\"", nil),
+        Case("Cache-Control: max-age=60, no-cache=\"x-a\" | X-A: 1", nil),
         Case("ETag: a", .noFreshnessNoValidator),
         Case("Last-Modified: yesterday", .noFreshnessNoValidator),
         // Vary: * (§4.1)

@@ -115,12 +115,9 @@ struct CacheAddress {
     /// The request with the fields that it leaves to the session, as that sent them.
     private func completed(by head: StoredHead) -> Request {
         var completed = self.request
-        for line in head.varyingFields.lines {
-            let name = FieldName(
-                String(decoding: head.varyingFields.name(of: line), as: UTF8.self))
-            if !self.request.fields.contains(name) {
-                completed.fields.append(line, of: head.varyingFields)
-            }
+        let sent = head.varyingFields
+        for line in sent.lines where !self.request.fields.names(line, of: sent) {
+            completed.fields.append(line, of: sent)
         }
         return completed
     }

@@ -57,9 +57,7 @@ enum StoredResponse {
         }
         var own = Variance.fields(selectedBy: response, from: address.request)
         own.keep { !FieldSealer.isSecret($1.known) }
-        loaded.keep { fields, line in
-            !own.contains(FieldName(String(decoding: fields.name(of: line), as: UTF8.self)))
-        }
+        loaded.keep { fields, line in !own.names(line, of: fields) }
         loaded.append(contentsOf: own)
         return loaded
     }

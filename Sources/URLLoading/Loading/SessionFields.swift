@@ -43,15 +43,10 @@ struct SessionFields: Sendable {
             fields.append(name, FieldLine.unfolded(value))
         }
         let rest = fields.contains(FieldName(.range)) ? self.uncoded : self.whole
-        for line in rest.lines where !Self.has(fields, line, of: rest) {
+        for line in rest.lines where !fields.names(line, of: rest) {
             fields.append(line, of: rest)
         }
         return fields
-    }
-
-    private static func has(_ fields: Fields, _ line: Fields.Line, of other: Fields) -> Bool {
-        if line.known != .other { return fields.lines.contains { $0.known == line.known } }
-        return fields.contains(FieldName(String(decoding: other.name(of: line), as: UTF8.self)))
     }
 }
 
