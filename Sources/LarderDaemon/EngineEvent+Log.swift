@@ -19,16 +19,14 @@ extension EngineEvent {
         case .withoutDisk(let error):
             log.warning(
                 "caching in memory only",
-                metadata: facts(
-                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+                metadata: facts(session, error))
         case .disk(let event):
             event.record(session: session, to: log, damage: damage, at: now)
         case .state(let event): event.record(session: session, to: log)
         case .withoutState(let error):
             log.warning(
                 "cookies and credentials are kept in memory only",
-                metadata: facts(
-                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+                metadata: facts(session, error))
         case .cookies(let principal, let event):
             event.record(session: session, principal: principal, to: log)
         case .credentialsNotKept(let principal, let error):
@@ -73,8 +71,7 @@ extension DiskEvent {
         case .notShrunk(let error):
             log.warning(
                 "cache file stays larger than its capacity for now",
-                metadata: facts(
-                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+                metadata: facts(session, error))
         case .damaged(let key, let reason):
             var metadata: Logger.Metadata = [
                 "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",
@@ -89,8 +86,7 @@ extension DiskEvent {
         case .failed(let error):
             log.warning(
                 "nothing is stored on disk for now",
-                metadata: facts(
-                    session, path: error.path, cause: "\(error.cause)", remedy: error.remedy))
+                metadata: facts(session, error))
         case .recovered:
             log.notice("storing on disk again", metadata: ["session": "\(session)"])
         }
@@ -98,6 +94,14 @@ extension DiskEvent {
 }
 
 /// What is said of a store or a state that cannot be used.
+private func facts(_ session: String, _ error: StoreError) -> Logger.Metadata {
+    facts(session, path: error.path, cause: "\(error.cause)", remedy: error.remedy)
+}
+
+private func facts(_ session: String, _ error: StateError) -> Logger.Metadata {
+    facts(session, path: error.path, cause: "\(error.cause)", remedy: error.remedy)
+}
+
 private func facts(
     _ session: String, path: String, cause: String, remedy: String
 ) -> Logger.Metadata {

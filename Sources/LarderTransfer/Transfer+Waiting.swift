@@ -12,6 +12,14 @@ extension Transfer {
             ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
     }
 
+    /// What is heard now is the parent's answer to CONNECT.
+    var isBeforeRequest: Bool {
+        switch self.phase {
+        case .queued, .resolving, .connecting: self.way.isTunnel
+        case .awaitingHead, .receiving, .over: false
+        }
+    }
+
     /// Whether its connection bears one exchange after the other, as the head of its answer says.
     var isAnsweredInHTTP1: Bool {
         self.hasHead && !self.isMultiplexed && !self.isFTP && self.dial == nil

@@ -73,7 +73,6 @@ final class Transfer {
     let mayBeHTTP2: Bool
     /// Whether libcurl speaks FTP for it.
     let isFTP: Bool
-    private let isTunnelled: Bool
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
@@ -148,7 +147,6 @@ final class Transfer {
         let isHandshake = request.connectionAuthentication != nil
         self.logsConnectionIn = !isHandshake && request.logsConnectionIn
         self.isFTP = uri.scheme == .ftp && !self.way.isRelay
-        self.isTunnelled = self.way.isTunnel
         var challenges: Set<UInt16> = isHandshake ? [401] : []
         let loggedIn = self.way.parent?.authentication != Parent.Authentication.none
         if self.way.isRelay, loggedIn || options.proxyAuthorization != nil {
@@ -372,14 +370,6 @@ final class Transfer {
         }
         self.isDecoding = true
         return .unknown
-    }
-
-    /// What is heard now is the parent's answer to CONNECT.
-    private var isBeforeRequest: Bool {
-        switch self.phase {
-        case .queued, .resolving, .connecting: self.isTunnelled
-        case .awaitingHead, .receiving, .over: false
-        }
     }
 
     /// Requests to the same origin need no connection of their own.

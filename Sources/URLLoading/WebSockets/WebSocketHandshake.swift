@@ -94,6 +94,22 @@ struct WebSocketHandshake: Sendable {
         head.fields.string(FieldName("Sec-WebSocket-Protocol"))
     }
 
+    /// Takes the cookies that a response sets.
+    ///
+    /// - Parameters:
+    ///   - cookies: the session's; nil: it takes none.
+    ///   - kept: called when a program's own storage has them, on any thread.
+    /// - Returns: false where there is nothing to wait for; `kept` is not called then.
+    func takeCookies(
+        of head: ResponseHead, into cookies: (any HopCookies)?, kept: @escaping @Sendable () -> Void
+    ) -> Bool {
+        guard let cookies, head.fields.contains(FieldName(.setCookie)) else { return false }
+        // The program sees the lines nevertheless.
+        var head = head
+        cookies.takeCookies(from: &head, for: self.hop, at: CookieMoment.now)
+        return cookies.whenKept(kept)
+    }
+
     /// The request that a redirection leads to, as a WebSocket's; nil: it is none that is followed.
     func redirection(_ head: ResponseHead, of request: URLRequest) -> URLRequest? {
         var plain = request

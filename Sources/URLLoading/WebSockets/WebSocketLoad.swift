@@ -200,26 +200,10 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         if head.status.rawValue < 200, head.status.rawValue != 101 { return }
         self.isAnswered = true
         let response = HTTPURLResponse(url: url, head: head, bodyLength: .none)
-        let waits = self.takeCookies(of: head, handshake) { [self] in
+        let waits = handshake.takeCookies(of: head, into: self.cookies) { [self] in
             self.queue.async { self.judge(head, response, handshake) }
         }
         if !waits { self.judge(head, response, handshake) }
-    }
-
-    /// Takes the cookies that a response sets.
-    ///
-    /// - Parameter kept: called when a program's own storage has them, on any thread.
-    /// - Returns: false where there is nothing to wait for; `kept` is not called then.
-    private func takeCookies(
-        of head: ResponseHead, _ handshake: WebSocketHandshake, kept: @escaping @Sendable () -> Void
-    ) -> Bool {
-        guard let cookies = self.cookies, head.fields.contains(FieldName(.setCookie)) else {
-            return false
-        }
-        // The program sees the lines nevertheless.
-        var head = head
-        cookies.takeCookies(from: &head, for: handshake.hop, at: CookieMoment.now)
-        return cookies.whenKept(kept)
     }
 
     private func judge(
