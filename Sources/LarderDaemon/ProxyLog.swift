@@ -171,12 +171,7 @@ extension AccessLogEntry {
         if entry.isTunnel || (entry.request?.method == .connect && entry.cacheStatus != nil) {
             return .tunnel
         }
-        guard let status = entry.cacheStatus else {
-            switch entry.status?.rawValue {
-            case 403, 407, 429: return .denied
-            default: return .own
-            }
-        }
+        guard let status = entry.cacheStatus else { return .own }
         return Outcome(status, fromMemory: status.isFromMemory)
     }
 }

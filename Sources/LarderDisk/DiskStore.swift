@@ -79,7 +79,7 @@ package final class DiskStore: ObjectStore {
     }
 
     private static func startWriter(_ core: DiskCore, meta: StoreMeta) throws(LMDBError) {
-        do throws(LMDBError) {
+        do throws(NamedThread.Failure) {
             try NamedThread.start("larder-write") {
                 var writer = DiskWriter(core: core, meta: meta)
                 writer.run()
@@ -87,7 +87,7 @@ package final class DiskStore: ObjectStore {
             }
         } catch {
             core.reads.stop {}
-            throw error
+            throw LMDBError(error)
         }
     }
 

@@ -1,3 +1,4 @@
+import LarderHTTP
 import LarderLMDB
 import Synchronization
 
@@ -21,12 +22,12 @@ final class ReadPool: Sendable {
     init(threads: Int) throws(LMDBError) {
         self.doorbell = try Doorbell()
         for number in 0..<max(1, threads) {
-            do throws(LMDBError) {
+            do throws(NamedThread.Failure) {
                 try NamedThread.start("larder-read-\(number)") { self.run() }
                 self.state.withLock { $0.threads += 1 }
             } catch {
                 // One thread is enough to go on with; none is a failure.
-                if number == 0 { throw error }
+                if number == 0 { throw LMDBError(error) }
                 return
             }
         }
@@ -82,5 +83,11 @@ final class ReadPool: Sendable {
     /// leaves `idle` too high by one, which costs a ring too many, never one too few.
     private func waitForWork() {
         self.doorbell.wait()
+    }
+}
+
+extension LMDBError {
+    init(_ failure: NamedThread.Failure) {
+        self.init(returnCode: failure.number, operation: "pthread_create")
     }
 }

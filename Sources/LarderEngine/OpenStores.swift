@@ -69,15 +69,11 @@ package enum OpenStores {
     private static let entries = Mutex([DirectoryHold.Identity: Entry]())
     /// Tiers in a directory that another one has.
     private static let guests = Mutex([DiskTier]())
-    private static let hasExitHandler = Atomic(false)
-
-    /// Has what was stored last committed when the process ends by exit(3).
+    /// Has what was stored last committed when the process ends by exit(3); registered once, with the
+    /// first directory.
     ///
     /// A small program ends right after its last task, before the disk has its answer.
-    private static func flushAtExit() {
-        guard !self.hasExitHandler.exchange(true, ordering: .relaxed) else { return }
-        LastWork.begin { done in self.flushAll(done) }
-    }
+    private static let flushesAtExit: Void = LastWork.begin { done in OpenStores.flushAll(done) }
 
     private static func flushAll(_ completion: @escaping @Sendable () -> Void) {
         let tiers =
@@ -138,7 +134,7 @@ package enum OpenStores {
     /// A directory that is made where it does not exist; nil where it cannot be used.
     private static func hold(_ directory: String) -> DirectoryHold? {
         DiskStore.makeDirectory(directory)
-        self.flushAtExit()
+        self.flushesAtExit
         return DirectoryHold(directory)
     }
 

@@ -90,7 +90,6 @@ extension ClientConnection {
         self.exchange?.handle = nil
         self.exchange?.cacheStatus = failure.cacheStatus
         self.exchange?.acts = failure.acts
-        self.exchange?.isDenied = failure.error == .httpRequestDenied
         self.respond(OwnAnswer(failure), failure: failure.detail)
         self.settleUnlessAdvancing()
     }
@@ -104,6 +103,7 @@ extension ClientConnection {
 
     func respond(_ own: OwnAnswer, failure: String? = nil) {
         self.loop.counters.answered(own.status)
+        self.exchange?.isDenied = own.error == .httpRequestDenied
         let request = self.exchange?.head?.fields ?? Fields()
         let isFailed = own.status.rawValue >= 400
         self.send(

@@ -1,5 +1,5 @@
-import CLinux
 import Glibc
+import LarderHTTP
 import NIOCore
 import Synchronization
 
@@ -145,29 +145,12 @@ final class NameResolver: Sendable {
         return (waiters, next)
     }
 
-    private final class Work: Sendable {
-        let resolver: NameResolver
-        let name: String
-
-        init(_ resolver: NameResolver, _ name: String) {
-            self.resolver = resolver
-            self.name = name
-        }
-    }
-
-    /// Starts a detached thread that looks for a name, the signals of others blocked.
     private func startThread(_ name: String) {
-        let work = unsafe Unmanaged.passRetained(Work(self, name))
-        let code = unsafe larder_start_thread(
-            "larder-names",
-            { argument in
-                guard let argument = unsafe argument else { return }
-                let work = unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
-                work.resolver.work(work.name)
-            }, work.toOpaque())
-        guard code != 0 else { return }
-        unsafe work.release()
-        self.threadFailed(name)
+        do throws(NamedThread.Failure) {
+            try NamedThread.start("larder-names") { self.work(name) }
+        } catch {
+            self.threadFailed(name)
+        }
     }
 
     /// There is no thread for a name: those that run go on with what waits for them.

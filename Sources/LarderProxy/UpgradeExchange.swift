@@ -161,7 +161,7 @@ final class UpgradeExchange {
         guard head.version.major == 1 else {
             throw HeadError(
                 status: .badGateway, reason: .badVersion,
-                detail: "HTTP/\(head.version.major) on a connection of HTTP/1")
+                detail: "a version other than HTTP/1 on a connection of HTTP/1")
         }
         var head = head
         if head.status.rawValue == 101 {
@@ -195,9 +195,7 @@ final class UpgradeExchange {
         guard !named.isEmpty, isOffered else {
             throw HeadError(
                 status: .badGateway, reason: .badStatusLine,
-                detail: named.isEmpty
-                    ? "101 without a protocol that it switches to"
-                    : "101 switches to \(named.joined(separator: ", ")), which was not offered")
+                detail: "101 switches to no protocol, or to one that was not offered")
         }
     }
 

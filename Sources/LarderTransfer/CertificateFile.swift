@@ -44,11 +44,10 @@ package struct CertificateFileError: Error, Sendable, Equatable, CustomStringCon
     }
 
     init(_ path: String, _ code: Int32) {
-        let text = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "\(code)"
         self.path = path
         self.code = code
         self.detail =
-            "cannot be read: \(text); "
+            "cannot be read: \(TransferError.text(of: code)); "
             + (code == EACCES ? "let user \(geteuid()) read it" : "make it, or name another file")
     }
 

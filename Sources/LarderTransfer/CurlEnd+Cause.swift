@@ -60,6 +60,11 @@ extension CurlEnd {
     private var certificateCause: UpstreamFailure.Cause {
         // libcurl checks the name itself, once the chain has passed, and leaves no result behind.
         let isName = self.detail.contains("target host name")
+        // What libcurl says of the alert that a certificate has expired, where it finds nothing wrong with
+        // the server's: then it is the client's.
+        if self.hasIdentity, self.detail.contains("certificate verification failed") {
+            return .clientCertificateRejected
+        }
         if isName || self.verifyResult == 0 { return .certificateWrongHost }
         return (TLSFault(verifyResult: Int32(clamping: self.verifyResult)) ?? .untrusted).cause
     }

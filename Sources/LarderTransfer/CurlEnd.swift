@@ -58,9 +58,8 @@ extension CurlEnd {
     ///
     /// - Parameters:
     ///   - isHeadComplete: the receiver has, or will have, a head: the response was cut.
-    ///   - hasBegun: part of an answer came.
+    ///   - hasBegun: part of an answer came, be it of its head.
     func failure(isHeadComplete: Bool, hasBegun: Bool) -> UpstreamFailure {
-        let isCut = isHeadComplete || hasBegun
         switch self.code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return self.failure(.dnsError)
@@ -68,9 +67,9 @@ extension CurlEnd {
             return self.connectFailure
         case CURLE_OPERATION_TIMEDOUT:
             // Our own times are shorter; this is libcurl's limit on the connection, behind them.
-            return self.failure(isCut ? .connectionReadTimeout : .connectionTimeout)
+            return self.failure(hasBegun ? .connectionReadTimeout : .connectionTimeout)
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
-            return self.failure(isCut ? .httpResponseIncomplete : .connectionTerminated)
+            return self.failure(hasBegun ? .httpResponseIncomplete : .connectionTerminated)
         case CURLE_PARTIAL_FILE:
             return self.failure(.httpResponseIncomplete)
         case CURLE_HTTP2_STREAM, CURLE_HTTP2, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
@@ -92,7 +91,7 @@ extension CurlEnd {
             CURLE_HTTP_RETURNED_ERROR:
             // libcurl says "unsupported protocol" of HTTP/0.9 and of versions that it does not know.
             return self.failure(.httpProtocolError)
-        case CURLE_BAD_FUNCTION_ARGUMENT where isCut:
+        case CURLE_BAD_FUNCTION_ARGUMENT where hasBegun:
             // What libcurl 7.88 says of a first field line that continues none before it.
             return self.failure(.httpProtocolError)
         case CURLE_URL_MALFORMAT:
@@ -104,7 +103,7 @@ extension CurlEnd {
             CURLE_FTP_CANT_GET_HOST, CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE,
             CURLE_QUOTE_ERROR, CURLE_FTP_ACCEPT_FAILED, CURLE_FTP_PRET_FAILED,
             CURLE_FTP_BAD_FILE_LIST, CURLE_FTP_PORT_FAILED, CURLE_FTP_COULDNT_USE_REST:
-            return self.failure(isCut ? .httpResponseIncomplete : .httpProtocolError)
+            return self.failure(hasBegun ? .httpResponseIncomplete : .httpProtocolError)
         case CURLE_FTP_ACCEPT_TIMEOUT:
             return self.failure(.connectionTimeout)
         case CURLE_UPLOAD_FAILED, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:

@@ -31,7 +31,7 @@ package import LarderHTTP
         case nothing
         /// The peer has said that nothing more comes.
         case end
-        case failed
+        case failed(UpstreamFailure)
     }
 
     private let context: OpaquePointer
@@ -43,6 +43,7 @@ package import LarderHTTP
     private var question: Question?
     private var verdict: (peer: TLSPeer, verdict: TLSVerdict)?
     private var isIdentityDecided = false
+    private var hasIdentity = false
     private var cause: UpstreamFailure.Cause?
     /// The server that was let past.
     package private(set) var peer: TLSPeer?
@@ -170,7 +171,8 @@ package import LarderHTTP
         } catch {
             return false
         }
-        return self.use(parts)
+        self.hasIdentity = self.use(parts)
+        return self.hasIdentity
     }
 
     private func use(_ parts: ClientIdentityParts) -> Bool {
@@ -269,8 +271,26 @@ package import LarderHTTP
         case SSL_ERROR_WANT_READ: return .nothing
         case SSL_ERROR_ZERO_RETURN: return .end
         default:
+            let cause = self.alertCause
             ERR_clear_error()
-            return .failed
+            return .failed(
+                UpstreamFailure(
+                    cause == nil ? .connectionTerminated : .tlsCertificateError, cause: cause,
+                    detail: "the connection failed"))
+        }
+    }
+
+    /// What the peer means that ended the connection with an alert (RFC 8446 §6.2).
+    ///
+    /// With TLS 1.3 the one on a client certificate comes when the handshake is over for us.
+    private var alertCause: UpstreamFailure.Cause? {
+        switch ERR_GET_REASON(ERR_peek_last_error()) - SSL_AD_REASON_OFFSET {
+        case SSL_AD_CERTIFICATE_REQUIRED: .clientCertificateRequired
+        case SSL_AD_BAD_CERTIFICATE, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_CERTIFICATE_EXPIRED,
+            SSL_AD_CERTIFICATE_REVOKED, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_UNKNOWN_CA,
+            SSL_AD_ACCESS_DENIED, SSL_AD_DECRYPT_ERROR:
+            self.hasIdentity ? .clientCertificateRejected : nil
+        default: nil
         }
     }
 

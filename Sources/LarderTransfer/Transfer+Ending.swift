@@ -131,8 +131,9 @@ extension Transfer {
         }
         guard end.code == CURLE_OK else {
             let parental = ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
+            let hasBegun = self.received > 0
             return .failed(
-                parental ?? end.failure(isHeadComplete: self.received > 0, hasBegun: false))
+                parental ?? end.failure(isHeadComplete: hasBegun, hasBegun: hasBegun))
         }
         // An empty file: no byte of it called for a head.
         if self.received == 0 { self.ftpHeadEnded() }

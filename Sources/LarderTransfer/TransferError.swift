@@ -23,8 +23,12 @@ package struct TransferError: Error, Hashable, Sendable {
 
     /// An error of the kernel, in its own words.
     static func system(_ code: Code, _ what: String, _ number: Int32) -> TransferError {
-        let text = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "\(number)"
-        return TransferError(code, detail: "\(what): \(text)")
+        TransferError(code, detail: "\(what): \(self.text(of: number))")
+    }
+
+    /// What the system calls an `errno`.
+    static func text(of number: Int32) -> String {
+        unsafe strerror(number).map { unsafe String(cString: $0) } ?? "\(number)"
     }
 
     static func library(_ what: String, _ code: CURLcode) -> TransferError {

@@ -78,8 +78,8 @@ final class TransferMailbox: Sendable {
     private struct State {
         var messages: [TransferMessage] = []
         var ownership = LoopOwnership()
+        /// Nothing more is taken: the thread has ended, or is told to.
         var isClosed = false
-        var isRetired = false
     }
 
     private let state = Mutex(State())
@@ -108,7 +108,7 @@ final class TransferMailbox: Sendable {
         _ = Glibc.close(self.door)
     }
 
-    /// Leaves a command; false when the thread has ended and nobody will read it.
+    /// Leaves a command; false when the thread has ended, or is told to, and nobody will read it.
     func post(_ message: TransferMessage) -> Bool {
         let (accepted, mustWake) = self.state.withLock { state in
             guard !state.isClosed else { return (false, false) }
@@ -125,16 +125,17 @@ final class TransferMailbox: Sendable {
         messages.removeAll(keepingCapacity: true)
         return self.state.withLock { state in
             swap(&state.messages, &messages)
-            return !state.isRetired
+            return !state.isClosed
         }
     }
 
     /// Ends the thread, of which nobody has made use.
     ///
-    /// A command that comes after this one is refused, by the thread as its last act or by `post`.
+    /// A command that comes after this is refused by `post`, one from before by the thread as its last
+    /// act.
     func retire() {
         let mustWake = self.state.withLock { state in
-            state.isRetired = true
+            state.isClosed = true
             return state.ownership.posted()
         }
         if mustWake { Self.write(to: self.descriptor) }
@@ -145,7 +146,7 @@ final class TransferMailbox: Sendable {
     /// - Parameter alarm: until when it sleeps at most.
     func fallAsleep(until alarm: MonotonicTime?) -> Bool {
         self.state.withLock { state in
-            guard state.messages.isEmpty, !state.isRetired else { return false }
+            guard state.messages.isEmpty, !state.isClosed else { return false }
             state.ownership.park(until: alarm)
             return true
         }

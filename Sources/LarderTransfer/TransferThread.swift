@@ -50,6 +50,8 @@ final class SharedTransferThreads: Sendable {
     private struct State {
         var entrances: [GuestEntrance] = []
         var next = 0
+        /// How many threads were started: of two for one place, each has a name of its own.
+        var starts = 0
         /// The way to the one that speaks with FTP servers.
         var ftp: TransferMailbox?
 
@@ -71,12 +73,16 @@ final class SharedTransferThreads: Sendable {
 
     /// The way to one of the threads, to each in turn.
     func entrance() throws(TransferError) -> GuestEntrance {
-        let (started, index) = self.state.withLock { ($0.takeTurn(), $0.entrances.count) }
+        let (started, number) = self.state.withLock { state -> (GuestEntrance?, Int) in
+            if let entrance = state.takeTurn() { return (entrance, 0) }
+            defer { state.starts += 1 }
+            return (nil, state.starts)
+        }
         if let started { return started }
         let runner = try TransferRunner(endsWithLoop: false)
         // Before the runner is its thread's.
         let fresh = GuestEntrance(runner)
-        try TransferThread.start(runner, name: "\(self.name)-loads-\(index)")
+        try TransferThread.start(runner, name: "\(self.name)-loads-\(number)")
         let entrance = self.state.withLock { state in
             if let entrance = state.takeTurn() { return entrance }
             state.entrances.append(fresh)

@@ -54,7 +54,7 @@ struct ProxyLogTests {
         "A denial is one however it was found, and a tunnel that was not had is a tunnel",
         arguments: [
             ("CONNECT h:443", 502, CacheStatus(forward: .bypass), false, .tunnel),
-            ("CONNECT h:443", 403, nil, false, .denied), ("CONNECT h:25", 508, nil, false, .own),
+            ("CONNECT h:443", 403, nil, true, .denied), ("CONNECT h:25", 508, nil, false, .own),
             ("GET http://h/", 403, CacheStatus(forward: .uriMiss), true, .denied),
             ("GET http://h/", 403, CacheStatus(forward: .uriMiss), false, .miss),
             ("GET http://h/", 101, CacheStatus(forward: .bypass), false, .bypass),

@@ -45,6 +45,7 @@ struct AuthenticationTests {
             #expect(entries.map(\.user) == [nil, "alice"])
             #expect(entries.map(\.session) == ["", "default"])
             #expect(entries.map { $0.status?.rawValue } == [407, 200])
+            #expect(entries.map(\.isDenied) == [true, false])
         }
     }
 

@@ -250,6 +250,31 @@ struct ExchangeTests {
         }
     }
 
+    @Test("a refusal by the access rules is noted as one, and an origin's is not")
+    func denials() async throws {
+        let session = ScriptedSession { exchange in
+            guard exchange.request.uri.pathAndQuery == "/rebound" else {
+                return exchange.answer(403, [:], "no")
+            }
+            exchange.client.exchange(
+                failed: ExchangeFailure(
+                    status: StatusCode(403), error: .httpRequestDenied, detail: "by its address",
+                    party: .client, cacheStatus: CacheStatus(forward: .uriMiss)))
+        }
+        let access = ScriptedAccess { $0.host == "closed.example" }
+        try await Fixture.run(session, access: access) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(
+                get("/") + "GET http://closed.example/ HTTP/1.1\r\nHost: closed.example\r\n\r\n"
+                    + get("/rebound") + get("/")
+                    + "CONNECT a.example:25 HTTP/1.1\r\nHost: a.example:25\r\n\r\n")
+            try await proxy.log.entry(4)
+            let entries = proxy.log.entries.value
+            #expect(entries.map { $0.status?.rawValue } == [403, 403, 403, 403, 403])
+            #expect(entries.map(\.isDenied) == [false, true, true, false, true])
+        }
+    }
+
     @Test(
         "what is no request is refused, and its connection ends",
         arguments: [

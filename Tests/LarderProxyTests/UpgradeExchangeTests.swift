@@ -13,7 +13,10 @@ struct UpgradeExchangeTests {
         let loop = EmbeddedEventLoop()
         let channel: EmbeddedChannel
         let upgrade: UpgradeExchange
-        private final class Outcomes { var feed: (any BodySource)? }
+        private final class Outcomes {
+            var feed: (any BodySource)?
+            var failure: ExchangeFailure?
+        }
         private let outcomes: Outcomes
 
         init(configure: (inout ProxyConfiguration) -> Void = { _ in }) throws {
@@ -27,9 +30,12 @@ struct UpgradeExchangeTests {
             self.upgrade = UpgradeExchange(
                 context: try #require(origin.context), method: .get, configuration: configuration
             ) { outcome in
-                guard case .answered(let answer) = outcome, case .source(let source) = answer.body
-                else { return }
-                outcomes.feed = source
+                switch outcome {
+                case .answered(let answer):
+                    if case .source(let source) = answer.body { outcomes.feed = source }
+                case .failed(let failure): outcomes.failure = failure
+                case .informational, .switched: break
+                }
             }
             origin.mode = .upgrading(self.upgrade)
             let uri = TargetURI(scheme: .http, host: "a.example", port: 80, pathAndQuery: "/")
@@ -42,6 +48,9 @@ struct UpgradeExchangeTests {
 
         /// The content, as the client's connection reads it.
         var content: any BodySource { get throws { try #require(self.outcomes.feed) } }
+
+        /// Why there is no answer.
+        var failure: ExchangeFailure? { self.outcomes.failure }
 
         /// Reads what is there.
         ///
@@ -59,6 +68,30 @@ struct UpgradeExchangeTests {
             }
         }
     }
+
+    @Test(
+        "that is refused is told in words that none of it is in",
+        arguments: [
+            ("HTTP/1.1 101 secret\r\n", Self.wrongSwitch),
+            ("HTTP/1.1 101 secret\r\nUpgrade: secret\r\n", Self.wrongSwitch),
+            ("HTTP/1.1 101 secret\r\nUpgrade: websocket, secret/1\r\n", Self.wrongSwitch),
+            ("HTTP/2.0 200 secret\r\n", Self.wrongVersion),
+            ("HTTP/3.1 101 secret\r\nUpgrade: websocket\r\n", Self.wrongVersion),
+        ])
+    func refused(_ head: String, _ detail: String) throws {
+        let asked = try Asked()
+        try asked.send(head + "Connection: upgrade\r\n\r\n")
+        let failure = try #require(asked.failure)
+        #expect(failure.status == .badGateway)
+        #expect(failure.error == .httpProtocolError)
+        #expect(failure.detail == detail)
+        _ = try? asked.channel.finish()
+    }
+
+    private static let wrongSwitch =
+        "bad-status-line: 101 switches to no protocol, or to one that was not offered"
+    private static let wrongVersion =
+        "bad-version: a version other than HTTP/1 on a connection of HTTP/1"
 
     @Test(
         "leaves nothing behind that was passed on, however long it is",

@@ -26,7 +26,7 @@ struct FailureTests {
         let end = CurlEnd(code: code)
         let before = end.failure(isHeadComplete: false, hasBegun: false)
         #expect(before.kind == .httpProtocolError)
-        let cut = end.failure(isHeadComplete: true, hasBegun: false)
+        let cut = end.failure(isHeadComplete: true, hasBegun: true)
         #expect(cut.kind == .httpResponseIncomplete)
         #expect(before.cause == .connectionLost && cut.cause == .connectionLost)
     }

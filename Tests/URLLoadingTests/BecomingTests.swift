@@ -116,6 +116,50 @@ struct BecomingTests {
         s.session.invalidateAndCancel()
     }
 
+    /// Does something when it gets a child.
+    private final class AdoptingProgress: Progress, @unchecked Sendable {
+        private let whenAdopting: @Sendable () -> Void
+
+        init(_ whenAdopting: @escaping @Sendable () -> Void) {
+            self.whenAdopting = whenAdopting
+            super.init(parent: nil, userInfo: nil)
+        }
+
+        override func addChild(_ child: Progress, withPendingUnitCount unitCount: Int64) {
+            super.addChild(child, withPendingUnitCount: unitCount)
+            self.whenAdopting()
+        }
+
+        func adopt(_ child: () -> Progress) -> Progress {
+            self.totalUnitCount = 1
+            self.becomeCurrent(withPendingUnitCount: 1)
+            defer { self.resignCurrent() }
+            return child()
+        }
+    }
+
+    @Test("its progress is that of what it became, though it is asked for just then")
+    func progressMeanwhile() async throws {
+        let delegate = HoldingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        let body = try await s.loaders.load().answer(200, [:], "one", isWhole: false)
+        let answer = try await delegate.questions().dispositions[0]
+        let parent = AdoptingProgress { answer(.becomeDownload) }
+        let progress = parent.adopt { task.progress }
+        try await delegate.messages.wait(for: "the download") { $0.contains("became") }
+        let download = try #require(await s.session.allTasks.first)
+        #expect(download.progress === progress && task.progress === progress)
+        progress.pause()
+        #expect(download.state == .suspended)
+        progress.resume()
+        body.end()
+        try await delegate.completion()
+        #expect(progress.isFinished && parent.isFinished)
+        s.session.invalidateAndCancel()
+    }
+
     @Test("its progress pauses and cancels what it became")
     func control() async throws {
         let delegate = HoldingDelegate()

@@ -208,8 +208,8 @@ struct CookieKeepingTests {
         let names = ["g.x", "g.y", "shared", "shared.key"].map { KeptPlace.name(ofGroup: $0) }
         exit(
             names == [
-                ".cookies.g.x", ".group-cookies.g%2Ey", ".group-cookies.shared",
-                ".group-cookies.shared%2Ekey",
+                ".cookies.g.x", ".group-cookies.g.y.state", ".group-cookies.shared.state",
+                ".group-cookies.shared.key.state",
             ] ? 0 : 2)
     }
 
@@ -231,16 +231,20 @@ struct CookieKeepingTests {
         #expect(KeptPlace.component("../x/y") == "..%2Fx%2Fy")
         #expect(KeptPlace.component("..") == "_")
         // No group has the place of another, nor of a key, nor the program's own.
-        let names = ["shared", "shared.key", "g", "g.key", "", ".", "..", "a/b", "a%2Fb"]
-            .map { KeptPlace.name(ofGroup: $0) }
+        let long = String(repeating: "é", count: 300)
+        let names = [
+            "shared", "shared.key", "g", "g.key", "g.state.key", "", ".", "..", "a/b", "a%2Fb",
+            long, long + "x", long + ".key",
+        ].map { KeptPlace.name(ofGroup: $0) }
         let places = ([".cookies.shared", ".credentials.shared"] + names).flatMap { name in
             let directory = KeptPlace.state(named: name).directory
             return [directory, directory + ".key"]
         }
         #expect(Set(places).count == places.count)
         #expect(
-            KeptPlace.component(String(repeating: ".", count: 300), withDots: false).count < 160)
-        let long = String(repeating: "é", count: 300)
+            KeptPlace.state(named: KeptPlace.name(ofGroup: "a/b")).directory
+                .hasSuffix("/.group-cookies.a%2Fb.state"))
+        #expect(KeptPlace.component(String(repeating: ".", count: 300)).count < 160)
         #expect(KeptPlace.component(long).utf8.count < 160)
         #expect(KeptPlace.component(long) != KeptPlace.component(long + "x"))
     }

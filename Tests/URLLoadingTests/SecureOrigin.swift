@@ -35,6 +35,48 @@ struct MadeCertificate: Sendable {
             ] + signing + (options.isEmpty ? ["-days", "2"] : options))
         return made
     }
+
+    /// One that is valid from one moment to another, as `YYYYMMDDHHMMSSZ`.
+    static func dated(
+        _ name: String, in directory: URL, from start: String, until end: String,
+        by issuer: MadeCertificate
+    ) async throws -> MadeCertificate {
+        let place = directory.appendingPathComponent("\(name)-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+        let made = MadeCertificate(
+            certificate: directory.appendingPathComponent("\(name).pem").path,
+            key: directory.appendingPathComponent("\(name).key").path)
+        let asked = place.appendingPathComponent("asked.pem").path
+        try await SecureOrigin.run([
+            "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:localhost", "-keyout", made.key,
+            "-out", asked,
+        ])
+        // Of the commands of OpenSSL 3.0 this one alone sets both dates.
+        let conf = place.appendingPathComponent("ca.conf")
+        let index = place.appendingPathComponent("index.txt")
+        try Data().write(to: index)
+        try """
+        [ca]
+        default_ca = own
+        [own]
+        database = \(index.path)
+        new_certs_dir = \(place.path)
+        default_md = sha256
+        rand_serial = yes
+        copy_extensions = copy
+        policy = any
+        [any]
+        commonName = supplied
+        """.write(to: conf, atomically: true, encoding: .utf8)
+        try await SecureOrigin.run([
+            "ca", "-batch", "-notext", "-config", conf.path, "-cert", issuer.certificate,
+            "-keyfile",
+            issuer.key, "-startdate", start, "-enddate", end, "-in", asked, "-out",
+            made.certificate,
+        ])
+        return made
+    }
 }
 
 /// nginx, or `openssl s_server`, with a certificate on a free port, for the length of a test.

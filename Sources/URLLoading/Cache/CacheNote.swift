@@ -105,13 +105,13 @@ struct CacheNote {
         guard let url = self.location else { return nil }
         guard self.isHTTP else { return self.response(from: url) }
         let own = self.facts[Key.fields] as? [String] ?? []
-        var pairs: [(name: String, value: String)] = []
+        var fields: [String: String] = [:]
         for index in stride(from: 0, to: own.count - 1, by: 2) {
-            pairs.append((own[index], own[index + 1]))
+            fields[own[index]] = own[index + 1]
         }
         return HTTPURLResponse(
             url: url, statusCode: self.facts[Key.status] as? Int ?? 200,
-            headerFields: Self.dictionary(pairs),
+            headerFields: fields,
             expectedLength: (self.facts[Key.length] as? Int).map { Int64($0) })
     }
 
@@ -156,18 +156,6 @@ struct CacheNote {
             guard let name = name as? String else { return nil }
             return (name, value as? String ?? "\(value)")
         }.sorted { $0.name < $1.name }
-    }
-
-    /// Lines of one name become one, as `allHeaderFields` has them.
-    private static func dictionary(_ pairs: [(name: String, value: String)]) -> [String: String] {
-        var fields: [String: String] = [:]
-        var names: [String: String] = [:]
-        for (name, value) in pairs {
-            let known = names[name.lowercased()] ?? name
-            names[name.lowercased()] = known
-            fields[known] = fields[known].map { $0 + ", " + value } ?? value
-        }
-        return fields
     }
 
     // MARK: User info

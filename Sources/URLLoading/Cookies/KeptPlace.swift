@@ -37,14 +37,14 @@ enum KeptPlace {
 
     /// The name of the state of a group's cookies; none of the library's own, nor of a key.
     ///
-    /// It once was another one, which stays where there is such a state.
+    /// It once was another one, which stays where there is such a state. As each ends alike, none is like
+    /// the key of another.
     static func name(ofGroup identifier: String) -> String {
         let former = ".cookies.\(identifier)"
         if identifier != "shared", !identifier.hasSuffix(".key"), self.isThere(former) {
             return former
         }
-        // Without dots none ends like the key of another.
-        return ".group-cookies.\(self.component(identifier, withDots: false))"
+        return ".group-cookies.\(identifier).state"
     }
 
     private static func isThere(_ name: String) -> Bool {
@@ -60,12 +60,9 @@ enum KeptPlace {
 
     /// The text as one name in a path, whatever it holds: other characters are percent-encoded, and
     /// what is too long for a name is cut, with a hash of all of it.
-    ///
-    /// - Parameter withDots: false: dots are encoded, too.
-    static func component(_ text: String, withDots: Bool = true) -> String {
-        var allowed = CharacterSet(
-            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ~+@")
-        if withDots { allowed.insert(".") }
+    static func component(_ text: String) -> String {
+        let allowed = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ~+@")
         let encoded = text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
         if encoded == "." || encoded == ".." || encoded.isEmpty { return "_" }
         guard encoded.utf8.count > 160 else { return encoded }

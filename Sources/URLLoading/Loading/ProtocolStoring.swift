@@ -1,4 +1,5 @@
 import Foundation
+import LarderHTTP
 import LarderStore
 import Synchronization
 
@@ -33,7 +34,8 @@ final class ProtocolStoring: PendingStoring {
     }
 
     private static func isSuccess(_ response: URLResponse) -> Bool {
-        (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
+        (response as? HTTPURLResponse)
+            .map { StatusCode(UInt16(clamping: $0.statusCode)).isSuccessful } ?? true
     }
 
     var isPossible: Bool { self.body.isKept }

@@ -114,7 +114,6 @@ final class ResourceDeadlines: Sendable {
     /// The task hands what is left of its time on to another.
     ///
     /// - Returns: false where nothing is left of it.
-    @discardableResult
     func pass(_ number: Int, on successor: Int) -> Bool {
         self.state.withLock { state in
             guard let entry = state.entries.removeValue(forKey: number) else { return false }

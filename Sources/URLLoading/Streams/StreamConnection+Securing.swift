@@ -41,15 +41,8 @@ extension StreamConnection {
             // What came with the end of the handshake.
             if !self.isOver { self.decipher(tls) }
         case .asks(let question): self.ask(question, of: tls)
-        case .failed(let failure):
-            self.owner?.failed(URLError(failure, shown: self.shown))
+        case .failed(let failure): self.fail(failure)
         }
-    }
-
-    private var shown: LoadTrust {
-        var trust = LoadTrust()
-        trust.wantsIdentity = self.wantsIdentity
-        return trust
     }
 
     /// The task's delegate decides (§6.1); without one the system's rules do.
@@ -65,7 +58,7 @@ extension StreamConnection {
                 self.queue.async { self.decided(decision) { $0.decide($1, on: peer) } }
             }
         case .certificate(let issuers):
-            self.wantsIdentity = true
+            self.shown.wantsIdentity = true
             let challenge = TLSChallenge.clientCertificate(
                 from: issuers, host: self.place.host, port: UInt16(clamping: self.place.port),
                 protocol: "", storage: self.settings?.urlCredentialStorage)
@@ -73,6 +66,7 @@ extension StreamConnection {
                 let decision = TLSChallenge.identity($0, $1)
                 self.queue.async {
                     self.decided(decision) { tls, identity in
+                        self.shown.identity = identity
                         if !tls.show(identity) { self.fail(.clientCertificateRejected) }
                     }
                 }

@@ -53,8 +53,8 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
     private var isFinishing = false
     private lazy var timers = OperationTimers(on: self.queue)
     var handshakeTimer: (any DispatchSourceTimer)?
-    /// The server wanted a certificate.
-    var wantsIdentity = false
+    /// What the server wanted, and was shown.
+    var shown = LoadTrust()
     var isOver = false
 
     init(
@@ -154,6 +154,11 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         self.owner?.failed(URLError(code))
     }
 
+    /// Speaking TLS failed, be it for who the two are.
+    func fail(_ failure: UpstreamFailure) {
+        self.owner?.failed(URLError(failure, shown: self.shown))
+    }
+
     private func limit(_ number: Int, to timeout: Duration) {
         self.timers.limit(number, to: timeout) { [weak self] in
             guard let self, !self.isOver else { return }
@@ -216,7 +221,10 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         case .nothing: return
         case .failed: return self.fail(.networkConnectionLost)
         case .end:
-            if self.isSecuring { return self.fail(.secureConnectionFailed) }
+            if self.isSecuring {
+                return self.fail(
+                    UpstreamFailure(.tlsProtocolError, detail: "the handshake was cut"))
+            }
             // TLS that ends without saying so has been cut (RFC 8446 §6.1).
             if self.tls != nil { return self.fail(.networkConnectionLost) }
             self.perform(self.machine.ended())
@@ -240,7 +248,7 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
             case .end:
                 hasEnded = true
                 break loop
-            case .failed: return self.fail(.networkConnectionLost)
+            case .failed(let failure): return self.fail(failure)
             }
         }
         if !piece.isEmpty { self.perform(self.machine.received(piece)) }

@@ -129,13 +129,12 @@ enum Redirect: Equatable {
 }
 
 extension URL {
-    /// The same with the user name and password of another, where it has none of its own: a reference
-    /// that is relative means its base's (RFC 3986 §5.2.2).
+    /// One without a login with the user name and password of another: a reference that is relative
+    /// means its base's (RFC 3986 §5.2.2).
     fileprivate func withLogin(of other: URL?) -> URL {
         guard let other, let from = URLComponents(url: other, resolvingAgainstBaseURL: true),
             let user = from.percentEncodedUser,
-            var parts = URLComponents(url: self, resolvingAgainstBaseURL: true),
-            parts.percentEncodedUser == nil
+            var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
         else { return self }
         parts.percentEncodedUser = user
         parts.percentEncodedPassword = from.percentEncodedPassword

@@ -17,12 +17,23 @@ extension URLSessionTask {
         // What it goes on as has the object that was handed out before.
         if let successor { return successor.progress }
         if let known { return known }
-        let made = PausingProgress(of: self)
-        let (progress, now) = self.guarded.withLock { state in
+        return self.keep(PausingProgress(of: self))
+    }
+
+    /// Makes a progress its own, or that of what it goes on as by now, unless there is one already.
+    private func keep(_ made: PausingProgress) -> Progress {
+        let (kept, successor) = self.guarded.withLock {
+            state -> ((PausingProgress, TaskProgress)?, URLSessionTask?) in
+            if let successor = state.successor { return (nil, successor) }
             let progress = state.progress ?? made
             state.progress = progress
-            return (progress, state.snapshot())
+            return ((progress, state.snapshot()), nil)
         }
+        if let successor {
+            made.aim(at: successor)
+            return successor.keep(made)
+        }
+        guard let (progress, now) = kept else { return made }
         progress.show(now)
         return progress
     }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@testable import LarderDisk
+@testable import LarderHTTP
 
-@Suite("A thread of the store's own", .timeLimit(.minutes(1)))
+@Suite("A thread for work that waits", .timeLimit(.minutes(1)))
 struct NamedThreadTests {
     @Test(
         "has a name of at most 15 bytes, and the signals of others blocked",

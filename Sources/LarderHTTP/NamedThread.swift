@@ -1,8 +1,13 @@
 import CLinux
-import LarderLMDB
 
-/// A thread of the store's own, for work that waits for the disk.
-enum NamedThread {
+/// A thread for work that waits: for a disk, or for a name server.
+package enum NamedThread {
+    /// There is no thread to be had.
+    package struct Failure: Error, Sendable {
+        /// The number that pthread_create(3) gave.
+        package let number: Int32
+    }
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
 
@@ -12,21 +17,21 @@ enum NamedThread {
     }
 
     /// Starts a detached thread called `name` (at most 15 bytes), the signals of others blocked:
-    /// they are the business of the main thread, but the one for a page of the map that cannot be
+    /// they are the business of the main thread, but the one for a page of a map that cannot be
     /// read.
-    static func start(
+    package static func start(
         _ name: String, _ run: @escaping @Sendable () -> Void
-    ) throws(LMDBError) {
+    ) throws(Failure) {
         let body = unsafe Unmanaged.passRetained(Body(run: run))
-        let code = unsafe larder_start_thread(
+        let number = unsafe larder_start_thread(
             name,
             { argument in
                 guard let argument = unsafe argument else { return }
                 unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
             }, body.toOpaque())
-        guard code == 0 else {
+        guard number == 0 else {
             unsafe body.release()
-            throw LMDBError(returnCode: code, operation: "pthread_create")
+            throw Failure(number: number)
         }
     }
 }
