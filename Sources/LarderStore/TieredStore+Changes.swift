@@ -5,7 +5,7 @@ extension TieredStore {
     /// Which calls the lower tier gets, found with the part's lock held and made without it.
     private enum LowerWork: Sendable {
         case none
-        case update(ObjectID)
+        case update(ObjectID, LatestHeads.Noted)
         case remove([ObjectID])
         /// Which of them it has is no longer known: all of the key go, and are fetched anew.
         case removeKey
@@ -44,27 +44,33 @@ extension TieredStore {
             let ticket = shard.entry(id, of: hashed)?.object.id ?? id
             let old = shard.update(id, of: hashed, head: head)
             if let lowerID {
-                shard.lower.heads.note(lowerID, head)
-                return .update(lowerID)
+                return .update(lowerID, shard.lower.heads.note(lowerID, head))
             }
             if shard.lower.landings.setNewHead(head, ticket: ticket) || old != nil { return .none }
             return shard.lower.aliases.meaning(of: id) == .forgotten ? .removeKey : .none
         }
         switch work {
         case .none, .remove, .hurry: written?()
-        case .update(let lowerID): self.updateBelow(lowerID, of: hashed, head: head, written)
+        case .update(let lowerID, let noted):
+            self.updateBelow(lowerID, of: hashed, noted, written)
         case .removeKey: self.removeBelow(hashed) { _ in written?() }
         }
     }
 
-    /// Gives the lower tier a head that is noted among the latest.
+    /// Gives the lower tier a head that is noted among the latest, and after it any that was noted
+    /// later and may have come there before.
     func updateBelow(
-        _ id: ObjectID, of key: HashedKey, head: StoredHead,
+        _ id: ObjectID, of key: HashedKey, _ noted: LatestHeads.Noted,
         _ written: (@Sendable () -> Void)? = nil
     ) {
-        self.disk?.update(id, of: key.key, head: head) {
-            self.memory.withShard(of: key) { $0.lower.heads.wrote(id) }
-            written?()
+        var (next, written) = (Optional(noted), written)
+        while let noted = next {
+            self.disk?.update(id, of: key.key, head: noted.head) { [written] in
+                self.memory.withShard(of: key) { $0.lower.heads.wrote(id) }
+                written?()
+            }
+            written = nil
+            next = self.memory.withShard(of: key) { $0.lower.heads.told(id, noted) }
         }
     }
 

@@ -67,7 +67,7 @@ extension TieredStore {
     private struct Aftermath: Sendable {
         var isKept = true
         var remove: [ObjectID] = []
-        var newHead: StoredHead?
+        var newHead: LatestHeads.Noted?
         var waiters: [PendingRemoval] = []
         /// Lookups have found it while it was landing.
         var wasShown = false
@@ -95,7 +95,7 @@ extension TieredStore {
             }
         }
         if let lowerID, let head = after.newHead {
-            self.updateBelow(lowerID, of: key, head: head)
+            self.updateBelow(lowerID, of: key, head)
         }
         return after.isKept
     }
@@ -140,8 +140,7 @@ extension TieredStore {
         if landing.isDoomed {
             after.remove.append(lowerID)
         } else {
-            after.newHead = landing.newHead
-            if let head = landing.newHead { shard.lower.heads.note(lowerID, head) }
+            after.newHead = landing.newHead.map { shard.lower.heads.note(lowerID, $0) }
             if shard.entry(ticket, of: key) != nil {
                 shard.landed(ticket, of: key, as: lowerID)
             } else {

@@ -13,9 +13,16 @@ struct LatestHeadsTests {
 
     private static let one = ObjectID(rawValue: 1)
 
+    /// Notes a head of which the lower tier is told before any other.
+    private static func tell(_ heads: inout LatestHeads, _ id: ObjectID, _ head: StoredHead) {
+        let noted = heads.note(id, head)
+        let later = heads.told(id, noted)
+        #expect(later == nil)
+    }
+
     private static func noteOthers(_ heads: inout LatestHeads) {
         for number in 100..<200 as Range<UInt64> {
-            heads.note(ObjectID(rawValue: number), Self.head(at: 9))
+            Self.tell(&heads, ObjectID(rawValue: number), Self.head(at: 9))
             heads.wrote(ObjectID(rawValue: number))
         }
     }
@@ -24,12 +31,12 @@ struct LatestHeadsTests {
     func written() {
         var heads = LatestHeads()
         for seconds in 2...3 as ClosedRange<Int64> {
-            heads.note(Self.one, Self.head(at: seconds, isInvalidated: seconds == 3))
+            Self.tell(&heads, Self.one, Self.head(at: seconds, isInvalidated: seconds == 3))
         }
         Self.noteOthers(&heads)
         #expect(heads[Self.one] == Self.head(at: 3, isInvalidated: true))
         heads.wrote(Self.one)
-        heads.note(Self.one, Self.head(at: 4))
+        Self.tell(&heads, Self.one, Self.head(at: 4))
         Self.noteOthers(&heads)
         #expect(heads[Self.one] == Self.head(at: 4), "the first is written, the others are not")
         heads.wrote(Self.one)
@@ -41,6 +48,27 @@ struct LatestHeadsTests {
         Self.noteOthers(&heads)
         #expect(heads[Self.one] == nil)
         heads.wrote(Self.one)
+        #expect(heads[Self.one] == nil)
+    }
+
+    @Test("are told again by whom another has overtaken, also where all is written by then")
+    func overtaken() throws {
+        var heads = LatestHeads()
+        let first = heads.note(Self.one, Self.head(at: 2))
+        let second = heads.note(Self.one, Self.head(at: 3))
+        let afterSecond = heads.told(Self.one, second)
+        #expect(afterSecond == nil)
+        heads.wrote(Self.one)
+        heads.wrote(Self.one)
+        Self.noteOthers(&heads)
+        #expect(heads[Self.one] == Self.head(at: 3), "the lower tier may have the first one")
+        let afterFirst = heads.told(Self.one, first)
+        let again = try #require(afterFirst)
+        #expect(again.head == Self.head(at: 3))
+        let afterAll = heads.told(Self.one, again)
+        #expect(afterAll == nil)
+        heads.wrote(Self.one)
+        Self.noteOthers(&heads)
         #expect(heads[Self.one] == nil)
     }
 }

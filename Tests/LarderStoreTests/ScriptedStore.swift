@@ -29,6 +29,7 @@ final class ScriptedStore: ObjectStore {
         var cannotRead = false
         var waiting: [@Sendable () -> Void] = []
         var whenWritten: (@Sendable () -> Void)?
+        var beforeUpdate: (@Sendable () -> Void)?
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
         var refuses = false
         var failure: SinkAbandonment?
@@ -52,6 +53,11 @@ final class ScriptedStore: ObjectStore {
     /// What happens, once, when a sink has been given a piece, before it is told anything else.
     func whenWritten(_ meanwhile: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.whenWritten = meanwhile }
+    }
+
+    /// What happens, once, when a head is about to be replaced, before that is taken up.
+    func beforeUpdate(_ meanwhile: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.beforeUpdate = meanwhile }
     }
 
     fileprivate func wasWritten() { self.state.withLock { $0.whenWritten.take() }?() }
@@ -191,6 +197,7 @@ final class ScriptedStore: ObjectStore {
     func update(
         _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
     ) {
+        self.state.withLock { $0.beforeUpdate.take() }?()
         self.log(.update(id))
         self.perform {
             self.state.withLock { state in

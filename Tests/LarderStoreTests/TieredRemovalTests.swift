@@ -94,6 +94,27 @@ struct TieredRemovalTests {
         #expect(tiers.disk.head("a") == Sample.head(at: 3))
     }
 
+    @Test("ends below with the head that was given last, whichever came there first")
+    func updatesThatMeet() {
+        let tiers = Tiers()
+        let key = Sample.key("a")
+        let id = tiers.disk.seed("a", Sample.head(at: 1), body: Tiers.large)
+        var invalid = Sample.head(at: 1)
+        invalid.isInvalidated = true
+        let written = Box<String>()
+        tiers.disk.beforeUpdate { [invalid] in
+            tiers.store.update(id, of: key, head: invalid) { written.put("invalid") }
+        }
+        tiers.disk.hold()
+        tiers.store.update(id, of: key, head: Sample.head(at: 2)) { written.put("fresh") }
+        let whole = Box<StoredHead?>()
+        tiers.store.flush { whole.put(tiers.disk.head("a")) }
+        tiers.disk.letGo()
+        #expect(whole.all == [invalid])
+        #expect(tiers.disk.head("a") == invalid)
+        #expect(written.all.sorted() == ["fresh", "invalid"])
+    }
+
     @Test(
         "removes a key for who may store under it then, unless something else has since",
         arguments: [nil, "key", "predicate"])
