@@ -107,7 +107,8 @@ struct InheritedSockets: Sendable {
             ["127.0.0.1", "::1"].contains {
                 Self.isBound(bound, to: .tcp(host: $0, port: port))
             }
-        case .tcp(let host, let port): bound == (try? SocketAddress(ipAddress: host, port: Int(port)))
+        case .tcp(let host, let port):
+            bound == (try? SocketAddress(ipAddress: host, port: Int(port)))
         case .unix(let path): bound.pathname == path
         }
     }

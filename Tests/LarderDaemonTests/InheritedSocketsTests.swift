@@ -13,7 +13,9 @@ struct InheritedSocketsTests {
         let count: String?
         let found: Range<CInt>
 
-        var testDescription: String { "LISTEN_PID=\(self.pid ?? "") LISTEN_FDS=\(self.count ?? "")" }
+        var testDescription: String {
+            "LISTEN_PID=\(self.pid ?? "") LISTEN_FDS=\(self.count ?? "")"
+        }
     }
 
     @Test(
