@@ -65,10 +65,7 @@ package enum Combination: Sendable, Equatable {
         _ one: StoredHead, _ oneLength: UInt64, _ other: StoredHead, _ otherLength: UInt64
     ) -> Bool {
         guard one.extent != nil || other.extent != nil, !one.isInvalidated, !other.isInvalidated,
-            one.status == .ok, other.status == .ok, one.method == other.method,
-            one.pathAndQuery == other.pathAndQuery, one.varyingFields == other.varyingFields,
-            one.answersCredentials == other.answersCredentials,
-            Variance.varies(one.fields) == Variance.varies(other.fields),
+            one.status == .ok, other.status == .ok, self.haveOnePlace(one, other),
             let validator = StrongValidator(of: one.fields), validator.matches(other.fields)
         else { return false }
         let lengths = [
@@ -78,5 +75,25 @@ package enum Combination: Sendable, Equatable {
         guard let length = lengths.first else { return true }
         return lengths.allSatisfy { $0 == length }
             && [one, other].allSatisfy { $0.extent?.end ?? 0 <= length }
+    }
+
+    /// Which of two whole stored responses to the same requests is the one to keep, as each came when
+    /// the other was not stored yet; nil: they are not of one place.
+    ///
+    /// The one that would be selected (RFC 9111 §4), whatever their validators; but not where one of
+    /// them says something else than the other of how the request went.
+    package static func newer(_ one: StoredHead, _ other: StoredHead) -> StoredHead? {
+        guard one.extent == nil, other.extent == nil, !one.isInvalidated, !other.isInvalidated,
+            one.status == other.status, self.haveOnePlace(one, other)
+        else { return nil }
+        return Variance.mostRecent(of: [one, other], indices: [0, 1]) == 0 ? one : other
+    }
+
+    /// Whether the same requests select both.
+    private static func haveOnePlace(_ one: StoredHead, _ other: StoredHead) -> Bool {
+        one.method == other.method && one.pathAndQuery == other.pathAndQuery
+            && one.varyingFields == other.varyingFields
+            && one.answersCredentials == other.answersCredentials
+            && one.facts.varies == other.facts.varies
     }
 }

@@ -74,14 +74,18 @@ extension ClientExchange {
 
 extension ClientExchange: FillingWaiter {
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool) {
-        let (forward, asked, splicing) = self.state.withLock {
-            ($0.forward, $0.reason, $0.splicing)
+        let (forward, asked, splicing, reach) = self.state.withLock {
+            ($0.forward, $0.reason, $0.splicing, $0.reach)
         }
         if !leads, let splicing, !outcome.isFailureOfAll {
             return self.filling(outcome, brings: splicing, reader, forward, because: asked)
         }
         switch outcome {
         case .response(let response):
+            if !leads, let reach {
+                return self.take(
+                    from: response, reader, within: reach, forward: forward, because: asked)
+            }
             guard leads || self.mayReuse(response.shared) else {
                 reader?.cancel()
                 return self.fetchAlone()
@@ -195,9 +199,11 @@ extension ClientExchange: FillingWaiter {
     }
 
     /// Passes on what the origin answers, while it comes in.
+    ///
+    /// - Parameter taking: what of an answer to another client is the answer to this one; nil: all.
     func relay(
         _ response: Filling.Response, reader: FillingReader?, leads: Bool,
-        forward: CacheStatus.Forward, because asked: PolicyReason?
+        forward: CacheStatus.Forward, because asked: PolicyReason?, taking: Taking? = nil
     ) {
         let now = self.session.clock.now()
         var status = CacheStatus(
@@ -205,14 +211,15 @@ extension ClientExchange: FillingWaiter {
             collapsed: !leads, detail: (response.reason ?? asked)?.rawValue)
         status.key = self.shownKey
         var head = response.head
-        if let shared = response.shared {
+        if let shared = taking?.head ?? response.shared {
             let freshness = Freshness.of(shared, at: now, configuration: self.policy)
             status.ttl = CacheStatus.ttl(of: freshness.remaining)
             if !leads {
                 // As from the store: without the fields that are the first client's alone.
                 head = StoredAnswer.head(
-                    for: shared, outcome: .full, bodyLength: 0, age: freshness.currentAge,
-                    now: now, configuration: self.policy)
+                    for: shared, outcome: taking?.outcome ?? .full,
+                    bodyLength: taking?.length ?? 0, age: freshness.currentAge, now: now,
+                    configuration: self.policy)
             }
         }
         if self.configuration.role == .intermediary {
@@ -223,20 +230,30 @@ extension ClientExchange: FillingWaiter {
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent
             || response.bodyLength == .known(0) || response.bodyLength == .none
+        let bytes = taking?.bytes
         if !isBodyless, let content = response.content {
-            body = .resident(content)
+            body = .resident(bytes.flatMap { content.slice($0) } ?? content)
         } else if !isBodyless, let reader {
-            body = .source(reader)
+            body = .source(bytes.map { BoundedBody(reader, length: $0.length) } ?? reader)
         } else {
             reader?.cancel()
         }
         if leads { self.session.live.forwarded.add() } else { self.session.live.collapsed.add() }
         let answer = Answer(
-            head: head, bodyLength: response.announcedLength, body: body, cacheStatus: status,
-            origin: response.origin)
+            head: head, bodyLength: bytes.map { .known($0.length) } ?? response.announcedLength,
+            body: body, cacheStatus: status, origin: response.origin)
         self.note(
             answer, at: now, because: asked,
-            storage: response.shared == nil ? response.reason : nil)
+            storage: response.isShared ? nil : response.reason)
         self.answer(answer)
+    }
+}
+
+extension ByteBuffer {
+    /// So many of its bytes, counted from the first.
+    fileprivate func slice(_ range: Range<UInt64>) -> ByteBuffer? {
+        self.getSlice(
+            at: self.readerIndex + Int(clamping: range.lowerBound),
+            length: Int(clamping: range.length))
     }
 }

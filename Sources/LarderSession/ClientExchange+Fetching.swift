@@ -7,8 +7,8 @@ import Synchronization
 extension ClientExchange {
     /// Whether another client's fetch for the same key, perhaps under way for a while, will do.
     ///
-    /// - Parameter ofGap: it is for bytes that are missing from what is stored.
-    func isCollapsible(_ forward: CacheStatus.Forward, ofGap: Bool = false) -> Bool {
+    /// - Parameter ofPart: of what it brings this one may make its own answer.
+    func isCollapsible(_ forward: CacheStatus.Forward, ofPart: Bool = false) -> Bool {
         guard self.collapses, self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
@@ -17,7 +17,7 @@ extension ClientExchange {
         if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
         return !fields.lines.contains { line in
             switch line.known {
-            case .range: !ofGap
+            case .range: !ofPart
             case .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince: true
             default: false
             }
@@ -33,15 +33,25 @@ extension ClientExchange {
             state.reason = reason
             state.stored = objects
             state.splicing = nil
+            state.reach = nil
         }
         let splicing = self.splicing(objects, validating)
-        guard self.isCollapsible(forward, ofGap: splicing != nil) else {
+        if splicing == nil, let range = self.joinableRange(forward) {
+            return self.fetch(range, objects, validating)
+        }
+        guard self.isCollapsible(forward, ofPart: splicing != nil) else {
             return self.lead(objects, validating, isEntered: false)
         }
         self.state.withLock { $0.splicing = splicing }
-        let mine = Filling(
-            key: splicing?.object.key ?? self.key, window: self.configuration.window,
-            gap: splicing.map { Filling.Gap($0) })
+        self.enter(
+            Filling(
+                key: splicing?.object.key ?? self.key, window: self.configuration.window,
+                part: splicing.map { .gap(Filling.Gap($0)) }),
+            objects, validating)
+    }
+
+    /// Joins the filling that brings the same, or leads this one, so that others may join it.
+    func enter(_ mine: Filling, _ objects: [StoredObject], _ validating: Int?) {
         // Before others can find it: once one has joined, it must get its fetch.
         guard self.state.withLock({ $0.machine.waits(for: mine) }) else { return }
         let now = self.session.clock.now()
@@ -49,10 +59,10 @@ extension ClientExchange {
         let mayLookAgain = looks < Self.mostLooks
         let hasMore = { mayLookAgain && self.session.storings.hasEnded(mine.key, since: mark) }
         let place =
-            mine.gap == nil
+            mine.part == nil
             ? self.session.fillings.find(
                 self.key, or: { mine }, at: now, era: self.era, unless: hasMore)
-            : self.session.fillings.find(gap: mine, era: self.era, unless: hasMore)
+            : self.session.fillings.find(part: mine, at: now, era: self.era, unless: hasMore)
         switch place {
         case .storedMeanwhile: self.lookAgain()
         // What was found may be what was removed: nobody else may have it, or wait for it.
@@ -104,7 +114,8 @@ extension ClientExchange {
         switch filling.join(self) {
         case .waiting:
             if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
-        case .known(.response(let response), let reader) where !self.mayReuse(response.shared):
+        case .known(.response(let response), let reader)
+        where self.state.withLock({ $0.reach }) == nil && !self.mayReuse(response.shared):
             reader?.cancel()
             self.lead(objects, validating, isEntered: false)
         case .known(.spliced(let spliced), let reader)

@@ -70,7 +70,7 @@ extension Fetch {
         case .response(let response):
             answered = response.head.status
             status.stored = response.isStored
-            if response.shared == nil { storage = response.reason }
+            if !response.isShared { storage = response.reason }
         case .spliced(let spliced):
             answered = spliced.status
             status.stored = spliced.isStored

@@ -18,6 +18,9 @@ final class ClientExchange: Exchange {
         var neighbours: [StoredObject] = []
         /// What is missing of what is stored, where another client's fetch may bring it.
         var splicing: Fetch.Splicing?
+        /// A range is taken out of what another client's fetch brings, where it begins no further on
+        /// than this; nil: that is not so.
+        var reach: UInt64?
         var looks = 1
         var marks: Marks
         /// The verdict that was counted, as long as it may turn out not to be the last.
@@ -209,7 +212,7 @@ final class ClientExchange: Exchange {
         case .refuse: return false
         }
         // What nearly never is comes first: it costs the least to ask.
-        return self.session.fillings.has(self.key) && self.isCollapsible(forward)
+        return self.session.fillings.whole(self.key) != nil && self.isCollapsible(forward)
             && self.splicing(objects, index) == nil
     }
 

@@ -118,6 +118,7 @@ extension Fetch {
             request: request, response: head, bodyLength: bodyLength, now: now,
             configuration: self.policy, directives: directives)
         var shared: StoredHead?
+        var part: StoredHead?
         var reason: PolicyReason?
         var sink: (any ObjectSink)?
         self.expect(bodyLength, of: head.status)
@@ -129,7 +130,7 @@ extension Fetch {
             reason = .gateRefuses
             self.supersede(by: head)
         case .storable where head.status == .partialContent:
-            (sink, reason) = self.beginStoringPart(head, bodyLength, now: now)
+            (sink, part, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
             var stored = StoredHead(
                 storing: head, to: request, requestTime: requestTime, responseTime: now,
@@ -153,7 +154,7 @@ extension Fetch {
         }
         if body == nil {
             self.noteKeptBack(
-                head, directives.control, isShared: sink != nil || shared != nil)
+                head, directives.control, isShared: sink != nil || shared != nil || part != nil)
         }
         if let reason { self.session.live.reasons.add(reason) }
         // Counted where it was heard.
@@ -165,7 +166,7 @@ extension Fetch {
         let response = Filling.Response(
             head: self.shown(head, now), bodyLength: bodyLength,
             announcedLength: ForwardedHead.announcedLength(head, bodyLength),
-            shared: shared, isStored: sink != nil, reason: reason, origin: origin,
+            shared: shared, part: part, isStored: sink != nil, reason: reason, origin: origin,
             content: content)
         if let content {
             return self.settle(response, content, sink: sink, now: now)
@@ -358,10 +359,12 @@ extension Fetch {
         guard self.order.isEntered else { return }
         // The gap is another representation's by now: who comes next must see for himself.
         if self.filling.gap != nil { return self.leaveTable() }
-        if response.shared != nil {
+        if response.isShared {
             return self.session.fillings.forgetUnshared(self.order.key)
         }
         self.leaveTable()
+        // What is said of one range need not be true of another, nor of the whole.
+        if self.filling.part != nil, !response.head.status.isSuccessful { return }
         guard self.order.isBackground else {
             return self.session.fillings.noteUnshared(
                 self.order.key, until: now + self.session.configuration.uncollapsedTime)

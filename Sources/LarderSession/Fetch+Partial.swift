@@ -119,10 +119,10 @@ extension Fetch {
     /// Begins to store the part that a 206 to the client's own range brings.
     func beginStoringPart(
         _ head: ResponseHead, _ bodyLength: BodyLength, now: Timestamp
-    ) -> (sink: (any ObjectSink)?, reason: PolicyReason?) {
+    ) -> (sink: (any ObjectSink)?, stored: StoredHead?, reason: PolicyReason?) {
         let request = self.order.request
         switch PartialContent.read(head, bodyLength: bodyLength, to: request) {
-        case .notStorable(let reason): return (nil, reason)
+        case .notStorable(let reason): return (nil, nil, reason)
         case .part(let part):
             self.state.withLock { $0.counted = part.length }
             // What another part brought while this one was on its way is there already.
@@ -138,26 +138,27 @@ extension Fetch {
                 bodyLengths: stored.map(\.bodyLength), configuration: self.policy)
             {
             case .extends(let index):
+                let own = self.storedHead(of: head, part, now: now)
                 let (_, sink) = self.combine(stored[index], head, part, isStored: true, now: now)
-                return (sink, nil)
+                return (sink, own, nil)
             case .begins where PartialContent.hasAllFields(head, to: request):
-                return (self.beginPart(head, part, stored, now: now), nil)
-            case .begins, .unrelated: return (nil, .partialResponse)
+                let own = self.storedHead(of: head, part, now: now)
+                return (self.beginStoring(own, length: part.length, among: stored), own, nil)
+            case .begins, .unrelated: return (nil, nil, .partialResponse)
             }
         }
     }
 
-    private func beginPart(
-        _ response: ResponseHead, _ part: PartialContent.Part, _ stored: [StoredObject],
-        now: Timestamp
-    ) -> (any ObjectSink)? {
+    private func storedHead(
+        of response: ResponseHead, _ part: PartialContent.Part, now: Timestamp
+    ) -> StoredHead {
         let requestTime = self.state.withLock { $0.requestTime }
         var head = StoredHead(
             storing: response, part: part, to: self.answered(self.order.request),
             requestTime: requestTime,
             responseTime: now, configuration: self.policy)
         self.noteTrail(in: &head)
-        return self.beginStoring(head, length: part.length, among: stored)
+        return head
     }
 
     /// Whether a stored response has all that answers the request.

@@ -14,12 +14,17 @@ extension Filling {
         var announcedLength: BodyLength
         /// The stored form, where the response may answer others than the client that led to it.
         var shared: StoredHead?
+        /// Of a 206, the same: what is stored of it, whose one range is what arrives.
+        var part: StoredHead?
         /// The response goes into the store.
         var isStored: Bool
         var reason: PolicyReason?
         var origin: NextHop
         /// All of the content, where it came with the head: then nobody gets a reader.
         var content: ByteBuffer?
+
+        /// Whether others than the client that led to it may have it.
+        var isShared: Bool { self.shared != nil || self.part != nil }
     }
 
     /// An answer from a stored response and from bytes that are on their way in.
@@ -80,6 +85,29 @@ extension Filling {
         func isSame(as other: Gap) -> Bool {
             self.object == other.object && self.splice.sharesGap(with: other.splice)
         }
+    }
+
+    /// What a filling is for that is not for the whole.
+    enum Part: Sendable {
+        case gap(Gap)
+        /// What was asked for of a representation of which nothing is stored.
+        case range(ByteRange)
+
+        func isSame(as other: Part) -> Bool {
+            switch (self, other) {
+            case (.gap(let one), .gap(let other)): one.isSame(as: other)
+            case (.range(let one), .range(let other)): one == other
+            case (.gap, .range), (.range, .gap): false
+            }
+        }
+    }
+
+    /// How far it has come, for those who want a part of it.
+    enum Arrival {
+        case awaited
+        case arriving(Response, received: UInt64, isPaused: Bool)
+        /// There is nothing to be had from it by reading.
+        case over
     }
 
     /// What `join` found.

@@ -65,14 +65,20 @@ final class Filling: Sendable {
     }
 
     let key: CacheKey
-    /// What it is to fill; nil: nothing of it is stored.
-    let gap: Gap?
+    /// What it is to bring; nil: the whole.
+    let part: Part?
     private let state: Mutex<State>
 
-    init(key: CacheKey, window: ByteCount, gap: Gap? = nil) {
+    init(key: CacheKey, window: ByteCount, part: Part? = nil) {
         self.key = key
-        self.gap = gap
-        self.state = Mutex(State(body: FillingState(window: window)))
+        self.part = part
+        let isRange = if case .range? = part { true } else { false }
+        self.state = Mutex(State(body: FillingState(window: window, isPart: isRange)))
+    }
+
+    /// What it is to fill of what is stored.
+    var gap: Gap? {
+        if case .gap(let gap)? = self.part { gap } else { nil }
     }
 
     // MARK: Clients
@@ -87,7 +93,7 @@ final class Filling: Sendable {
                 state.desertedAt = nil
                 return .waiting
             case .response(let response)?:
-                guard response.shared != nil, state.body.isJoinable else { return .tooLate }
+                guard response.isShared, state.body.isJoinable else { return .tooLate }
                 state.desertedAt = nil
                 if response.content != nil { return .known(.response(response), nil) }
                 let reader = FillingReader(filling: self, id: state.body.addReader())
@@ -100,6 +106,31 @@ final class Filling: Sendable {
             case .stored?, .failed?:
                 return .tooLate
             }
+        }
+    }
+
+    var arrival: Arrival {
+        self.state.withLock { state in
+            switch state.outcome {
+            case nil: if case .streaming = state.body.phase { .awaited } else { .over }
+            case .response(let response)? where response.isShared && response.content == nil:
+                .arriving(
+                    response, received: state.body.end, isPaused: state.body.isPaused)
+            case .response?, .spliced?, .stored?, .failed?: .over
+            }
+        }
+    }
+
+    /// Joins a response whose head has come, for the bytes from `offset` on.
+    ///
+    /// - Returns: nil where some of them are gone.
+    func read(from offset: UInt64) -> FillingReader? {
+        self.state.withLock { state in
+            guard case .response(let response)? = state.outcome, response.isShared,
+                state.body.isReadable(from: offset)
+            else { return nil }
+            state.desertedAt = nil
+            return FillingReader(filling: self, id: state.body.addReader(at: offset))
         }
     }
 
@@ -154,7 +185,7 @@ final class Filling: Sendable {
             state.waiters = []
             let isShared: Bool
             switch outcome {
-            case .response(let response): isShared = response.shared != nil
+            case .response(let response): isShared = response.isShared
             case .spliced:
                 isShared = self.gap != nil && readsBack
                 state.isGapShared = isShared
@@ -182,7 +213,7 @@ final class Filling: Sendable {
         self.state.withLock { state in
             state.outcome = .response(response)
             if let sink { state.body.begin(sink: sink, readsBack: false) }
-            if response.shared == nil { state.body.becomesUnshared() }
+            if !response.isShared { state.body.becomesUnshared() }
             state.control = nil
             // Nobody has a reader that would have to be woken.
             _ = state.body.finish(.complete(Fields()))

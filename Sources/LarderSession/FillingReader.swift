@@ -31,6 +31,11 @@ final class FillingReader: BodySource {
         self.filling.attach(self.id, wake: wake)
     }
 
+    /// Passes over the bytes before `offset`; called before the first `next`.
+    func skip(to offset: UInt64) {
+        if offset > 0 { self.filling.advance(self.id, by: Int(clamping: offset)) }
+    }
+
     func next() -> BodyStep {
         while true {
             if let source = self.state.withLock({ $0.readBack }) {

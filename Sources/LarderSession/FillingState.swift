@@ -49,7 +49,7 @@ struct FillingState {
     private(set) var isPaused = false
     /// The sink gives back what it has written.
     private var sinkReadsBack = false
-    /// Further readers may come, who begin at the beginning.
+    /// Further readers may come, who begin at the beginning or further on.
     private var isShared = true
     private var pieces = PieceQueue()
     private var nextReader: UInt64 = 0
@@ -60,8 +60,9 @@ struct FillingState {
     /// The window where nobody but the present readers needs it: enough to keep the origin busy.
     private static let unsharedWindow: UInt64 = 262_144
 
-    init(window: ByteCount) {
-        self.window = max(window.bytes, 1)
+    /// - Parameter isPart: of the whole: of its beginning no more is held for those who come late.
+    init(window: ByteCount, isPart: Bool = false) {
+        self.window = max(isPart ? min(window.bytes, Self.unsharedWindow) : window.bytes, 1)
     }
 
     // MARK: The fetch's side
@@ -153,19 +154,23 @@ struct FillingState {
     // MARK: The readers' side
 
     /// Whether a new reader would still get the whole body.
-    var isJoinable: Bool {
+    var isJoinable: Bool { self.isReadable(from: 0) }
+
+    /// Whether a new reader would still get all bytes from here on.
+    func isReadable(from offset: UInt64) -> Bool {
         if case .failed = self.phase { return false }
-        if self.base == 0 { return true }
+        if offset >= self.base { return true }
         if case .writing(_, let written) = self.sink {
             return self.sinkReadsBack && written >= self.base
         }
         return false
     }
 
-    mutating func addReader() -> UInt64 {
+    /// - Parameter offset: of the first byte that it wants, which may be still to come.
+    mutating func addReader(at offset: UInt64 = 0) -> UInt64 {
         let id = self.nextReader
         self.nextReader &+= 1
-        self.readers.append(Reader(id: id, offset: 0, isWaiting: false, wake: nil))
+        self.readers.append(Reader(id: id, offset: offset, isWaiting: false, wake: nil))
         return id
     }
 
@@ -180,7 +185,7 @@ struct FillingState {
         return self.resumes()
     }
 
-    /// A reader took `count` bytes from the sink.
+    /// A reader took `count` bytes from the sink, or does not want them.
     mutating func advance(_ id: UInt64, by count: Int) -> Bool {
         guard let i = self.readers.firstIndex(where: { $0.id == id }) else { return false }
         self.readers[i].offset &+= UInt64(count)

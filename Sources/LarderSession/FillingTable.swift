@@ -8,8 +8,8 @@ import Synchronization
 final class FillingTable: Sendable {
     private struct Shard {
         var fillings: [CacheKey: Filling] = [:]
-        /// Fillings of gaps of what is stored, of which a key may have several.
-        var gaps: [CacheKey: [Filling]] = [:]
+        /// Fillings of parts, of which a key may have several.
+        var parts: [CacheKey: [Filling]] = [:]
         /// Until when requests for a key are not made to wait for each other.
         var uncollapsed: [CacheKey: Timestamp] = [:]
         /// Until when nothing is validated in the background, as that has just failed.
@@ -77,37 +77,43 @@ final class FillingTable: Sendable {
         }
     }
 
-    /// Finds the filling of a gap of what is stored, or enters this one.
+    /// Finds the filling of the same part, or enters this one.
     ///
     /// - Parameter era: nil where it does not matter when what is stored was found.
     func find(
-        gap filling: Filling, era: UInt64?, unless hasMore: () -> Bool = { false }
+        part filling: Filling, at now: Timestamp, era: UInt64?,
+        unless hasMore: () -> Bool = { false }
     ) -> Place {
-        guard let gap = filling.gap else { return .notWorthWhile }
-        return self.slot(of: filling.key).shard.withLock { shard in
+        guard let part = filling.part else { return .notWorthWhile }
+        let key = filling.key
+        return self.slot(of: key).shard.withLock { shard in
             if let era, era != self.era { return .removedMeanwhile }
-            let all = shard.gaps[filling.key] ?? []
-            if let existing = all.first(where: { $0.gap?.isSame(as: gap) == true }) {
+            // Of a gap something is stored, which was shared.
+            if case .range = part, let until = shard.uncollapsed[key], now < until {
+                return .notWorthWhile
+            }
+            let all = shard.parts[key] ?? []
+            if let existing = all.first(where: { $0.part?.isSame(as: part) == true }) {
                 return .existing(existing)
             }
             if hasMore() { return .storedMeanwhile }
-            shard.gaps[filling.key] = all + [filling]
+            shard.parts[key] = all + [filling]
             return .entered
         }
     }
 
-    /// Whether there is a filling to join.
-    func has(_ key: CacheKey) -> Bool {
-        self.slot(of: key).shard.withLock { $0.fillings[key] != nil }
+    /// The filling of the whole, if others may join it.
+    func whole(_ key: CacheKey) -> Filling? {
+        self.slot(of: key).shard.withLock { $0.fillings[key] }
     }
 
     /// Takes a filling out, if it is still the one entered under its key.
     func remove(_ filling: Filling) {
         self.slot(of: filling.key).shard.withLock { shard in
             if shard.fillings[filling.key] === filling { shard.fillings[filling.key] = nil }
-            guard filling.gap != nil, var rest = shard.gaps[filling.key] else { return }
+            guard filling.part != nil, var rest = shard.parts[filling.key] else { return }
             rest.removeAll { $0 === filling }
-            shard.gaps[filling.key] = rest.isEmpty ? nil : rest
+            shard.parts[filling.key] = rest.isEmpty ? nil : rest
         }
     }
 
@@ -117,7 +123,7 @@ final class FillingTable: Sendable {
         self.removals.add(1, ordering: .acquiringAndReleasing)
         self.slot(of: key).shard.withLock { shard in
             shard.fillings[key] = nil
-            shard.gaps[key] = nil
+            shard.parts[key] = nil
         }
     }
 
@@ -140,7 +146,10 @@ final class FillingTable: Sendable {
         let brought =
             key.leavesOutSearch
             ? self.all.filter { $0.gap == nil && $0.key.withoutSearch == key }
-            : [self.slot(of: key).shard.withLock { $0.fillings[key] }].compactMap { $0 }
+            : self.slot(of: key).shard.withLock { shard in
+                [shard.fillings[key]].compactMap { $0 }
+                    + (shard.parts[key] ?? []).filter { $0.gap == nil }
+            }
         for filling in brought where filling.hasAnswer { self.remove(filling) }
     }
 
@@ -181,7 +190,7 @@ final class FillingTable: Sendable {
     /// All fillings, for people to look at.
     var all: [Filling] {
         self.slots.flatMap { slot in
-            slot.shard.withLock { Array($0.fillings.values) + $0.gaps.values.joined() }
+            slot.shard.withLock { Array($0.fillings.values) + $0.parts.values.joined() }
         }
     }
 }

@@ -54,9 +54,12 @@ final class GapFetch: GapOpening, FillingWaiter {
             splicing: splicing)
         self.state.withLock { $0.order = order }
         let mine = Filling(
-            key: object.key, window: self.session.configuration.window, gap: Filling.Gap(splicing))
+            key: object.key, window: self.session.configuration.window,
+            part: .gap(Filling.Gap(splicing)))
         // The bytes go between others of the same validator: when those were found does not matter.
-        switch self.session.fillings.find(gap: mine, era: nil) {
+        switch self.session.fillings.find(
+            part: mine, at: self.session.clock.now(), era: nil)
+        {
         case .entered: self.lead(order, mine, isEntered: true)
         case .notWorthWhile, .removedMeanwhile, .storedMeanwhile: self.lead(order)
         case .existing(let filling): self.join(order, filling)

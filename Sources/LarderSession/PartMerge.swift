@@ -8,8 +8,9 @@ import Synchronization
 /// when the storing of the other began.
 ///
 /// Copies what the larger one lacks from the smaller one within the store, piece by piece, and then
-/// removes that; looks again until no two are left that belong together. Those who find nothing of use
-/// in the store meanwhile wait for it as for any other storing. Any thread.
+/// removes that; looks again until no two are left that belong together. Of two that are whole one is
+/// removed. Those who find nothing of use in the store meanwhile wait for it as for any other storing.
+/// Any thread.
 final class PartMerge: ObjectSinkObserver {
     private struct Copy {
         /// What is still to be copied, the next stretch last.
@@ -85,17 +86,26 @@ final class PartMerge: ObjectSinkObserver {
         }
     }
 
-    /// Two that belong together, the one with more bytes first.
+    /// Two that belong together, the one that stays first.
     private static func pair(_ objects: [StoredObject]) -> (StoredObject, StoredObject)? {
         for (index, one) in objects.enumerated() {
-            for other in objects[(index + 1)...]
-            where Combination.belongTogether(one.head, one.bodyLength, other.head, other.bodyLength)
-            {
-                let isFirst = self.weight(one) >= self.weight(other)
-                return isFirst ? (one, other) : (other, one)
+            for other in objects[(index + 1)...] {
+                if let staysFirst = self.staysFirst(one, other) {
+                    return staysFirst ? (one, other) : (other, one)
+                }
             }
         }
         return nil
+    }
+
+    /// Whether the first is the one that stays: that with more bytes, or of two that are whole the newer;
+    /// nil: both do.
+    private static func staysFirst(_ one: StoredObject, _ other: StoredObject) -> Bool? {
+        if let newer = Combination.newer(one.head, other.head) { return newer == one.head }
+        guard
+            Combination.belongTogether(one.head, one.bodyLength, other.head, other.bodyLength)
+        else { return nil }
+        return self.weight(one) >= self.weight(other)
     }
 
     private static func weight(_ object: StoredObject) -> UInt64 {
@@ -103,6 +113,7 @@ final class PartMerge: ObjectSinkObserver {
     }
 
     private func begin(_ target: StoredObject, _ other: StoredObject, _ removals: RemovalMark) {
+        if target.head.extent == nil, other.head.extent == nil { return self.drop(other) }
         var target = target
         if other.head.responseTime > target.head.responseTime {
             target.head = Combination.head(

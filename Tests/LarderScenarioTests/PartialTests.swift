@@ -87,6 +87,48 @@ struct PartialTests {
         }
     }
 
+    @Test(
+        "A range is read out of what is arriving, and one that is not is asked for once",
+        arguments: tiers)
+    func shared(_ tier: String) async throws {
+        let content = RangedContent(200_000)
+        let isOpen = Event(false)
+        try await Scene.scripted(tier) { connection in
+            while let request = try await connection.request() {
+                let (head, bytes) = content.response(to: request)
+                try await connection.send(head)
+                try await connection.wire.send(Array(bytes.prefix(50_000)))
+                try await isOpen.wait(for: "the barrier") { $0 }
+                try await connection.wire.send(Array(bytes.dropFirst(50_000)))
+            }
+        } _: { scene in
+            var asked: [(client: Wire, head: Message, bytes: Range<Int>)] = []
+            func ask(_ path: String, _ range: String, _ bytes: Range<Int>) async throws {
+                let client = try await scene.proxy.connect()
+                try await client.send(scene.request("GET", path, ["Range: bytes=\(range)"]))
+                let head = try await client.head()
+                #expect(head.status == 206)
+                asked.append((client, head, bytes))
+            }
+            let whole = try await scene.proxy.connect()
+            try await whole.send(scene.request("GET", "/whole"))
+            _ = try await whole.head()
+            try await whole.count(to: 50_000)
+            let there = try await scene.get("/whole", range: "10000-49999")
+            #expect(there.body == Array(content.content[10_000..<50_000]))
+            try await ask("/whole", "40000-149999", 40_000..<150_000)
+            try await ask("/whole", "-1000", 199_000..<200_000)
+            for _ in 0..<5 { try await ask("/range", "100000-199999", 100_000..<200_000) }
+            isOpen.change { $0 = true }
+            for (client, head, bytes) in asked {
+                var answer = head
+                try await client.content(of: &answer, to: "GET")
+                #expect(answer.body == Array(content.content[bytes]))
+            }
+            #expect(scene.askedRanges == [nil, "bytes=100000-199999"])
+        }
+    }
+
     @Test("A representation that has changed is relayed instead of the gap", arguments: tiers)
     func changed(_ tier: String) async throws {
         try await Scene.ranged(RangedContent(100_000), tier) { scene, state in

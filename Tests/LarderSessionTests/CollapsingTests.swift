@@ -100,11 +100,11 @@ struct CollapsingTests {
         for client in clients { #expect(client.wholeBody == "hello") }
     }
 
-    @Test("conditional, partial and no-cache requests do not join")
+    @Test("conditional and no-cache requests, and those for several ranges, do not join")
     func notJoining() {
         let bench = Bench()
         bench.perform()
-        bench.perform("/", ["Range": "bytes=0-1"])
+        bench.perform("/", ["Range": "bytes=0-1, 4-5"])
         bench.perform("/", ["If-None-Match": "\"z\""])
         bench.perform("/", ["Cache-Control": "no-cache"])
         #expect(bench.upstream.fetches.count == 4)
@@ -217,7 +217,7 @@ struct FillingTests {
             206, Representation(0).head(("Content-Range", "bytes 0-999999/1000000")),
             length: .known(1_000_000))
         for round in 1...3 {
-            // All that is held for one that nobody can join.
+            // All that is held of a part.
             for _ in 0..<3 { #expect(fetch.piece(bytes: 65_536) == .more) }
             #expect(disk.sinks[0].hurries == round - 1)
             #expect(fetch.piece(bytes: 65_536) == .pause)

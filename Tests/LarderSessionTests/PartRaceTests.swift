@@ -46,6 +46,69 @@ struct PartRaceTests {
         #expect(self.bench.asked == ranges.count)
     }
 
+    @Test("the last part and the whole, too, whichever is stored first", arguments: [true, false])
+    func wholeAndParts(partsFirst: Bool) {
+        self.store.hurries()
+        _ = self.ask([0..<500])
+        let whole = self.bench.ask()
+        let fetches = self.bench.upstream.fetches
+        fetches[0].part(0..<500, of: self.thousand)
+        let rest = self.bench.ask("bytes=400-999")
+        fetches[1].whole(self.thousand, sending: 700)
+        let gap = self.bench.upstream.fetches[2]
+        #expect(gap.range == "bytes=500-999")
+        gap.part(500..<1000, of: self.thousand, sending: partsFirst ? nil : 100)
+        fetches[1].bytes(self.thousand.content[700...])
+        fetches[1].finish()
+        if !partsFirst {
+            gap.bytes(self.thousand.content[600...])
+            gap.finish()
+        }
+        #expect(whole.wholeBytes == self.thousand.content)
+        #expect(rest.wholeBytes == Array(self.thousand.content[400...]))
+        #expect(self.objects.map(\.bodyLength) == [1000])
+        #expect(self.objects.first?.head.extent == nil)
+        #expect(self.bench.ask().wholeBytes == self.thousand.content)
+        #expect(self.bench.asked == 3)
+    }
+
+    @Test(
+        "two that are whole leave one, the one that was asked for later",
+        arguments: [[0, 1], [1, 0]], ["\"a\"", "\"b\"", nil])
+    func twoWholes(_ order: [Int], tag: String?) {
+        self.store.hurries()
+        for _ in 0..<2 {
+            _ = self.bench.ask(nil, ["Cache-Control": "no-cache"])
+            self.bench.clock.advance(.seconds(1))
+        }
+        let later = Representation(900, tag: tag, seed: tag == "\"a\"" ? 1 : 2)
+        for index in order {
+            self.bench.upstream.fetches[index].whole(
+                index == 0 ? Representation(900, seed: 1) : later)
+        }
+        #expect(self.objects.count == 1)
+        #expect(self.bench.ask().wholeBytes == later.content)
+        #expect(self.bench.asked == 2)
+    }
+
+    @Test("two that are whole stay where other requests select them, or they say other things")
+    func twoVariants() {
+        self.store.hurries()
+        let languages = ["en", "de"]
+        for language in languages {
+            _ = self.bench.ask(
+                nil, ["Cache-Control": "no-cache", "Accept-Language": language])
+        }
+        var varying = self.thousand
+        varying.fields.append("Vary", "Accept-Language")
+        for fetch in self.bench.upstream.fetches { fetch.whole(varying) }
+        #expect(self.objects.count == 2)
+        for language in languages {
+            #expect(self.bench.ask(nil, ["Accept-Language": language]).status == 200)
+        }
+        #expect(self.bench.asked == 2)
+    }
+
     @Test("of any size, and with holes between them")
     func large() {
         let store = LateStore()
