@@ -113,6 +113,7 @@ extension AccessLogEntry.Outcome {
         case .validated: "TCP_REFRESH_UNMODIFIED"
         case .refreshed: "TCP_REFRESH_MODIFIED"
         case .staleHit: "TCP_STALE_HIT"
+        case .standIn: "TCP_REFRESH_FAIL_OLD"
         case .onlyIfCachedMiss: "TCP_OFFLINE_MISS"
         // Squid's TCP_CLIENT_REFRESH_MISS is for clients that forbid a hit, which is a miss here.
         case .bypass: "TCP_MISS"
@@ -132,6 +133,7 @@ extension AccessLogEntry.Outcome {
         case .validated: "validated"
         case .refreshed: "refreshed"
         case .staleHit: "stale-hit"
+        case .standIn: "stand-in"
         case .onlyIfCachedMiss: "only-if-cached-miss"
         case .bypass: "bypass"
         case .tunnel: "tunnel"

@@ -169,6 +169,43 @@ struct DaemonTests {
         }
     }
 
+    @Test("The access log tells what came of asking the origin about what is stored")
+    func validations() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let file = home.path + "/access.log"
+            try home.configure("log: {access: {format: squid, to: \(file)}}")
+            let origin = try await ScriptedOrigin.start { connection in
+                guard let request = try await connection.request() else { return }
+                let isSame = request["If-None-Match"] == "\"a\"" && request["X-New"] == nil
+                try await connection.send(
+                    isSame
+                        ? "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nConnection: close\r\n\r\n"
+                        : response("200 OK", "ETag: \"a\"", "Connection: close", body: "x"))
+            }
+            let proxy = try await home.serve()
+            let url = origin.url("/a")
+            #expect(try await proxy.get(url).text == "x")
+            _ = try await proxy.getStored(url)
+            let now = "Cache-Control: max-age=0"
+            #expect(try await proxy.get(url, now).text == "x")
+            #expect(try await proxy.get(url, now, "X-New: 1").text == "x")
+            _ = try await proxy.getStored(url)
+            await origin.stop()
+            #expect(try await proxy.get(url, now).text == "x")
+            #expect(try await proxy.stop().status == 0)
+            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+            let told = lines.map { $0.split(separator: " ") }.filter { !$0[3].contains("HIT") }
+            #expect(
+                told.map { "\($0[3]) \($0[8])" } == [
+                    "TCP_MISS/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_UNMODIFIED/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_MODIFIED/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_FAIL_OLD/200 HIER_DIRECT/127.0.0.1",
+                ])
+        }
+    }
+
     /// A pipe with a name, which holds 64 KiB (pipe(7)), and its reading end.
     private func pipe(in home: Home) throws -> (path: String, reader: CInt) {
         let path = home.path + "/log.pipe"
