@@ -260,8 +260,9 @@ package enum SettingsTable {
             "clients", \.clients, live: true,
             """
             Whom the rule is about: addresses, blocks of them, unix for clients of Unix sockets, \
-            user:NAME for who proved to be that user to the listener, uid:NUMBER for the programs \
-            of a user of this machine behind a Unix socket. An empty list is everyone.
+            user:NAME for who proved to be that user to the listener, user:* for who proved to be \
+            any, uid:NUMBER for the programs of a user of this machine behind a Unix socket. An \
+            empty list is everyone.
             """),
         .list(
             "destinations", \.destinations, live: true,
