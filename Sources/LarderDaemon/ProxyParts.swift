@@ -104,8 +104,10 @@ struct ProxyParts {
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
                 let damage = Mutex(DamageNotices())
+                var blueprint = loaded.blueprint(of: settings)
+                if let parents = options.parents { blueprint.transfer.parents = parents }
                 let open = try OpenSession(
-                    loaded.blueprint(of: settings), clock: clock, timers: timers,
+                    blueprint, clock: clock, timers: timers,
                     yieldsDisk: options.yieldsDisk, mayGoOn: options.mayGoOn
                 ) { event in
                     let now = clock.now()
