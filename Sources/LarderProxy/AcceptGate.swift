@@ -34,6 +34,7 @@ final class AcceptGate: ChannelDuplexHandler {
         let isShut = !self.waiting.isEmpty
         self.waiting.append(self.unwrapInboundIn(data))
         if !isShut { self.admit(context) }
+        if !self.waiting.isEmpty { self.count.noteWaiting() }
     }
 
     func read(context: ChannelHandlerContext) {

@@ -7,6 +7,8 @@ package struct ProxyStatistics: Sendable, Equatable {
     package var connections: UInt64 = 0
     /// How often none could be accepted, for want of descriptors or memory.
     package var acceptsFailed: UInt64 = 0
+    /// Connections that had to wait, as there were as many as there may be.
+    package var connectionsWaited: UInt64 = 0
     package var requests: UInt64 = 0
     /// From clients, and to clients: bytes on the socket.
     package var bytesIn: UInt64 = 0

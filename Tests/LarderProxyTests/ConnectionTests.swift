@@ -217,6 +217,8 @@ struct ConnectionTests {
             #expect(!two.isCancelled.value)
             three.answer()
             try await third.received("hello")
+            #expect(proxy.events.value.first == .crowded(connections: 2, waited: 1))
+            #expect(proxy.server.statistics().connectionsWaited == 1)
         }
     }
 
