@@ -60,6 +60,8 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var cacheStatus: String
     /// The token of the rule that decided, where a session answered.
     package var reason: String?
+    /// The access rule that denied it: `access[0]`.
+    package var rule: String?
     /// The tokens of what the session did by itself on the way to the answer, in order.
     package var acts: [String] = []
     /// The proxy error type (RFC 9209 §2.3), where there was one.

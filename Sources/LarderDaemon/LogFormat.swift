@@ -90,6 +90,7 @@ package struct AccessLogFormatter: Sendable, Equatable {
         LogObject.add("outcome", entry.outcome.word, &line.bytes)
         line.add(.cacheStatus, facts, .json)
         LogObject.add("reason", entry.reason, &line.bytes)
+        LogObject.add("rule", entry.rule, &line.bytes)
         LogObject.add("acts", entry.acts, &line.bytes)
         LogObject.add("origin", entry.origin, &line.bytes)
         if entry.isParent { LogObject.add("parent", isTrue: true, &line.bytes) }

@@ -66,6 +66,14 @@ struct LogFormatTests {
                 #""reason":"nothing-stored","acts":["challenge-answered","redirect-followed"],"#))
     }
 
+    @Test("JSON names the access rule that denied the request")
+    func rule() {
+        var entry = Self.entry()
+        #expect(!Self.line(.json, entry).contains("\"rule\""))
+        entry.rule = "access[0]"
+        #expect(Self.line(.json, entry).contains(#""reason":"nothing-stored","rule":"access[0]","#))
+    }
+
     @Test("tell the user, escaped, and JSON the number and the session of a local one, too")
     func users() {
         var entry = Self.entry(client: "unix:1000")

@@ -47,6 +47,7 @@ struct ConnectionTests {
             last.answer()
             let all = try await client.receivedAll()
             #expect(all.contains("HTTP/1.1 403 "))
+            #expect(proxy.log.entries.value.compactMap(\.rule) == ["scripted"])
             #expect(proxy.session.exchanges.value.count == 2)
         }
     }
