@@ -86,6 +86,9 @@ struct ConfigurationTests {
             "frobnicate: 1\n",
             "1:1: frobnicate: there is no such setting; \"larder config settings\" lists all"),
         ProblemCase(
+            "control-socket: /run/x\n",
+            "1:1: control-socket: there is no such setting; did you mean \"control.socket\"?"),
+        ProblemCase(
             "listener: []\n",
             "1:1: listener: there is no such setting; did you mean \"listeners\"?"),
         ProblemCase(
