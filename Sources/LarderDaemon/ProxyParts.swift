@@ -199,7 +199,8 @@ struct ProxyParts {
             return DaemonError(
                 .notPermitted,
                 "\(cause): low ports need the right CAP_NET_BIND_SERVICE; give it (for a service: "
-                    + "AmbientCapabilities=CAP_NET_BIND_SERVICE), or \(other)")
+                    + "in AmbientCapabilities= and in CapabilityBoundingSet=, which is empty in "
+                    + "larder.service), or \(other)")
         case (.badAddress, _): return DaemonError(.unavailable, "\(cause); \(other)")
         default:
             return DaemonError(.unavailable, "\(cause); stop whoever listens there, or \(other)")
