@@ -1,17 +1,17 @@
-/// Clients that a rule speaks of: `10.0.0.0/8`, `::1`, `unix`, `user:alice`, `uid:1000`, `*`.
+/// Clients that a rule speaks of: `10.0.0.0/8`, `::1`, `unix`, `user:alice`, `user:*`, `uid:1000`, `*`.
 package enum ClientPattern: SettingText, Hashable {
     case anyone
     /// Whoever came through a Unix socket.
     case unix
     case block(AddressBlock)
-    /// Whoever proved to the listener to be this user.
+    /// Whoever proved to the listener to be this user, or any where it is `*`.
     case user(UserName)
     /// Whoever came through a Unix socket from a process of this user.
     case uid(UserID)
 
     package static var kind: String { "clients" }
     package static var expectation: String {
-        "an address, a block such as 192.168.0.0/16, unix, user:NAME, uid:NUMBER, or *"
+        "an address, a block such as 192.168.0.0/16, unix, user:NAME, user:*, uid:NUMBER, or *"
     }
 
     package init(settingText text: String) throws(SettingTextProblem) {
@@ -43,7 +43,7 @@ package enum ClientPattern: SettingText, Hashable {
         case .anyone: true
         case .unix: client.address == nil
         case .block(let block): client.address.map(block.contains) ?? false
-        case .user(let name): client.user == name.text
+        case .user(let name): name.matches(client.user)
         case .uid(let uid): client.uid == uid.number
         }
     }

@@ -1,4 +1,5 @@
-/// The name by which a client proves to a listener who it is (RFC 7617 §2: without a colon).
+/// The name by which a client proves to a listener who it is (RFC 7617 §2: without a colon); `*` for
+/// whichever.
 package struct UserName: SettingText, Hashable {
     package let text: String
 
@@ -17,6 +18,16 @@ package struct UserName: SettingText, Hashable {
     }
 
     package var settingText: String { self.text }
+
+    /// - Parameter user: who the client proved to be; nil where it has not.
+    package func matches(_ user: String?) -> Bool {
+        user.map { self.isAnyone || self.text == $0 } ?? false
+    }
+
+    /// Whether every client is meant that `other` means.
+    func holds(_ other: UserName) -> Bool { self.isAnyone || self == other }
+
+    private var isAnyone: Bool { self.text == "*" }
 }
 
 /// The number of a user of this machine.

@@ -10,7 +10,8 @@ extension RouteSettings: CoveringRule {
     func covers(_ other: RouteSettings) -> Bool {
         holdsAll(self.listeners, other.listeners, ==)
             && holdsAll(self.clients, other.clients, holds)
-            && holdsAll(self.users, other.users, ==) && holdsAll(self.uids, other.uids, ==)
+            && holdsAll(self.users, other.users, { $0.holds($1) })
+            && holdsAll(self.uids, other.uids, ==)
     }
 }
 
@@ -57,6 +58,7 @@ private func holds(_ wide: ClientPattern, _ narrow: ClientPattern) -> Bool {
     switch (wide, narrow) {
     case (.anyone, _): true
     case (.unix, .uid): true
+    case (.user(let wide), .user(let narrow)): wide.holds(narrow)
     case (.block(let wide), .block(let narrow)):
         wide.prefixLength <= narrow.prefixLength && wide.contains(narrow.base)
     default: wide == narrow

@@ -18,7 +18,7 @@ package struct RouteSettings: Sendable, Equatable {
     package func fits(_ client: ClientFacts, at listener: ListenAddress) -> Bool {
         (self.listeners.isEmpty || self.listeners.contains(listener))
             && (self.clients.isEmpty || self.clients.contains { $0.matches(client) })
-            && (self.users.isEmpty || self.users.contains { $0.text == client.user })
+            && (self.users.isEmpty || self.users.contains { $0.matches(client.user) })
             && (self.uids.isEmpty || self.uids.contains { $0.number == client.uid })
     }
 }

@@ -13,7 +13,7 @@ extension SettingsReader {
             message += "; did you mean \"\(nearest)\"?"
         } else if let elsewhere = paths.first(where: {
             $0.hasSuffix(".\(last)") || $0.split(separator: ".").last.map(String.init) == last
-        }) {
+        }) ?? NearestName.of(path, among: paths) {
             message += "; did you mean \"\(label)\(elsewhere)\"?"
         } else {
             message += "; \"larder config settings\" lists all"

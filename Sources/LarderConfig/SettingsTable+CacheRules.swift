@@ -31,7 +31,8 @@ extension SettingsTable {
             """
             Responses are fresh for at least this long, whatever they say themselves. It holds for \
             lasting answers (200, 203, 204, 206, 300, 301, 308) that set no cookie, and makes nothing \
-            stored that forbids it.
+            stored that forbids it. It is about freshness alone: such a response is evicted like any \
+            other, and validated where a request wants that.
             """),
         .optional(
             "maximum", \.maximum, .seconds(0)...(.days(3650)), absent: "none", live: true,

@@ -12,8 +12,8 @@ extension SettingsTable {
         .list(
             "users", \.users, live: true,
             """
-            The users that the route is about, by the names that they proved to the listener. An \
-            empty list is everyone.
+            The users that the route is about, by the names that they proved to the listener; * is \
+            every one of them. An empty list is everyone.
             """),
         .list(
             "uids", \.uids, live: true,

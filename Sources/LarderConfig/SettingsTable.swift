@@ -195,7 +195,9 @@ package enum SettingsTable {
             """
             The same where the origin gives no answer at all: it cannot be reached, or is silent \
             for too long. Then a cache may use what is stale of its own accord (RFC 9111 §4.2.4), \
-            and says so in Cache-Status. A cache rule's stale-if-error takes the place of both.
+            and says so in Cache-Status, also for requests that would prefer something newer \
+            (max-age, min-fresh); not for those with no-cache. A cache rule's stale-if-error takes \
+            the place of both.
             """),
         .one(
             "freshness.stale-while-revalidate", \.freshness.staleWhileRevalidate, live: true,
@@ -258,8 +260,9 @@ package enum SettingsTable {
             "clients", \.clients, live: true,
             """
             Whom the rule is about: addresses, blocks of them, unix for clients of Unix sockets, \
-            user:NAME for who proved to be that user to the listener, uid:NUMBER for the programs \
-            of a user of this machine behind a Unix socket. An empty list is everyone.
+            user:NAME for who proved to be that user to the listener, user:* for who proved to be \
+            any, uid:NUMBER for the programs of a user of this machine behind a Unix socket. An \
+            empty list is everyone.
             """),
         .list(
             "destinations", \.destinations, live: true,

@@ -1,5 +1,7 @@
 import Glibc
 package import LarderConfig
+import LarderEngine
+import LarderHTTP
 import Logging
 
 /// The proxy as a whole: settings in, a running proxy out.
@@ -93,11 +95,14 @@ package enum Daemon {
     /// connect to loopback can use it: where the access rules, which are for other listeners, let no
     /// client of loopback in, it does, but to what they deny to everybody.
     ///
-    /// - Parameter session: one of the configuration's.
+    /// - Parameters:
+    ///   - session: one of the configuration's.
+    ///   - variables: of the caller's environment, whose proxies are the parents where the
+    ///     configuration names none.
     /// - Returns: what `body` returned, and what the proxy did meanwhile, once it has drained.
     @concurrent
     package static func withProxy<Result: Sendable>(
-        _ loaded: LoadedSettings, session: SessionName,
+        _ loaded: LoadedSettings, session: SessionName, variables: [String: String],
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
         try Self.checkPrincipals(of: session, loaded)
@@ -116,12 +121,19 @@ package enum Daemon {
         options.yieldsDisk = true
         options.hasControl = false
         options.hasAccessLog = false
+        let environment = ProxyEnvironment(variables)
+        if loaded.settings.parents.isEmpty {
+            // Programs send what is https by tunnels, and hardly anything else.
+            options.parents = environment.rules(tunnels: .https)
+        }
         let proxy = try await RunningProxy.start(loaded, options: options, log: log, level: level) {
             () throws(ConfigurationError) in settled
         }
         let result: Swift.Result<Result, any Error>
         do {
-            result = .success(try await body(TemporaryProxy(url: await proxy.url)))
+            var temporary = TemporaryProxy(url: await proxy.url)
+            temporary.exceptions = environment.remoteExceptions
+            result = .success(try await body(temporary))
         } catch {
             result = .failure(error)
         }
@@ -154,6 +166,9 @@ package enum Daemon {
 package struct TemporaryProxy: Sendable, Equatable {
     /// Where it listens: `http://127.0.0.1:PORT`.
     package var url: String
+    /// The hosts that the caller's environment wants to be reached without any proxy, but for this
+    /// machine.
+    package var exceptions: [String] = []
 
     package init(url: String) {
         self.url = url

@@ -17,6 +17,8 @@ package struct AccessLogEntry: Sendable, Equatable {
         /// The origin sent a new one in its place.
         case refreshed
         case staleHit
+        /// A stored response stood in for the origin, which failed or gave no answer.
+        case standIn
         /// `only-if-cached`, and there was nothing.
         case onlyIfCachedMiss
         case bypass
@@ -58,6 +60,8 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var cacheStatus: String
     /// The token of the rule that decided, where a session answered.
     package var reason: String?
+    /// The access rule that denied it: `access[0]`.
+    package var rule: String?
     /// The tokens of what the session did by itself on the way to the answer, in order.
     package var acts: [String] = []
     /// The proxy error type (RFC 9209 §2.3), where there was one.
@@ -96,8 +100,12 @@ extension AccessLogEntry.Outcome {
             self = (status.ttl ?? 0) < 0 ? .staleHit : fromMemory ? .memoryHit : .diskHit
         } else if status.collapsed {
             self = .collapsed
-        } else if status.forward == .stale, let code = status.forwardStatus {
-            self = code == .notModified ? .validated : .refreshed
+        } else if let validation = status.validation {
+            switch validation {
+            case .confirmed: self = .validated
+            case .replaced: self = .refreshed
+            case .standIn: self = .standIn
+            }
         } else if status.forward == .bypass {
             self = .bypass
         } else {

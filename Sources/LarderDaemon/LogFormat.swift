@@ -90,6 +90,7 @@ package struct AccessLogFormatter: Sendable, Equatable {
         LogObject.add("outcome", entry.outcome.word, &line.bytes)
         line.add(.cacheStatus, facts, .json)
         LogObject.add("reason", entry.reason, &line.bytes)
+        LogObject.add("rule", entry.rule, &line.bytes)
         LogObject.add("acts", entry.acts, &line.bytes)
         LogObject.add("origin", entry.origin, &line.bytes)
         if entry.isParent { LogObject.add("parent", isTrue: true, &line.bytes) }
@@ -113,6 +114,7 @@ extension AccessLogEntry.Outcome {
         case .validated: "TCP_REFRESH_UNMODIFIED"
         case .refreshed: "TCP_REFRESH_MODIFIED"
         case .staleHit: "TCP_STALE_HIT"
+        case .standIn: "TCP_REFRESH_FAIL_OLD"
         case .onlyIfCachedMiss: "TCP_OFFLINE_MISS"
         // Squid's TCP_CLIENT_REFRESH_MISS is for clients that forbid a hit, which is a miss here.
         case .bypass: "TCP_MISS"
@@ -132,6 +134,7 @@ extension AccessLogEntry.Outcome {
         case .validated: "validated"
         case .refreshed: "refreshed"
         case .staleHit: "stale-hit"
+        case .standIn: "stand-in"
         case .onlyIfCachedMiss: "only-if-cached-miss"
         case .bypass: "bypass"
         case .tunnel: "tunnel"

@@ -21,6 +21,16 @@ extension ProxyEvent {
                     "listener": "\(address)", "client": "\(client)", "count": "\(count)",
                     "from-now-on": "counted only, for an hour",
                 ])
+        case .crowded(let connections, let waited):
+            log.warning(
+                "as many clients are connected as may be: idle ones are closed, further ones wait",
+                metadata: [
+                    "remedy": "raise limits.connections, or see what the clients do",
+                    "connections": "\(connections)", "waited": "\(waited)",
+                    "from-now-on": "counted only, until it is over, or for an hour",
+                ])
+        case .crowdOver(let waited):
+            log.notice("clients can be connected at once again", metadata: ["waited": "\(waited)"])
         case .acceptFailed(let address, let cause):
             log.error(
                 "a listener failed", metadata: ["listener": "\(address)", "cause": "\(cause)"])

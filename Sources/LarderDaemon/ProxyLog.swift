@@ -158,6 +158,7 @@ extension AccessLogEntry {
         self.reason = entry.cacheStatus.flatMap { status in
             status.detail ?? (status.hit ? PolicyReason.fresh.rawValue : nil)
         }
+        self.rule = entry.rule
         self.acts = entry.acts.map(\.rawValue)
         self.contentType = entry.contentType
         self.error = entry.failure

@@ -109,8 +109,10 @@ struct ProxyParts {
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
                 let damage = Mutex(DamageNotices())
+                var blueprint = loaded.blueprint(of: settings)
+                if let parents = options.parents { blueprint.transfer.parents = parents }
                 let open = try OpenSession(
-                    loaded.blueprint(of: settings), clock: clock, timers: timers,
+                    blueprint, clock: clock, timers: timers,
                     yieldsDisk: options.yieldsDisk, mayGoOn: options.mayGoOn
                 ) { event in
                     let now = clock.now()
@@ -206,7 +208,8 @@ struct ProxyParts {
             return DaemonError(
                 .notPermitted,
                 "\(cause): low ports need the right CAP_NET_BIND_SERVICE; give it (for a service: "
-                    + "AmbientCapabilities=CAP_NET_BIND_SERVICE), or \(other)")
+                    + "in AmbientCapabilities= and in CapabilityBoundingSet=, which is empty in "
+                    + "larder.service), or \(other)")
         case (.badAddress, _): return DaemonError(.unavailable, "\(cause); \(other)")
         default:
             return DaemonError(.unavailable, "\(cause); stop whoever listens there, or \(other)")

@@ -6,6 +6,7 @@ import LarderPolicy
 import LarderProxy
 import LarderSession
 import LarderStore
+import LarderTransfer
 import Logging
 import NIOCore
 import NIOPosix
@@ -29,6 +30,8 @@ actor RunningProxy {
         var hasControl = true
         /// Write the access log that the configuration asks for.
         var hasAccessLog = true
+        /// In place of the configured parents.
+        var parents: ParentRules?
         /// Asked now and then while a cache file is looked at whole, which may take long.
         var mayGoOn: @Sendable () -> Bool = { true }
 

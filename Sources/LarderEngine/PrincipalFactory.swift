@@ -89,14 +89,17 @@ final class ParentLogins: Sendable {
 }
 
 extension TransferConfiguration {
-    /// The configuration with parents whose logins are looked up when they are needed.
+    /// The configuration with parents whose logins are looked up when they are needed, where they are
+    /// names alone.
     func revealing(by logins: ParentLogins) -> TransferConfiguration {
         var configuration = self
         for index in configuration.parents.rules.indices {
             guard case .parent(var parent) = configuration.parents.rules[index].via,
-                let name = parent.credential?.name
+                let given = parent.credential
             else { continue }
-            parent.credential = ParentCredential(name: name) { logins.login(name) }
+            parent.credential = ParentCredential(name: given.name) {
+                given.reveal() ?? logins.login(given.name)
+            }
             configuration.parents.rules[index].via = .parent(parent)
         }
         return configuration

@@ -12,6 +12,16 @@ package struct CacheStatus: Sendable, Equatable {
         case partial
     }
 
+    /// What came of asking the next hop about a stored response.
+    package enum Validation: Sendable {
+        /// It still holds.
+        case confirmed
+        /// There is another response in its place.
+        case replaced
+        /// It stands in for an answer that failed, or did not come.
+        case standIn
+    }
+
     /// Answered from the cache without going forward (RFC 9211 §2.1).
     package var hit: Bool
     package var forward: Forward?
@@ -25,6 +35,8 @@ package struct CacheStatus: Sendable, Equatable {
     package var collapsed: Bool
     /// The stored body lay in memory; for logs, the field has no word for it.
     package var isFromMemory = false
+    /// Nil where nothing stored was asked about; for logs, too.
+    package var validation: Validation?
     /// The cache's key for the response (§2.7); nil where the configuration keeps it back, as it may
     /// tell a client what others asked for.
     package var key: String?

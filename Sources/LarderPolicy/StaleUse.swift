@@ -16,11 +16,19 @@ enum StaleUse {
     }
 
     /// The client asked for something younger or surer than a response that is stale by so much.
-    static func refused(by request: CacheControl, staleness: Duration) -> Bool {
-        if request.noCache || request.noStore || request.minFresh != nil { return true }
+    ///
+    /// - Parameter isDisconnected: there is no answer to be had, and the cache uses what is stale then.
+    ///   `max-age` and `min-fresh` refuse nothing: what "the client prefers" (§5.2.1.1, §5.2.1.3) is not
+    ///   to be had, and package managers send `max-age=0` with every request for an index.
+    static func refused(
+        by request: CacheControl, staleness: Duration, isDisconnected: Bool = false
+    ) -> Bool {
+        if request.noCache || request.noStore { return true }
         // §5.2.1.2: it is "willing to accept a response that has exceeded its freshness lifetime by
         // no more than the specified number of seconds", whoever else would allow more.
         if let maxStale = request.maxStale, maxStale < staleness { return true }
+        if isDisconnected { return false }
+        if request.minFresh != nil { return true }
         // §5.2.1.1: "Unless the max-stale request directive is also present, the client does not wish
         // to receive a stale response."
         return request.maxAge != nil && request.maxStale == nil
@@ -45,12 +53,14 @@ package enum StaleOnError {
         let directives = ResponseDirectives.of(head, configuration: configuration)
         let asked = CacheControl(request: request.fields).ignoringReload(configuration)
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
+        let isDisconnected = !hasAnswered && configuration.graceWithoutAnswer > .zero
         guard !head.isInvalidated,
             Storability.withdrawn(head, directives.control, configuration) == nil,
             head.method == .get || request.method == head.method,
             StaleUse.forbidden(directives.control, configuration) == nil,
             !directives.control.demandsValidation(of: head.fields),
-            !StaleUse.refused(by: asked, staleness: freshness.staleness)
+            !StaleUse.refused(
+                by: asked, staleness: freshness.staleness, isDisconnected: isDisconnected)
         else { return nil }
         if let window = self.declaredWindow(directives.control, asked),
             freshness.staleness <= window
@@ -62,9 +72,7 @@ package enum StaleOnError {
         {
             return .graceOnError
         }
-        if !hasAnswered, freshness.staleness <= configuration.graceWithoutAnswer,
-            configuration.graceWithoutAnswer > .zero
-        {
+        if isDisconnected, freshness.staleness <= configuration.graceWithoutAnswer {
             return .graceWithoutAnswer
         }
         return nil

@@ -43,6 +43,7 @@ final class AcceptGate: ChannelDuplexHandler {
         let isShut = !self.waiting.isEmpty
         self.waiting.append(channel)
         if !isShut { self.admit(context) }
+        if !self.waiting.isEmpty { self.count.noteWaiting() }
     }
 
     func read(context: ChannelHandlerContext) {

@@ -106,6 +106,7 @@ extension ClientConnection {
         self.exchange?.isDenied = own.error == .httpRequestDenied
         let request = self.exchange?.head?.fields ?? Fields()
         let isFailed = own.status.rawValue >= 400
+        self.exchange?.rule = own.rule
         self.send(
             own.answer(to: request, name: self.configuration.name),
             failure: failure ?? (isFailed ? own.detail : nil), isOwn: true)
@@ -153,6 +154,7 @@ extension ClientConnection {
         entry.acts = exchange.acts
         entry.origin = exchange.origin
         entry.isDenied = exchange.isDenied
+        entry.rule = exchange.rule
         entry.isTunnel = self.tunnel != nil
         entry.responseFields = exchange.responseFields
         return entry

@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 
 /// Counts connections, and holds the door at the most that are allowed.
@@ -15,6 +16,8 @@ final class ConnectionCount: Sendable {
         var waiters: [UInt64: @Sendable () -> Void] = [:]
         var nextWaiter: UInt64 = 0
         var makeRoom: (@Sendable (Int) -> Void)?
+        var crowding = Crowding()
+        var tell: (@Sendable (Crowding.News) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -31,6 +34,20 @@ final class ConnectionCount: Sendable {
     func whenFull(_ makeRoom: @escaping @Sendable (Int) -> Void) {
         self.state.withLock { $0.makeRoom = makeRoom }
     }
+
+    /// Names who is told that all places are taken, and that it is over.
+    func whenCrowded(_ tell: @escaping @Sendable (Crowding.News) -> Void) {
+        self.state.withLock { $0.tell = tell }
+    }
+
+    /// Counts a connection that has to wait for its place.
+    func noteWaiting(at now: NIODeadline = .now()) {
+        let (news, tell) = self.state.withLock { ($0.crowding.waited(at: now), $0.tell) }
+        if let news { tell?(news) }
+    }
+
+    /// How many connections had to wait for a place so far.
+    var waited: UInt64 { self.state.withLock { $0.crowding.count } }
 
     func foundNoRoom(for places: Int) {
         self.state.withLock { $0.asked = max(0, $0.asked - places) }
@@ -83,19 +100,22 @@ final class ConnectionCount: Sendable {
     }
 
     func leave() {
-        let wake = self.state.withLock { state -> [@Sendable () -> Void] in
+        let (wake, news, tell) = self.state.withLock { state in
             state.open -= 1
             state.asked = max(0, state.asked - 1)
             var wake = state.shut
+            // Who waits takes the place before it counts as free.
+            let news = wake.isEmpty ? state.crowding.left(state.open, of: self.maximum) : nil
             state.shut = []
             self.crowded.store(false, ordering: .relaxed)
             if state.open == 0 {
                 wake += state.waiters.values
                 state.waiters = [:]
             }
-            return wake
+            return (wake, news, news == nil ? nil : state.tell)
         }
         for call in wake { call() }
+        if let news { tell?(news) }
     }
 
     /// Calls `done` once, when no connection is open: now, or later.

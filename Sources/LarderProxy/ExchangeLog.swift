@@ -65,6 +65,8 @@ package struct ExchangeEntry: Sendable {
     package var origin = NextHop()
     /// The access rules did not allow it.
     package var isDenied = false
+    /// The one that did not, as the configuration counts them; nil where it is not known.
+    package var rule: String?
     package var isTunnel = false
     /// The answer's fields, without those of its framing; empty where there was none.
     package var responseFields = Fields()

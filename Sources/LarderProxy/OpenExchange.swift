@@ -35,6 +35,8 @@ struct OpenExchange {
     var origin = NextHop()
     /// The access rules did not allow it, be it for what its host leads to.
     var isDenied = false
+    /// The one that did not, where that is known.
+    var rule: String?
     /// False where the connection ends with this exchange whatever its framing.
     var mayPersist = true
 

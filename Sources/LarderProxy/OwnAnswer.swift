@@ -26,6 +26,8 @@ package struct OwnAnswer: Sendable {
     package var fields: Fields
     package var cacheStatus: CacheStatus?
     package var content: Content
+    /// The access rule that denied the request, for the log; the client is not told.
+    package var rule: String?
 
     package init(
         _ status: UInt16, error: ProxyErrorType? = nil, detail: String = "",

@@ -9,6 +9,8 @@ package struct ProxyStatistics: Sendable, Equatable {
     package var acceptsFailed: UInt64 = 0
     /// Closed at once, as their clients had as many as they may.
     package var connectionsRefused: UInt64 = 0
+    /// Connections that had to wait, as there were as many as there may be.
+    package var connectionsWaited: UInt64 = 0
     package var requests: UInt64 = 0
     /// From clients, and to clients: bytes on the socket.
     package var bytesIn: UInt64 = 0

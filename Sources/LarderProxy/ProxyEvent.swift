@@ -5,6 +5,13 @@ package enum ProxyEvent: Sendable, Equatable {
     ///
     /// - Parameter count: how often so far.
     case acceptingPaused(ListenAddress, cause: String, count: UInt64)
+    /// All places of `limits.connections` are taken: idle connections close, and further ones wait; once
+    /// until it is over, and once an hour at most.
+    ///
+    /// - Parameter waited: how many had to wait so far.
+    case crowded(connections: Int, waited: UInt64)
+    /// An eighth of the places is free again.
+    case crowdOver(waited: UInt64)
     /// The error of accept(2) for which a listener will be closed.
     case acceptFailed(ListenAddress, cause: String)
     /// A client has as many connections as it may, and one more was closed; the first time, and then

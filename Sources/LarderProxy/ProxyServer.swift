@@ -68,6 +68,13 @@ package final class ProxyServer: Sendable {
         self.clients = ClientLimit(maximum: configuration.maximumConnectionsPerClient)
         self.counters = counters
         self.loops = loops
+        let maximum = configuration.maximumConnections
+        count.whenCrowded { news in
+            switch news {
+            case .full(let waited): report(.crowded(connections: maximum, waited: waited))
+            case .over(let waited): report(.crowdOver(waited: waited))
+            }
+        }
         count.whenFull { Self.makeRoom(for: $0, on: loops[...], count) }
     }
 
@@ -101,6 +108,7 @@ package final class ProxyServer: Sendable {
         for counters in self.counters { counters.add(to: &sum) }
         sum.acceptsFailed = self.state.withLock { $0.acceptTrouble.count }
         sum.connectionsRefused = self.clients.refused
+        sum.connectionsWaited = self.count.waited
         return sum
     }
 

@@ -50,7 +50,9 @@ package struct RequestRouter: Sendable {
             let query = AccessQuery(
                 client: client.address, user: client.user, method: head.method, host: uri.host,
                 port: uri.port)
-            if case .denied = access.judge(query) { return .answer(Self.denied) }
+            if case .denied(let rule) = access.judge(query) {
+                return .answer(Self.denied(by: rule))
+            }
             return self.forward(head, to: uri, client: client.address, present)
         }
     }
@@ -82,13 +84,19 @@ package struct RequestRouter: Sendable {
         return nil
     }
 
-    static let denied = OwnAnswer(
-        403, error: .httpRequestDenied, detail: "the access rules do not allow this request")
+    static func denied(by rule: String) -> OwnAnswer {
+        var answer = OwnAnswer(
+            403, error: .httpRequestDenied, detail: "the access rules do not allow this request")
+        answer.rule = rule
+        return answer
+    }
 
     private static func denied(port: UInt16) -> OwnAnswer {
-        OwnAnswer(
+        var answer = OwnAnswer(
             403, error: .httpRequestDenied,
             detail: "no tunnels to port \(port): see connect-ports")
+        answer.rule = AccessVerdict.connectPorts
+        return answer
     }
 
     // MARK: The proxy itself
@@ -154,7 +162,8 @@ package struct RequestRouter: Sendable {
             client: client.address, user: client.user, method: .connect, host: host, port: port)
         if case .denied(let rule) = access.judge(query) {
             return .answer(
-                rule == AccessVerdict.connectPorts ? Self.denied(port: port) : Self.denied)
+                rule == AccessVerdict.connectPorts
+                    ? Self.denied(port: port) : Self.denied(by: rule))
         }
         return .tunnel(host: host, port: port)
     }

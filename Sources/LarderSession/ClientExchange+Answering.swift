@@ -10,7 +10,7 @@ extension ClientExchange {
     func serve(
         _ object: StoredObject, status: CacheStatus, because reason: PolicyReason?,
         now: Timestamp, isValidated: Bool = false, failure: ProxyStatus? = nil,
-        on ground: StandingGround? = nil
+        origin: NextHop = NextHop(), on ground: StandingGround? = nil
     ) {
         var status = status
         status.key = self.shownKey
@@ -25,6 +25,8 @@ extension ClientExchange {
             let member = failure.member(named: self.configuration.cacheName)
             stored.answer.head.fields.append("Proxy-Status", member)
         }
+        stored.answer.origin =
+            origin.address.isEmpty ? NextHop(address: failure?.nextHop ?? "") : origin
         let noted = self.note(
             stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
         if let ground, let range = stored.range, let noted {
@@ -167,14 +169,15 @@ extension ClientExchange: FillingWaiter {
         }
         if !leads { self.session.live.collapsed.add() }
         let reason = stored.reason ?? asked
+        var status = CacheStatus(
+            forward: forward, forwardStatus: stored.status,
+            ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
+            detail: reason?.rawValue)
+        status.validation = stored.isValidated ? .confirmed : .standIn
         self.serve(
-            stored.object,
-            status: CacheStatus(
-                forward: forward, forwardStatus: stored.status,
-                ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
-                detail: reason?.rawValue),
-            because: reason, now: now, isValidated: stored.isValidated && leads,
-            failure: stored.failure)
+            stored.object, status: status, because: reason, now: now,
+            isValidated: stored.isValidated && leads, failure: stored.failure,
+            origin: stored.origin)
     }
 
     /// Whether what another client's request made of a stored response answers this one.
@@ -210,6 +213,9 @@ extension ClientExchange: FillingWaiter {
             forward: forward, forwardStatus: response.head.status, stored: response.isStored,
             collapsed: !leads, detail: (response.reason ?? asked)?.rawValue)
         status.key = self.shownKey
+        if self.state.withLock({ $0.validates }) {
+            status.validation = response.head.status == .notModified ? .confirmed : .replaced
+        }
         var head = response.head
         if let shared = taking?.head ?? response.shared {
             let freshness = Freshness.of(shared, at: now, configuration: self.policy)

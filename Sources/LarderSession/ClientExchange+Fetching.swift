@@ -32,6 +32,7 @@ extension ClientExchange {
             state.forward = forward
             state.reason = reason
             state.stored = objects
+            state.validates = validating != nil && forward != .partial
             state.splicing = nil
             state.reach = nil
         }

@@ -14,6 +14,8 @@ final class ClientExchange: Exchange {
         /// The rule that sent the request forward.
         var reason: PolicyReason?
         var stored: [StoredObject] = []
+        /// The origin is asked about one of them.
+        var validates = false
         /// Stored beside them, for other queries.
         var neighbours: [StoredObject] = []
         /// What is missing of what is stored, where another client's fetch may bring it.

@@ -44,7 +44,9 @@ extension Fetch {
             until: self.session.clock.now() + self.session.configuration.validationPause)
     }
 
-    func freshen(with head: ResponseHead, indices: [Int], now: Timestamp) {
+    func freshen(
+        with head: ResponseHead, indices: [Int], origin: NextHop, now: Timestamp
+    ) {
         let requestTime = self.state.withLock { $0.requestTime }
         let answered = self.answered(self.order.request)
         var chosen: StoredObject?
@@ -71,7 +73,8 @@ extension Fetch {
         guard let chosen else { return }
         self.settle(
             Filling.Stored(
-                object: chosen, isValidated: true, status: head.status, reason: reason))
+                object: chosen, isValidated: true, status: head.status, reason: reason,
+                origin: origin))
     }
 
     /// Whether a stored head may be replaced for all by what the answer to this request made of it.
@@ -81,13 +84,18 @@ extension Fetch {
     }
 
     /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
-    func standIn(_ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus) {
+    ///
+    /// - Parameter origin: whose answer it stands in for; none where none came.
+    func standIn(
+        _ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus,
+        of origin: NextHop = NextHop()
+    ) {
         var failure = failure
         failure.nextHop = failure.nextHop ?? self.order.request.uri.host
         self.settle(
             Filling.Stored(
                 object: object, isValidated: false, status: failure.receivedStatus,
-                reason: reason, failure: failure))
+                reason: reason, failure: failure, origin: origin))
     }
 
     private func settle(_ stored: Filling.Stored) {

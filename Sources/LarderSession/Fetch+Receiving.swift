@@ -104,11 +104,14 @@ extension Fetch {
                 staleAllowed: standIn != nil, fit: fit, continues: continues)
         }
         switch action {
-        case .freshen: self.freshen(with: head, indices: selected, now: now)
+        case .freshen:
+            self.freshen(
+                with: head, indices: selected, origin: connection.nextHop, now: now)
         case .serveStale:
             if let (object, reason) = standIn {
                 self.standIn(
-                    object, because: reason, for: ProxyStatus(receivedStatus: head.status))
+                    object, because: reason, for: ProxyStatus(receivedStatus: head.status),
+                    of: connection.nextHop)
             }
         case .repeatUnconditionally:
             let request = self.order.request

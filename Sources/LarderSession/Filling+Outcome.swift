@@ -54,6 +54,8 @@ extension Filling {
         var reason: PolicyReason?
         /// What went wrong on the way to the origin, where the response stands in for that.
         var failure: ProxyStatus?
+        /// Whom the request was sent to; where no answer came, the failure alone names it.
+        var origin = NextHop()
     }
 
     /// What a fetch has come to, as far as those who wait for a head are concerned.

@@ -51,7 +51,7 @@ package struct ParentCredential: Sendable {
     /// Asked for each transfer, on its thread: must not block.
     ///
     /// Nil where there is no login any more: the parent is then asked without one.
-    let reveal: @Sendable () -> ParentLogin?
+    package let reveal: @Sendable () -> ParentLogin?
 
     package init(name: String, reveal: @escaping @Sendable () -> ParentLogin?) {
         self.name = name
@@ -91,6 +91,8 @@ package struct ParentRules: Sendable {
         package var via: Via
         /// Which requests it speaks of; nil: all.
         package var schemes: Set<Scheme>?
+        /// It speaks also of tunnels of which nobody knows what they carry.
+        package var leadsTunnels = true
 
         package init(
             via: Via, schemes: Set<Scheme>? = nil,
@@ -102,7 +104,11 @@ package struct ParentRules: Sendable {
         }
 
         fileprivate func fits(_ scheme: Scheme?, _ host: String, _ port: UInt16) -> Bool {
-            if let scheme, let schemes = self.schemes, !schemes.contains(scheme) { return false }
+            if let scheme {
+                if let schemes = self.schemes, !schemes.contains(scheme) { return false }
+            } else if !self.leadsTunnels {
+                return false
+            }
             return self.matches(host, port)
         }
     }
@@ -115,7 +121,7 @@ package struct ParentRules: Sendable {
 
     /// The parent for a destination; nil: directly, as where no rule fits.
     ///
-    /// - Parameter scheme: of the request; nil: a tunnel, to which every rule applies.
+    /// - Parameter scheme: of the request; nil: a tunnel, of which nobody knows what it carries.
     package func parent(host: String, port: UInt16, scheme: Scheme? = nil) -> Parent? {
         guard let rule = self.rules.first(where: { $0.fits(scheme, host, port) }),
             case .parent(let parent) = rule.via

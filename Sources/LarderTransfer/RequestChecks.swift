@@ -2,7 +2,7 @@ import LarderHTTP
 
 /// What must hold of a request before libcurl gets it: nothing in it may end a line, name another
 /// host or mean something else to libcurl's URL parser.
-enum RequestChecks {
+package enum RequestChecks {
     /// - Parameters:
     ///   - isDial: the origin alone is wanted, which is what CONNECT names.
     ///   - knowsHost: host and port are those of a request that was checked.
@@ -84,7 +84,7 @@ enum RequestChecks {
 
     /// Text without its percent-encoding (RFC 3986 §2.1); nil where it is broken or would hold a
     /// control character, which could end a line of the FTP control connection.
-    static func percentDecoded(_ text: Substring) -> String? {
+    package static func percentDecoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {

@@ -101,6 +101,15 @@ enum ExplainText {
             ? "nothing is stored"
             : selected.map { "\($0) of \(count)" } ?? "none of \(count)"
         facts.append(("variant", variant))
+        // Who asked for it before did so in a way that can be stored.
+        if record.url.lowercased().hasPrefix("https://"), record.history?.isEmpty ?? true {
+            facts.append(
+                (
+                    "tunnels",
+                    "clients ask for https by tunnels (CONNECT), of which nothing is stored; all of "
+                        + "this is about requests with the https URL in absolute form"
+                ))
+        }
         return facts
     }
 

@@ -12,6 +12,11 @@ struct Run: AsyncParsableCommand {
             leads to it. With --session ephemeral nothing of it is ever written to a disk. Where the \
             access rules of the configuration let no client of loopback in, the command may go \
             wherever they do not deny it to everybody.
+
+            Where the configuration names no parents, the proxy goes on by the proxies that http_proxy, \
+            https_proxy, ftp_proxy and all_proxy name, but to the hosts of no_proxy. The command keeps \
+            those of its no_proxy, without this machine's own names and addresses (localhost, \
+            127.0.0.1, *), which would keep it off the proxy.
             """)
 
     @OptionGroup var options: ConfigurationOptions
@@ -36,8 +41,11 @@ struct Run: AsyncParsableCommand {
         let session = try self.sessions.find(in: loaded)
         let command = self.command
         do {
-            let (ending, summary) = try await Daemon.withProxy(loaded, session: session.name) {
-                let environment = Self.environment(ProcessEnvironment.variables, proxy: $0.url)
+            let variables = ProcessEnvironment.variables
+            let (ending, summary) = try await Daemon.withProxy(
+                loaded, session: session.name, variables: variables
+            ) {
+                let environment = Self.environment(variables, proxy: $0)
                 descriptors.keepFromChildren()
                 return try await ChildProcess.run(
                     command, environment: environment, ignoring: signals)
@@ -52,16 +60,19 @@ struct Run: AsyncParsableCommand {
 
     /// The environment that leads a program to the proxy.
     ///
-    /// Both cases, because programs differ in which they read; and no exceptions, because those for
-    /// loopback, which many systems set, would lead past it.
-    static func environment(_ variables: [String: String], proxy: String) -> [String: String] {
+    /// Both cases, because programs differ in which they read; and no exceptions for loopback, which
+    /// many systems set, because they would lead past it.
+    static func environment(
+        _ variables: [String: String], proxy: TemporaryProxy
+    ) -> [String: String] {
         var variables = variables
         for name in ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy"] {
-            variables[name] = proxy
-            variables[name.uppercased()] = proxy
+            variables[name] = proxy.url
+            variables[name.uppercased()] = proxy.url
         }
-        variables["no_proxy"] = ""
-        variables["NO_PROXY"] = ""
+        let exceptions = proxy.exceptions.joined(separator: ",")
+        variables["no_proxy"] = exceptions
+        variables["NO_PROXY"] = exceptions
         return variables
     }
 

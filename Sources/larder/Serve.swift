@@ -8,7 +8,7 @@ struct Serve: AsyncParsableCommand {
         abstract: "Run the proxy.",
         discussion: """
             SIGTERM and SIGINT let exchanges under way end, within timeouts.drain; a second one ends \
-            at once. SIGHUP reads the configuration again and opens log files anew.
+            at once. SIGHUP reads the configuration again and opens log files anew, as "larder reload" does.
             """)
 
     @OptionGroup var options: ConfigurationOptions

@@ -41,13 +41,15 @@ struct CommandTests {
         #expect(command.sessions.session == "ephemeral")
     }
 
-    @Test("The environment leads every program to the proxy, for every host")
+    @Test("The environment leads every program to the proxy, but to the hosts that need none")
     func environment() {
+        var proxy = TemporaryProxy(url: "http://127.0.0.1:9")
+        proxy.exceptions = ["corp.example", "10.0.0.0/8"]
         let variables = Run.environment(
-            ["PATH": "/bin", "no_proxy": "localhost", "HTTPS_PROXY": "http://other"],
-            proxy: "http://127.0.0.1:9")
+            ["PATH": "/bin", "no_proxy": "localhost", "HTTPS_PROXY": "http://other"], proxy: proxy)
         #expect(variables["PATH"] == "/bin")
-        #expect(variables["no_proxy"]?.isEmpty == true && variables["NO_PROXY"]?.isEmpty == true)
+        #expect(variables["no_proxy"] == "corp.example,10.0.0.0/8")
+        #expect(variables["NO_PROXY"] == "corp.example,10.0.0.0/8")
         for name in [
             "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "ALL_PROXY",
         ] {

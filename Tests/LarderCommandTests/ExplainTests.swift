@@ -291,6 +291,20 @@ struct ExplainTextTests {
         #expect(ExplainText.lines(record).contains("  none remembered"))
     }
 
+    @Test("says that https comes by tunnels, unless it was asked for in another way")
+    func tunnels() throws {
+        let question = ExplainQuestion(session: "default", url: "https://h.example/x")
+        var (record, text) = try Self.page(question, [])
+        #expect(text.contains("of which nothing is stored"))
+        record.history = [
+            RecentRecord(timeMicroseconds: 0, method: "GET", status: 200, isHit: false)
+        ]
+        text = ExplainText.lines(record).joined(separator: "\n")
+        #expect(!text.contains("of which nothing is stored"))
+        let plain = ExplainQuestion(session: "default", url: "http://h.example/x")
+        #expect(!(try Self.page(plain, []).text.contains("of which nothing is stored")))
+    }
+
     @Test("a stranger's bytes do not reach the terminal")
     func harmless() throws {
         let head = Self.head(["Vary": "Accept", "ETag": "\"\u{9b}x\""], varying: ["Accept": "é"])

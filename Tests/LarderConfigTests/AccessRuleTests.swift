@@ -98,6 +98,15 @@ struct AccessRuleTests {
                 rules: [rule(.allow, clients: ["user:alice"])], client: nil, allowed: false,
                 rule: nil),
             Case(
+                rules: [rule(.allow, clients: ["user:*"])], client: "::1", user: "alice",
+                allowed: true, rule: 0),
+            Case(
+                rules: [rule(.allow, clients: ["user:*"])], client: "::1", allowed: false,
+                rule: nil),
+            Case(
+                rules: [rule(.allow, clients: ["user:*"])], client: nil, uid: 1000, allowed: false,
+                rule: nil),
+            Case(
                 rules: [rule(.deny, clients: ["uid:1000"]), rule(.allow, clients: ["unix"])],
                 client: nil, uid: 1000, allowed: false, rule: 0),
             Case(

@@ -87,6 +87,9 @@ struct ConfigurationTests {
             "frobnicate: 1\n",
             "1:1: frobnicate: there is no such setting; \"larder config settings\" lists all"),
         ProblemCase(
+            "control-socket: /run/x\n",
+            "1:1: control-socket: there is no such setting; did you mean \"control.socket\"?"),
+        ProblemCase(
             "listener: []\n",
             "1:1: listener: there is no such setting; did you mean \"listeners\"?"),
         ProblemCase(
@@ -152,9 +155,9 @@ struct ConfigurationTests {
             "access:\n  - { clients: [10.0.0.1/8, \"::1\", nobody] }\n",
             "2:5: access[0]: needs an action, allow or deny",
             "2:17: access[0].clients: \"10.0.0.1/8\" has bits set beyond its prefix; expected an "
-                + "address, a block such as 192.168.0.0/16, unix, user:NAME, uid:NUMBER, or *",
+                + "address, a block such as 192.168.0.0/16, unix, user:NAME, user:*, uid:NUMBER, or *",
             "2:36: access[0].clients: \"nobody\" is not an address, a block such as 192.168.0.0/16, "
-                + "unix, user:NAME, uid:NUMBER, or *"),
+                + "unix, user:NAME, user:*, uid:NUMBER, or *"),
         ProblemCase(
             "sessions:\n  Web: {}\n  p: { kind: ephemeral, cache: { disk: 1 GiB } }\n",
             "2:3: sessions: \"Web\" is no name of a session; expected up to 64 lower-case letters, "

@@ -114,6 +114,7 @@ struct SettingValueTests {
             TextCase("unix", "unix"), TextCase("*", "*"), TextCase("fe80::/10", "fe80::/10"),
             TextCase("192.0.2.1/24", nil, "has bits set beyond its prefix"),
             TextCase("user:alice", "user:alice"), TextCase("user:älice@x", "user:älice@x"),
+            TextCase("user:*", "user:*"),
             TextCase("uid:1000", "uid:1000"), TextCase("uid:0", "uid:0"),
             TextCase("uid:4294967295", nil, "stands for no user"), TextCase("uid:-1", nil),
             TextCase("uid:", nil), TextCase("uid:4294967296", nil), TextCase("user:", nil),
@@ -123,6 +124,19 @@ struct SettingValueTests {
             TextCase("1::2::3", nil), TextCase("1:2:3:4:5:6:7:8:9", nil), TextCase("12345::", nil),
         ])
     func client(_ c: TextCase) { c.check(as: ClientPattern.self) }
+
+    @Test("A route for every user is for none that proved to be nobody, and covers one for a user")
+    func everyUser() throws {
+        var every = RouteSettings()
+        every.users = [try UserName(settingText: "*")]
+        var one = every
+        one.users = [try UserName(settingText: "alice")]
+        let listener = try ListenAddress(settingText: "127.0.0.1:1")
+        let known = ClientFacts(address: nil, user: "alice")
+        #expect(every.fits(known, at: listener) && one.fits(known, at: listener))
+        #expect(!every.fits(ClientFacts(address: nil, uid: 1), at: listener))
+        #expect(every.covers(one) && !one.covers(every))
+    }
 
     @Test(
         "Ways to origins",

@@ -11,7 +11,7 @@ struct ListenErrorTests {
     @Test(
         "is told with what helps, and ends with the status of it",
         arguments: [
-            ("127.0.0.1:80", EACCES, .notPermitted, "CAP_NET_BIND_SERVICE"),
+            ("127.0.0.1:80", EACCES, .notPermitted, "CapabilityBoundingSet="),
             ("unix:/run/x", EACCES, .notPermitted, "let this user write to its directory"),
             ("127.0.0.1:80", EADDRINUSE, .unavailable, "stop whoever listens there"),
             ("192.0.2.1:80", EADDRNOTAVAIL, .unavailable, "give the listener another address"),

@@ -66,6 +66,14 @@ struct LogFormatTests {
                 #""reason":"nothing-stored","acts":["challenge-answered","redirect-followed"],"#))
     }
 
+    @Test("JSON names the access rule that denied the request")
+    func rule() {
+        var entry = Self.entry()
+        #expect(!Self.line(.json, entry).contains("\"rule\""))
+        entry.rule = "access[0]"
+        #expect(Self.line(.json, entry).contains(#""reason":"nothing-stored","rule":"access[0]","#))
+    }
+
     @Test("tell the user, escaped, and JSON the number and the session of a local one, too")
     func users() {
         var entry = Self.entry(client: "unix:1000")
@@ -180,13 +188,30 @@ struct LogFormatTests {
             (CacheStatus(hit: true, ttl: 5), AccessLogEntry.Outcome.diskHit),
             (CacheStatus(hit: true, ttl: -5), .staleHit),
             (CacheStatus(forward: .uriMiss, forwardStatus: .init(200)), .miss),
-            (CacheStatus(forward: .stale, forwardStatus: .init(304)), .validated),
-            (CacheStatus(forward: .stale, forwardStatus: .init(200)), .refreshed),
+            (.asked(.stale, 304, .confirmed), .validated),
+            (.asked(.request, 304, .confirmed), .validated),
+            (.asked(.stale, 200, .replaced), .refreshed),
+            (.asked(.request, 200, .replaced), .refreshed),
+            (.asked(.stale, 503, .standIn), .standIn), (.asked(.stale, nil, .standIn), .standIn),
+            (.asked(.request, nil, .standIn), .standIn),
+            (CacheStatus(forward: .request, forwardStatus: .init(200)), .miss),
+            (CacheStatus(forward: .request, forwardStatus: .init(304)), .miss),
             (CacheStatus(forward: .stale), .miss),
             (CacheStatus(forward: .uriMiss, collapsed: true), .collapsed),
             (CacheStatus(forward: .bypass), .bypass), (CacheStatus(), .own),
         ])
     func outcome(_ status: CacheStatus, _ expected: AccessLogEntry.Outcome) {
         #expect(AccessLogEntry.Outcome(status, fromMemory: false) == expected)
+    }
+}
+
+extension CacheStatus {
+    /// Of a request for which the origin was asked about a stored response.
+    fileprivate static func asked(
+        _ forward: Forward, _ status: UInt16?, _ validation: Validation
+    ) -> CacheStatus {
+        var told = CacheStatus(forward: forward, forwardStatus: status.map { StatusCode($0) })
+        told.validation = validation
+        return told
     }
 }

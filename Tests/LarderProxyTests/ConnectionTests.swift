@@ -47,6 +47,7 @@ struct ConnectionTests {
             last.answer()
             let all = try await client.receivedAll()
             #expect(all.contains("HTTP/1.1 403 "))
+            #expect(proxy.log.entries.value.compactMap(\.rule) == ["scripted"])
             #expect(proxy.session.exchanges.value.count == 2)
         }
     }
@@ -217,6 +218,8 @@ struct ConnectionTests {
             #expect(!two.isCancelled.value)
             three.answer()
             try await third.received("hello")
+            #expect(proxy.events.value.first == .crowded(connections: 2, waited: 1))
+            #expect(proxy.server.statistics().connectionsWaited == 1)
         }
     }
 

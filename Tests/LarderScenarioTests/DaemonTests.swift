@@ -88,6 +88,60 @@ struct DaemonTests {
         }
     }
 
+    @Test("larder reload says what waits for a restart, and what keeps it from reloading")
+    func reloadCommand() async throws {
+        try await Scene.play(answer: { _ in response(body: "x") }) { scene in
+            let home = scene.home
+            let log = "\nlog: {access: {format: json, to: stdout}}"
+            let plain = try await home.run("reload", "--config", home.configuration)
+            #expect(plain.status == 0)
+            #expect(plain.lines == ["configuration reloaded"])
+            try home.configure("limits: {connections: 77}\naccess: []" + log)
+            let waiting = try await home.run("reload", "--config", home.configuration)
+            #expect(waiting.status == 0)
+            #expect(waiting.lines.last == "  limits.connections")
+            #expect(try await scene.get("/a").status == 403)
+            try home.configure("access: [{}]\nacess: []" + log)
+            let refused = try await home.run("reload", "--config", home.configuration)
+            #expect(refused.status == 78)
+            #expect(refused.errText.contains("acess"))
+            #expect(try await scene.get("/a").status == 403)
+        }
+    }
+
+    @Test("larder fetches lists what is on its way")
+    func fetches() async throws {
+        let isOpen = Event(false)
+        try await Scene.scripted { connection in
+            _ = try await connection.request()
+            try await connection.send(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\n12345")
+            try await isOpen.wait(for: "the listing") { $0 }
+            try await connection.send("67890")
+        } _: { scene in
+            let client = try await scene.proxy.connect()
+            try await client.send(scene.request("GET", "/slow"))
+            _ = try await client.read(through: "12345")
+            let home = scene.home
+            let list = try await home.run("fetches", "--config", home.configuration)
+            #expect(list.status == 0)
+            #expect(list.lines.first?.hasPrefix("URL") == true)
+            #expect(list.lines.last?.hasPrefix(scene.origin.url("/slow")) == true)
+            let json = try await home.run("fetches", "--json", "--config", home.configuration)
+            #expect(
+                json.lines == [
+                    "{\"bytesReceived\":5,\"clients\":1,\"session\":\"default\",\"url\":\""
+                        + scene.origin.url("/slow") + "\"}"
+                ])
+            isOpen.change { $0 = true }
+            _ = try await client.read(through: "67890")
+        }
+        let home = try Home()
+        try home.configure("")
+        #expect(try await home.run("fetches", "--config", home.configuration).status == 69)
+        #expect(try await home.run("reload", "--config", home.configuration).status == 69)
+    }
+
     @Test("SIGTERM lets an exchange end, and takes no new client")
     func drain() async throws {
         let isOpen = Event(false)
@@ -185,6 +239,43 @@ struct DaemonTests {
             #expect(both.contains("GET \(origin.url("/one")) "))
             #expect(new.contains("GET \(origin.url("/two")) "))
             await origin.stop()
+        }
+    }
+
+    @Test("The access log tells what came of asking the origin about what is stored")
+    func validations() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let file = home.path + "/access.log"
+            try home.configure("log: {access: {format: squid, to: \(file)}}")
+            let origin = try await ScriptedOrigin.start { connection in
+                guard let request = try await connection.request() else { return }
+                let isSame = request["If-None-Match"] == "\"a\"" && request["X-New"] == nil
+                try await connection.send(
+                    isSame
+                        ? "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nConnection: close\r\n\r\n"
+                        : response("200 OK", "ETag: \"a\"", "Connection: close", body: "x"))
+            }
+            let proxy = try await home.serve()
+            let url = origin.url("/a")
+            #expect(try await proxy.get(url).text == "x")
+            _ = try await proxy.getStored(url)
+            let now = "Cache-Control: max-age=0"
+            #expect(try await proxy.get(url, now).text == "x")
+            #expect(try await proxy.get(url, now, "X-New: 1").text == "x")
+            _ = try await proxy.getStored(url)
+            await origin.stop()
+            #expect(try await proxy.get(url, now).text == "x")
+            #expect(try await proxy.stop().status == 0)
+            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+            let told = lines.map { $0.split(separator: " ") }.filter { !$0[3].contains("HIT") }
+            #expect(
+                told.map { "\($0[3]) \($0[8])" } == [
+                    "TCP_MISS/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_UNMODIFIED/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_MODIFIED/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_REFRESH_FAIL_OLD/200 HIER_DIRECT/127.0.0.1",
+                ])
         }
     }
 

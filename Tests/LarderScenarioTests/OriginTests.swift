@@ -255,6 +255,37 @@ struct OriginTests {
         }
     }
 
+    @Test(
+        "Nobody listens there any more: what is stored answers who prefers something newer",
+        arguments: [
+            ("max-age=0", "fwd=request", "grace-without-answer"),
+            ("min-fresh=6000", "fwd=request", "grace-without-answer"), ("no-cache", nil, nil),
+        ] as [(String, String?, String?)])
+    func gone(_ asked: String, _ forward: String?, _ detail: String?) async throws {
+        try await Scene.scripted { connection in
+            _ = try await connection.request()
+            try await connection.send(
+                response("200 OK", "ETag: \"a\"", "Connection: close", body: "index"))
+        } _: { scene in
+            #expect(try await scene.get("/index").text == "index")
+            try await scene.stored("/index")
+            let url = scene.origin.url("/index")
+            await scene.origin.stop()
+            let answer = try await scene.proxy.get(url, "Cache-Control: \(asked)")
+            guard let forward, let detail else {
+                #expect(answer.status == 502)
+                return
+            }
+            #expect(answer.status == 200)
+            #expect(answer.text == "index")
+            #expect(answer.has("Age"))
+            let told = answer["Cache-Status"] ?? ""
+            #expect(told.hasPrefix("larder; \(forward); ttl="))
+            #expect(told.hasSuffix("; detail=\(detail)"))
+            #expect(answer["Proxy-Status"]?.contains("connection_refused") == true)
+        }
+    }
+
     @Test("Nobody listens there: 502 with the reason, and the proxy goes on")
     func refused() async throws {
         try await Scene.play { _ in

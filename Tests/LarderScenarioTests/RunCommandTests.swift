@@ -74,6 +74,41 @@ struct RunCommandTests {
         }
     }
 
+    @Test("The proxies of the environment are its parents, and its exceptions theirs")
+    func parents() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let origin = try await ScriptedOrigin.answering { _ in response("200 OK", body: "own") }
+            let parent = try await ScriptedOrigin.answering { _ in response("200 OK", body: "up") }
+            let variables = [
+                "http_proxy": "http://u:p@\(parent.authority)",
+                "no_proxy": "localhost,127.0.0.1,direct.example",
+            ]
+            let urls = [origin.url("/a"), "http://far.example/b"]
+            let run = try await home.start(
+                ["run", "--"] + Self.client(urls), variables: variables
+            ).ended()
+            #expect(run.outText.contains("own"), "\(run.errText)")
+            #expect(run.outText.contains("up"))
+            #expect(parent.requests.value.map(\.target) == ["http://far.example/b"])
+            #expect(parent.requests.value.first?["Proxy-Authorization"] == "Basic dTpw")
+            try home.configure("parents: [{ via: direct }]")
+            let configured = try await home.start(
+                ["run", "--config", home.configuration, "--"] + Self.client([origin.url("/c")]),
+                variables: ["http_proxy": parent.url("")]
+            ).ended()
+            #expect(configured.outText.contains("own"))
+            #expect(parent.count == 1)
+            let script = "echo $no_proxy $NO_PROXY"
+            let told = try await home.start(
+                ["run", "--quiet", "--", "sh", "-c", script], variables: variables
+            ).ended()
+            #expect(told.lines == ["direct.example direct.example"])
+            await origin.stop()
+            await parent.stop()
+        }
+    }
+
     @Test("The environment leads to the proxy in both cases, without exceptions")
     func environment() async throws {
         try await Scene.inTurn {

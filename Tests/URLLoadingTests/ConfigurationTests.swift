@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 import LarderHTTP
 
 import Testing
@@ -224,7 +225,7 @@ struct ConfigurationProxyTests {
             (["http_proxy": "p:1", "no_proxy": "10.0.0.0/8"], "http://10.1.2.3/", "direct"),
         ] as [([String: String], String, String)])
     func environment(variables: [String: String], url: String, expected: String) {
-        #expect(Self.way(ProxyEnvironment(variables).rules, url) == expected)
+        #expect(Self.way(ProxyEnvironment(variables).rules(), url) == expected)
     }
 
     @Test("show no passwords")

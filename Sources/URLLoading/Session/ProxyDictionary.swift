@@ -1,4 +1,5 @@
 import Foundation
+import LarderEngine
 import LarderHTTP
 import LarderTransfer
 
@@ -77,23 +78,8 @@ struct ProxyDictionary {
 }
 
 extension Parent {
-    /// Leads nowhere: what is asked for through it fails with a word about the proxy.
-    static var unusable: Parent { Parent(kind: .http, host: "", port: 0) }
-
     /// A host as libcurl wants it: an IPv6 address in brackets.
     static func host(_ host: String) -> String {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    }
-}
-
-extension ParentCredential {
-    /// One that is kept in memory; connections are told apart by user and password, of which a digest
-    /// that means nothing outside of this process is the name.
-    init(user: String, password: String) {
-        var hasher = Hasher()
-        hasher.combine(user)
-        hasher.combine(password)
-        let name = "proxy-\(String(UInt(bitPattern: hasher.finalize()), radix: 36))"
-        self.init(name: name) { ParentLogin(user: user, password: Array(password.utf8)) }
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import LarderEngine
 import LarderTransfer
 
 /// What a session is made with.
@@ -252,7 +253,7 @@ extension URLSessionConfiguration {
     /// By which proxies it leads.
     var parentRules: ParentRules {
         guard let dictionary = self.connectionProxyDictionary else {
-            return ProxyEnvironment(ProcessInfo.processInfo.environment).rules
+            return ProxyEnvironment(ProcessInfo.processInfo.environment).rules()
         }
         return ProxyDictionary(dictionary).rules
     }

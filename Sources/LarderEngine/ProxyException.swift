@@ -2,9 +2,9 @@ import Glibc
 import LarderPolicy
 
 /// A destination that no proxy leads to.
-struct ProxyException: Sendable {
+package struct ProxyException: Sendable {
     /// Who wrote it.
-    enum Style {
+    package enum Style {
         /// `ExceptionsList`: a name is that host alone, `.name` what is below it, too.
         case list
         /// `no_proxy`: a name is that host and all below it.
@@ -24,7 +24,7 @@ struct ProxyException: Sendable {
     private let port: UInt16?
 
     /// nil: nothing that could be meant.
-    init?(_ text: String, style: Style) {
+    package init?(_ text: String, style: Style) {
         var name = text.lowercased()[...]
         var port: UInt16?
         if let block = AddressBlock(name) {
@@ -55,7 +55,7 @@ struct ProxyException: Sendable {
     }
 
     /// - Parameter host: in lower case, an IPv6 address in brackets.
-    func matches(host: String, port: UInt16) -> Bool {
+    package func matches(host: String, port: UInt16) -> Bool {
         if let own = self.port, own != port { return false }
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         switch self.kind {
@@ -67,8 +67,28 @@ struct ProxyException: Sendable {
         }
     }
 
+    /// Whether it speaks of this machine by a name or an address that always leads there, be it among
+    /// others.
+    var isOfLoopback: Bool {
+        switch self.kind {
+        case .any: true
+        case .host(let own), .domain(let own):
+            own.hasSuffix(".localhost") || Self.loopbackNames.contains(own)
+        case .glob(let glob):
+            (Self.loopbackNames + ["127.0.0.1", "a.localhost"]).contains {
+                glob.matches(Array($0.utf8))
+            }
+        case .block(let block): block.touchesLoopback
+        }
+    }
+
+    /// RFC 6761 §6.3, and what Debian's `/etc/hosts` has.
+    private static let loopbackNames = [
+        "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
+    ]
+
     /// Whether a host is a name without a dot.
-    static func isSimple(_ host: String) -> Bool {
+    package static func isSimple(_ host: String) -> Bool {
         !host.contains(".") && AddressBlock.bytes(host[...]) == nil
     }
 }
@@ -94,6 +114,13 @@ struct AddressBlock: Sendable {
         }
         guard let bits = Int(parts[1]), (0...address.count * 8).contains(bits) else { return nil }
         self.bits = bits
+    }
+
+    /// Whether an address in it is one of loopback.
+    var touchesLoopback: Bool {
+        if self.address.count == 4, self.bits >= 8 { return self.address[0] == 127 }
+        let zeros = [UInt8](repeating: 0, count: self.address.count - 2)
+        return self.contains(self.address.count == 4 ? [127] + zeros + [1] : [0] + zeros + [1])
     }
 
     func contains(_ other: [UInt8]) -> Bool {

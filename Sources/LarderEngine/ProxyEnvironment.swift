@@ -1,19 +1,20 @@
-import Foundation
-import LarderHTTP
-import LarderTransfer
+package import LarderHTTP
+package import LarderTransfer
 
 /// What the environment says about proxies, read as curl reads it.
-struct ProxyEnvironment {
+package struct ProxyEnvironment {
     private let variables: [String: String]
 
-    init(_ variables: [String: String]) {
+    package init(_ variables: [String: String]) {
         self.variables = variables
     }
 
-    var rules: ParentRules {
-        let exceptions = (self.variable("no_proxy") ?? "")
-            .split { $0 == "," || $0 == " " || $0 == "\t" }
-            .compactMap { ProxyException(String($0), style: .suffixes) }
+    /// The proxies that it names.
+    ///
+    /// - Parameter tunnels: what those carry of which nothing is said: then they go where such
+    ///   requests do; nil: by the first proxy that is named for anything.
+    package func rules(tunnels: Scheme? = nil) -> ParentRules {
+        let exceptions = self.exceptions.compactMap { ProxyException($0, style: .suffixes) }
         var rules: [ParentRules.Rule] = []
         if !exceptions.isEmpty {
             rules.append(
@@ -28,10 +29,24 @@ struct ProxyEnvironment {
             guard let parent = (value ?? self.variable("all_proxy")).flatMap(Self.parent) else {
                 continue
             }
-            rules.append(
-                ParentRules.Rule(via: .parent(parent), schemes: [scheme]) { _, _ in true })
+            var rule = ParentRules.Rule(via: .parent(parent), schemes: [scheme]) { _, _ in true }
+            rule.leadsTunnels = tunnels.map { $0 == scheme } ?? true
+            rules.append(rule)
         }
         return ParentRules(rules)
+    }
+
+    /// The hosts that no proxy leads to, without those that are this machine: a proxy here may lead
+    /// there, too.
+    package var remoteExceptions: [String] {
+        self.exceptions.filter { text in
+            ProxyException(text, style: .suffixes).map { !$0.isOfLoopback } ?? true
+        }
+    }
+
+    private var exceptions: [String] {
+        (self.variable("no_proxy") ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
+            .map(String.init)
     }
 
     /// In lower case before upper case; one that is empty is there, and means no proxy.
@@ -60,7 +75,7 @@ struct ProxyEnvironment {
         if let at = rest.lastIndex(of: "@") {
             let parts = rest[..<at].split(
                 separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = parts.map { String($0).removingPercentEncoding ?? String($0) }
+            let texts = parts.map { RequestChecks.percentDecoded($0) ?? String($0) }
             login = ParentCredential(
                 user: texts.first ?? "", password: texts.count > 1 ? texts[1] : "")
             rest = rest[rest.index(after: at)...]

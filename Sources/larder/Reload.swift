@@ -1,0 +1,50 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// The verb `larder reload`.
+struct Reload: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Have the running proxy read its configuration again, and say what came of it.",
+        discussion: """
+            The same as SIGHUP, which only the proxy's log tells about: settings marked "reload" are put \
+            into force, log files are opened anew, and no connection is dropped. It names the settings \
+            that changed and wait for a restart. Where the file is wrong or gone, everything stays as \
+            it was, and the exit status is 78.
+            """)
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        guard var client = try self.options.load().runningProxy(patience: .seconds(60)) else {
+            throw CommandFailure(
+                .unavailable, "no proxy is running", remedy: "\"larder serve\" starts one")
+        }
+        var outcome: ReloadOutcome?
+        do {
+            try client.send(.reload) { reply in
+                if case .reloaded(let told) = reply { outcome = told }
+                return true
+            }
+        } catch let refusal as ControlRefusal where refusal.failure.code == .invalid {
+            throw Self.failure(refusal)
+        }
+        for line in Self.lines(outcome) { try Output.line(line) }
+    }
+
+    /// A line for each mistake of the file, as `larder config check` has them.
+    static func failure(_ refusal: ControlRefusal) -> CommandFailure {
+        var failure = CommandFailure(.configuration, "")
+        failure.causes = refusal.description.split(separator: "\n").map(String.init)
+        failure.remedy = "everything stays as it was"
+        return failure
+    }
+
+    static func lines(_ outcome: ReloadOutcome?) -> [String] {
+        guard let waiting = outcome?.needingRestart, !waiting.isEmpty else {
+            return ["configuration reloaded"]
+        }
+        return ["configuration reloaded; these changed, too, and wait for a restart:"]
+            + waiting.map { "  \($0)" }
+    }
+}

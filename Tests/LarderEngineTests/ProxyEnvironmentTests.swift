@@ -1,0 +1,38 @@
+import LarderHTTP
+import LarderTransfer
+import Testing
+
+@testable import LarderEngine
+
+/// What the library makes of it has tests there.
+@Suite("Proxies of the environment")
+struct ProxyEnvironmentTests {
+    @Test(
+        "keep their exceptions, but for this machine",
+        arguments: [
+            ("localhost,127.0.0.1,::1,.corp.example", [".corp.example"]),
+            ("10.0.0.0/8, corp.example:8080", ["10.0.0.0/8", "corp.example:8080"]),
+            ("127.0.0.0/8 127.0.1.1 [::1] ::1/128 localhost:8080 a.localhost", []),
+            ("0.0.0.0/0,::/0,*,local*,*.localhost,127.*", []), ("*.example", ["*.example"]),
+            ("192.168.0.0/16,fe80::/10,!", ["192.168.0.0/16", "fe80::/10", "!"]), ("", []),
+        ])
+    func exceptions(_ text: String, _ expected: [String]) {
+        for name in ["no_proxy", "NO_PROXY"] {
+            #expect(ProxyEnvironment([name: text]).remoteExceptions == expected)
+        }
+    }
+
+    @Test("lead tunnels as they lead what is thought to be in them")
+    func tunnels() {
+        let both = ProxyEnvironment(["http_proxy": "p:1", "https_proxy": "q:2"])
+        let http = ProxyEnvironment(["http_proxy": "p:1", "no_proxy": "a"])
+        func way(_ rules: ParentRules) -> String? {
+            rules.parent(host: "b", port: 443).map(\.authority)
+        }
+        #expect(way(both.rules()) == "p:1")
+        #expect(way(both.rules(tunnels: .https)) == "q:2")
+        #expect(way(http.rules(tunnels: .https)) == nil)
+        #expect(http.rules(tunnels: .https).parent(host: "b", port: 80, scheme: .http) != nil)
+        #expect(http.rules(tunnels: .https).parent(host: "a", port: 80, scheme: .http) == nil)
+    }
+}
