@@ -120,16 +120,22 @@ struct ProxyParts {
         }
     }
 
+    private static func code(of error: StateError) -> DaemonError.Code {
+        switch error.code {
+        case .inUse: .unavailable
+        case .untrusted: .notPermitted
+        case .wrongKey, .badKeyFile, .damaged, .full, .unavailable: .configuration
+        }
+    }
+
     private static func error(_ error: EngineError, session: String) -> DaemonError {
         switch error {
         case .store(let store):
             DaemonError(
-                .unavailable,
+                store.code == .untrusted ? .notPermitted : .unavailable,
                 "session \(session): \(store.path): \(store.cause); \(store.remedy)")
         case .state(let state):
-            DaemonError(
-                state.code == .inUse ? .unavailable : .configuration,
-                "session \(session): \(state)")
+            DaemonError(Self.code(of: state), "session \(session): \(state)")
         case .transfer(let transfer) where transfer.code == .certificates:
             DaemonError(.configuration, "session \(session): ca-file: \(transfer.detail)")
         case .transfer(let transfer):

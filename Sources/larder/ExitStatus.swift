@@ -110,6 +110,7 @@ struct CommandFailure: Error, Equatable {
         return CommandFailure(status, "\(error.path): \(error.cause)", remedy: error.remedy)
     }
 
+            case .untrusted: .notPermitted
     /// The lines for standard error.
     var lines: [String] {
         let text = self.causes.map { "larder: \(Printable.text($0))" }
