@@ -52,10 +52,14 @@ struct DestinationIndex: Sendable {
     private var below: [Substring: Ports] = [:]
     private var longestSuffix = 0
     private var blocks: [Blocks] = []
+    /// What an address may be led to counts, too.
+    private let isWary: Bool
     /// Those with wildcards inside, asked one after the other.
     private(set) var globs: [DestinationPattern] = []
 
-    init(_ destinations: [DestinationPattern]) {
+    /// - Parameter isWary: blocks mean what is embedded in an address, too.
+    init(_ destinations: [DestinationPattern], isWary: Bool = false) {
+        self.isWary = isWary
         for destination in destinations { self.add(destination) }
     }
 
@@ -132,7 +136,8 @@ struct DestinationIndex: Sendable {
         guard !self.blocks.isEmpty else { return false }
         let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
         guard let target = address ?? IPAddress(bare) else { return false }
-        return target.whereConnectionsEnd.contains { address in
+        let ends = self.isWary ? target.whereConnectionsMayEnd : target.whereConnectionsEnd
+        return ends.contains { address in
             self.blocks.contains { $0.contains(address, port) }
         }
     }
@@ -153,7 +158,8 @@ package struct AccessJudge: Sendable {
             Entry(
                 rule: rule,
                 destinations: rule.destinations.isEmpty
-                    ? nil : DestinationIndex(rule.destinations))
+                    ? nil
+                    : DestinationIndex(rule.destinations, isWary: rule.action == .deny))
         }
     }
 
