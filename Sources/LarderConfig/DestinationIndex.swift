@@ -163,10 +163,15 @@ package struct AccessJudge: Sendable {
         }
     }
 
-    /// Whether any rule is about blocks of destinations.
-    package var speaksOfAddresses: Bool { self.entries.contains { $0.rule.speaksOfAddresses } }
+    /// Whether the address that a host leads to makes a difference to any rule.
+    package var speaksOfAddresses: Bool {
+        self.entries.contains { $0.rule.speaksOfAddresses || $0.rule.mayLeadBack }
+    }
 
     /// The first rule that fits decides; where none does, the request is denied.
+    ///
+    /// One that allows without naming destinations lets clients elsewhere go everywhere but back to
+    /// this machine itself (``AccessQuestion/leadsBack``).
     package func judge(_ question: AccessQuestion) -> AccessDecision {
         let index = self.entries.firstIndex { entry in
             entry.rule.concerns(question.client, method: question.method)
@@ -174,7 +179,10 @@ package struct AccessJudge: Sendable {
                     host: question.host, port: question.port, address: question.address) ?? true)
         }
         guard let index else { return AccessDecision(isAllowed: false, rule: nil) }
-        return AccessDecision(
-            isAllowed: self.entries[index].rule.action == .allow, rule: index)
+        let rule = self.entries[index].rule
+        if rule.allowsEverything, !question.client.isOfThisMachine, question.leadsBack {
+            return AccessDecision(isAllowed: false, rule: index, leadsBack: true)
+        }
+        return AccessDecision(isAllowed: rule.action == .allow, rule: index)
     }
 }

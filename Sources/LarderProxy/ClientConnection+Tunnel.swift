@@ -178,8 +178,8 @@ extension ClientConnection {
             client: self.client, user: self.exchange?.user,
             method: self.exchange?.method ?? .connect, host: host, port: far.port,
             address: far.address)
-        if case .denied = self.shared.access.judge(query) { return RequestRouter.denied }
-        return nil
+        guard case .denied(let rule) = self.shared.access.judge(query) else { return nil }
+        return RequestRouter.denied(by: rule, port: far.port)
     }
 
     // MARK: Upgrades

@@ -50,7 +50,9 @@ package struct RequestRouter: Sendable {
             let query = AccessQuery(
                 client: client.address, user: client.user, method: head.method, host: uri.host,
                 port: uri.port)
-            if case .denied = access.judge(query) { return .answer(Self.denied) }
+            if case .denied(let rule) = access.judge(query) {
+                return .answer(Self.denied(by: rule, port: uri.port))
+            }
             return self.forward(head, to: uri, client: client.address, present)
         }
     }
@@ -85,11 +87,21 @@ package struct RequestRouter: Sendable {
     static let denied = OwnAnswer(
         403, error: .httpRequestDenied, detail: "the access rules do not allow this request")
 
-    private static func denied(port: UInt16) -> OwnAnswer {
-        OwnAnswer(
-            403, error: .httpRequestDenied,
-            detail: "no tunnels to port \(port): see connect-ports")
+    /// What a client is told of a verdict.
+    static func denied(by rule: String, port: UInt16) -> OwnAnswer {
+        var answer = Self.denied
+        switch rule {
+        case AccessVerdict.connectPorts:
+            answer.detail = "no tunnels to port \(port): see connect-ports"
+        case AccessVerdict.ownAddresses: answer.detail = Self.ownAddresses
+        default: break
+        }
+        return answer
     }
+
+    static let ownAddresses =
+        "clients of other machines reach no address of the proxy's own machine unless an access rule "
+        + "names destinations"
 
     // MARK: The proxy itself
 
@@ -148,13 +160,12 @@ package struct RequestRouter: Sendable {
             return .answer(OwnAnswer.tunnelLoop)
         }
         guard self.connectPorts?.contains(port) ?? true else {
-            return .answer(Self.denied(port: port))
+            return .answer(Self.denied(by: AccessVerdict.connectPorts, port: port))
         }
         let query = AccessQuery(
             client: client.address, user: client.user, method: .connect, host: host, port: port)
         if case .denied(let rule) = access.judge(query) {
-            return .answer(
-                rule == AccessVerdict.connectPorts ? Self.denied(port: port) : Self.denied)
+            return .answer(Self.denied(by: rule, port: port))
         }
         return .tunnel(host: host, port: port)
     }
