@@ -103,14 +103,14 @@ struct ProxyParts {
             let name = settings.name.text
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
-                let damage = Mutex(DamageNotices())
+                let notices = Mutex(SessionNotices())
                 let open = try OpenSession(
                     loaded.blueprint(of: settings), clock: clock, timers: timers,
                     yieldsDisk: options.yieldsDisk, mayGoOn: options.mayGoOn
                 ) { event in
                     let now = clock.now()
                     trouble.note(event, at: now)
-                    event.record(session: name, to: log, damage: damage, at: now)
+                    event.record(session: name, to: log, notices: notices, at: now)
                 }
                 self.members.append(
                     RunningProxy.RunningSession(settings: settings, open: open, trouble: trouble))
