@@ -32,6 +32,9 @@ final class ConnectionCount: Sendable {
         self.state.withLock { $0.makeRoom = makeRoom }
     }
 
+    /// Places that were asked for and not given yet.
+    var asked: Int { self.state.withLock { $0.asked } }
+
     func foundNoRoom(for places: Int) {
         self.state.withLock { $0.asked = max(0, $0.asked - places) }
     }
