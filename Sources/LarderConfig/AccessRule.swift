@@ -56,10 +56,13 @@ package struct AccessDecision: Sendable, Equatable {
     package var isAllowed: Bool
     /// The index of the rule that decided; nil where none fitted, which denies.
     package var rule: Int?
+    /// The rule allows, but names no destinations, and so not this machine's own addresses.
+    package var leadsBack: Bool
 
-    package init(isAllowed: Bool, rule: Int?) {
+    package init(isAllowed: Bool, rule: Int?, leadsBack: Bool = false) {
         self.isAllowed = isAllowed
         self.rule = rule
+        self.leadsBack = leadsBack
     }
 }
 

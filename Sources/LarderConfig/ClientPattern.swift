@@ -72,6 +72,13 @@ extension IPAddress {
         self.value == 0
             ? [self, IPAddress(self.family, self.family == .v4 ? 0x7F00_0001 : 1)] : [self]
     }
+
+    /// Those, and what a network may make of the address: for rules that deny.
+    ///
+    /// Whoever may go to the embedded address may not therefore go by way of a translator.
+    var whereConnectionsMayEnd: [IPAddress] {
+        self.whereConnectionsEnd + (self.embedded?.whereConnectionsEnd ?? [])
+    }
 }
 
 extension AddressBlock {

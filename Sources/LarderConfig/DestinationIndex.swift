@@ -52,10 +52,14 @@ struct DestinationIndex: Sendable {
     private var below: [Substring: Ports] = [:]
     private var longestSuffix = 0
     private var blocks: [Blocks] = []
+    /// What an address may be led to counts, too.
+    private let isWary: Bool
     /// Those with wildcards inside, asked one after the other.
     private(set) var globs: [DestinationPattern] = []
 
-    init(_ destinations: [DestinationPattern]) {
+    /// - Parameter isWary: blocks mean what is embedded in an address, too.
+    init(_ destinations: [DestinationPattern], isWary: Bool = false) {
+        self.isWary = isWary
         for destination in destinations { self.add(destination) }
     }
 
@@ -132,7 +136,8 @@ struct DestinationIndex: Sendable {
         guard !self.blocks.isEmpty else { return false }
         let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
         guard let target = address ?? IPAddress(bare) else { return false }
-        return target.whereConnectionsEnd.contains { address in
+        let ends = self.isWary ? target.whereConnectionsMayEnd : target.whereConnectionsEnd
+        return ends.contains { address in
             self.blocks.contains { $0.contains(address, port) }
         }
     }
@@ -153,14 +158,20 @@ package struct AccessJudge: Sendable {
             Entry(
                 rule: rule,
                 destinations: rule.destinations.isEmpty
-                    ? nil : DestinationIndex(rule.destinations))
+                    ? nil
+                    : DestinationIndex(rule.destinations, isWary: rule.action == .deny))
         }
     }
 
-    /// Whether any rule is about blocks of destinations.
-    package var speaksOfAddresses: Bool { self.entries.contains { $0.rule.speaksOfAddresses } }
+    /// Whether the address that a host leads to makes a difference to any rule.
+    package var speaksOfAddresses: Bool {
+        self.entries.contains { $0.rule.speaksOfAddresses || $0.rule.mayLeadBack }
+    }
 
     /// The first rule that fits decides; where none does, the request is denied.
+    ///
+    /// One that allows without naming destinations lets clients elsewhere go everywhere but back to
+    /// this machine itself (``AccessQuestion/leadsBack``).
     package func judge(_ question: AccessQuestion) -> AccessDecision {
         let index = self.entries.firstIndex { entry in
             entry.rule.concerns(question.client, method: question.method)
@@ -168,7 +179,10 @@ package struct AccessJudge: Sendable {
                     host: question.host, port: question.port, address: question.address) ?? true)
         }
         guard let index else { return AccessDecision(isAllowed: false, rule: nil) }
-        return AccessDecision(
-            isAllowed: self.entries[index].rule.action == .allow, rule: index)
+        let rule = self.entries[index].rule
+        if rule.allowsEverything, !question.client.isOfThisMachine, question.leadsBack {
+            return AccessDecision(isAllowed: false, rule: index, leadsBack: true)
+        }
+        return AccessDecision(isAllowed: rule.action == .allow, rule: index)
     }
 }

@@ -30,6 +30,18 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
+    /// The IPv4 address that a translator or a tunnel leads to instead: `64:ff9b::/96` (RFC 6052 §2.1),
+    /// `2002::/16` (RFC 3056 §2), and the compatible addresses of old, `::/96` (RFC 4291 §2.5.5.1);
+    /// nil for every other address.
+    package var embedded: IPAddress? {
+        guard self.family == .v6 else { return nil }
+        // `::` and `::1` are addresses of their own.
+        if self.value >> 32 == 0x0064_FF9B << 64 || (self.value >> 32 == 0 && self.value > 1) {
+            return IPAddress(.v4, self.value & 0xFFFF_FFFF)
+        }
+        return self.value >> 112 == 0x2002 ? IPAddress(.v4, self.value >> 80 & 0xFFFF_FFFF) : nil
+    }
+
     package var bitWidth: Int { self.family == .v4 ? 32 : 128 }
 
     private static func version4(_ text: Substring) -> UInt32? {

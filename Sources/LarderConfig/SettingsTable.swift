@@ -271,7 +271,10 @@ package enum SettingsTable {
             *.example.com only what is below; a block of addresses fits requests that name an \
             address, and those to names that lead to one, which is found out when a connection \
             is made (but for what goes through a parent, or is stored already); a port or a range \
-            of ports may follow after a colon. An empty list is everything.
+            of ports may follow after a colon. An empty list is everything; but clients of other \
+            machines reach addresses of the proxy's own machine (loopback, link-local, what serves \
+            credentials in a cloud) only by a rule that names destinations, be it with *. A rule \
+            that denies an IPv4 block denies the IPv6 addresses that embed one of its addresses.
             """),
         .list(
             "methods", \.methods, live: true,

@@ -12,14 +12,22 @@ package struct ControlClient: ~Copyable {
     /// Connects to the first of these sockets that is answered.
     ///
     /// - Parameter patience: how long the other side may say nothing.
-    /// - Throws: `.notRunning` when none is answered.
+    /// - Throws: `.notRunning` when none is answered, `.foreign` when whoever answers is not the one
+    ///   that may hear what is asked.
     package init(
         paths: [String], patience: Duration = .seconds(10)
     ) throws(ControlError) {
         var failure = ControlError(.notRunning, "no proxy is running")
         for path in paths {
             do throws(ControlError) {
-                self.descriptor = try ControlSocket.connect(to: path)
+                let descriptor = try ControlSocket.connect(to: path)
+                do throws(ControlError) {
+                    try ControlPeer.check(descriptor, at: path)
+                } catch {
+                    close(descriptor)
+                    throw error
+                }
+                self.descriptor = descriptor
                 self.patience = patience
                 return
             } catch {

@@ -101,6 +101,8 @@ package struct ControlError: Error, Sendable, Equatable, CustomStringConvertible
         case notRunning
         /// The file's permissions keep us out.
         case notPermitted
+        /// Somebody else's program listens there (``ControlPeer``).
+        case foreign
         /// The other side said nothing for too long.
         case timedOut
         case closed

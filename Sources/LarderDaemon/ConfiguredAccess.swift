@@ -49,6 +49,7 @@ final class ConfiguredAccess: AccessPolicy {
                 client: query.identity.facts, method: query.method.rawValue, host: query.host,
                 port: query.port, address: query.address.map { LarderConfig.IPAddress($0) }))
         if decision.isAllowed { return .allowed }
+        if decision.leadsBack { return .denied(rule: AccessVerdict.ownAddresses) }
         return .denied(rule: decision.rule.map { "access[\($0)]" } ?? "no access rule")
     }
 }

@@ -10,10 +10,9 @@ import Logging
 import Synchronization
 
 extension EngineEvent {
-    /// Writes what a person should know of a session to the log; `damage` bounds how many damaged
-    /// entries are named.
+    /// Writes what a person should know of a session to the log; `notices` bounds how often.
     func record(
-        session: String, to log: Logger, damage: borrowing Mutex<DamageNotices>, at now: Timestamp
+        session: String, to log: Logger, notices: borrowing Mutex<SessionNotices>, at now: Timestamp
     ) {
         switch self {
         case .withoutDisk(let error):
@@ -21,14 +20,15 @@ extension EngineEvent {
                 "caching in memory only",
                 metadata: facts(session, error))
         case .disk(let event):
-            event.record(session: session, to: log, damage: damage, at: now)
+            event.record(session: session, to: log, notices: notices, at: now)
         case .state(let event): event.record(session: session, to: log)
         case .withoutState(let error):
             log.warning(
                 "cookies and credentials are kept in memory only",
                 metadata: facts(session, error))
         case .cookies(let principal, let event):
-            event.record(session: session, principal: principal, to: log)
+            event.record(
+                session: session, principal: principal, to: log, notices: notices, at: now)
         case .credentialsNotKept(let principal, let error):
             log.warning(
                 "credentials are not kept for now",
@@ -46,7 +46,7 @@ extension EngineEvent {
 
 extension DiskEvent {
     fileprivate func record(
-        session: String, to log: Logger, damage: borrowing Mutex<DamageNotices>, at now: Timestamp
+        session: String, to log: Logger, notices: borrowing Mutex<SessionNotices>, at now: Timestamp
     ) {
         switch self {
         case .setAside(let name, let reason):
@@ -76,7 +76,7 @@ extension DiskEvent {
             var metadata: Logger.Metadata = [
                 "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",
             ]
-            switch damage.withLock({ $0.verdict(at: now) }) {
+            switch notices.withLock({ $0.damage.verdict(at: now) }) {
             case .count: return
             case .say(untold: 0): break
             case .say(let untold): metadata["before"] = "\(untold) that were counted only"
@@ -148,7 +148,10 @@ extension StateEvent {
 
 extension CookieEvent {
     /// Hosts and principals are written as they are told; no event holds a cookie.
-    fileprivate func record(session: String, principal: String, to log: Logger) {
+    fileprivate func record(
+        session: String, principal: String, to log: Logger,
+        notices: borrowing Mutex<SessionNotices>, at now: Timestamp
+    ) {
         switch self {
         case .refused(let refusal, let count, let host):
             log.debug(
@@ -165,16 +168,19 @@ extension CookieEvent {
                     "cause": "\(error.detail)",
                 ])
         case .notKept(let error):
-            log.warning(
-                "cookies are not kept for now",
-                metadata: [
-                    "session": "\(session)", "principal": "\(principal)",
-                    "cause": "\(error.detail)",
-                ])
+            guard case .say(let untold) = notices.withLock({ $0.cookies.began(at: now) }) else {
+                return
+            }
+            var metadata: Logger.Metadata = [
+                "session": "\(session)", "principal": "\(principal)", "cause": "\(error.detail)",
+            ]
+            if untold > 0 { metadata["before"] = "\(untold) principals that were counted only" }
+            log.warning("cookies are not kept for now", metadata: metadata)
         case .keptAgain:
+            guard let principals = notices.withLock({ $0.cookies.ended() }) else { return }
             log.notice(
                 "cookies are kept again",
-                metadata: ["session": "\(session)", "principal": "\(principal)"])
+                metadata: ["session": "\(session)", "principals": "\(principals)"])
         }
     }
 }

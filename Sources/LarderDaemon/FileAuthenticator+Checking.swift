@@ -57,7 +57,8 @@ extension FileAuthenticator {
     private enum Step {
         case verdict(AuthenticationVerdict)
         case throttled(LimitedAttempt)
-        case verify
+        /// Has to be verified; those give way of which these are the waiters.
+        case verify(turn: UInt64, insteadOf: [Completion])
     }
 
     private func checkBasic(
@@ -79,8 +80,9 @@ extension FileAuthenticator {
             return verdict
         case .throttled(let attempt):
             return self.throttled(attempt, client: client, user: user) ?? .busy
-        case .verify:
-            self.verify(user, password, digest: digest)
+        case .verify(let turn, let others):
+            self.verify(user, password, digest: digest, turn: turn)
+            for other in others { other(.busy) }
             return .pending
         }
     }
@@ -130,13 +132,32 @@ extension FileAuthenticator {
             state.waiting += 1
             return .verdict(.pending)
         }
-        guard state.verifications.count < self.options.queue else { return .verdict(.busy) }
+        let isFull = state.verifications.count >= self.options.queue
+        let other = isFull ? Self.givingWay(state, to: asked.guess.source) : nil
+        guard !isFull || other != nil else { return .verdict(.busy) }
         let attempt = state.limit.take(asked.guess, at: now)
         guard attempt == .granted else { return .throttled(attempt) }
+        let ended = other.flatMap { state.verifications.removeValue(forKey: $0) }
+        if let ended {
+            // Nobody looked at it.
+            state.limit.giveBack(ended.guess)
+            state.waiting -= ended.waiters.count
+        }
+        let turn = state.nextNumber
+        state.nextNumber &+= 1
         state.verifications[asked.digest] = Verification(
-            client: asked.client, guess: asked.guess, user: asked.user, waiters: [completion])
+            client: asked.client, guess: asked.guess, user: asked.user, number: turn,
+            waiters: [completion])
         state.waiting += 1
-        return .verify
+        return .verify(turn: turn, insteadOf: ended?.waiters ?? [])
+    }
+
+    private static func givingWay(_ state: State, to newcomer: ClientSource) -> [UInt8]? {
+        CrowdedGuesses.givingWay(
+            state.verifications.compactMap { digest, guess in
+                guess.isRunning
+                    ? nil : .init(key: digest, source: guess.guess.source, number: guess.number)
+            }, to: newcomer)
     }
 
     /// Refuses what is no credentials at all, or no token: it counts like a wrong guess at a user

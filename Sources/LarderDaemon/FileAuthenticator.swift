@@ -36,7 +36,8 @@ package final class FileAuthenticator: ProxyAuthenticator {
         package var limit = GuessLimit.Rules()
         /// Hashes computed at the same time.
         package var threads = 2
-        /// Credentials that wait for a thread or have one; more are told to come again.
+        /// Credentials that wait for a thread or have one; of more, those of whoever has most waiting are
+        /// told to come again.
         package var queue = 64
         /// Requests that wait for a verdict.
         package var waiting = 4_096
@@ -56,6 +57,10 @@ package final class FileAuthenticator: ProxyAuthenticator {
         let client: ClientAddress
         let guess: GuessLimit.Guess
         let user: [UInt8]
+        /// Which came when.
+        let number: UInt64
+        /// A thread has it.
+        var isRunning = false
         var waiters: [Completion]
     }
 
@@ -70,6 +75,7 @@ package final class FileAuthenticator: ProxyAuthenticator {
         /// What is under way, by the digests of the credentials.
         var verifications: [[UInt8]: Verification] = [:]
         var waiting = 0
+        var nextNumber: UInt64 = 0
         /// Counts the registers there have been.
         var generation: UInt64 = 0
     }
@@ -179,14 +185,21 @@ package final class FileAuthenticator: ProxyAuthenticator {
 
     /// Has credentials verified on another thread.
     ///
-    /// They are in `verifications`, by `digest`.
-    func verify(_ user: [UInt8], _ password: Secret, digest: [UInt8]) {
+    /// They are in `verifications`, by `digest`; with their number there, by which those that gave way
+    /// are known.
+    func verify(_ user: [UInt8], _ password: Secret, digest: [UInt8], turn: UInt64) {
         let number = self.key.number(ofUser: user)
         self.pool.submit { [self] state in
             guard case .active = state else {
                 self.finish(digest, isRight: nil)
                 return
             }
+            let isWanted = self.state.withLock { state in
+                guard state.verifications[digest]?.number == turn else { return false }
+                state.verifications[digest]?.isRunning = true
+                return true
+            }
+            guard isWanted else { return }
             // The files may have changed meanwhile; if they do so for ever, nobody is let in.
             for _ in 0..<3 {
                 let (check, generation) = self.state.withLock {

@@ -108,7 +108,7 @@ struct ProxyParts {
             let name = settings.name.text
             do throws(EngineError) {
                 let trouble = DiskTroubleNote()
-                let damage = Mutex(DamageNotices())
+                let notices = Mutex(SessionNotices())
                 var blueprint = loaded.blueprint(of: settings)
                 if let parents = options.parents { blueprint.transfer.parents = parents }
                 let open = try OpenSession(
@@ -117,7 +117,7 @@ struct ProxyParts {
                 ) { event in
                     let now = clock.now()
                     trouble.note(event, at: now)
-                    event.record(session: name, to: log, damage: damage, at: now)
+                    event.record(session: name, to: log, notices: notices, at: now)
                 }
                 self.members.append(
                     RunningProxy.RunningSession(settings: settings, open: open, trouble: trouble))
@@ -127,16 +127,22 @@ struct ProxyParts {
         }
     }
 
+    private static func code(of error: StateError) -> DaemonError.Code {
+        switch error.code {
+        case .inUse: .unavailable
+        case .untrusted: .notPermitted
+        case .wrongKey, .badKeyFile, .damaged, .full, .unavailable: .configuration
+        }
+    }
+
     private static func error(_ error: EngineError, session: String) -> DaemonError {
         switch error {
         case .store(let store):
             DaemonError(
-                .unavailable,
+                store.code == .untrusted ? .notPermitted : .unavailable,
                 "session \(session): \(store.path): \(store.cause); \(store.remedy)")
         case .state(let state):
-            DaemonError(
-                state.code == .inUse ? .unavailable : .configuration,
-                "session \(session): \(state)")
+            DaemonError(Self.code(of: state), "session \(session): \(state)")
         case .transfer(let transfer) where transfer.code == .certificates:
             DaemonError(.configuration, "session \(session): ca-file: \(transfer.detail)")
         case .transfer(let transfer):

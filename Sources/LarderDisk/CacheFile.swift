@@ -60,7 +60,7 @@ enum FileTrouble: Sendable, Equatable {
         case .mapFull, .noSpace, .readersFull, .transactionFull, .badValueSize,
             .notFound, .permissionDenied, .readOnlyFileSystem, .inputOutput,
             .noMemory, .noSuchFile, .alreadyOpen, .exchanged, .closed, .cancelled,
-            .other:
+            .foreignFile, .unsafeDirectory, .other:
             return nil
         }
     }

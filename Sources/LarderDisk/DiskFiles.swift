@@ -21,6 +21,8 @@ struct DiskFiles: Sendable, Equatable {
     static let asideMark = "cache.mdb.damaged-"
 
     /// Makes the directory and its parents, readable by this user alone, where they do not exist.
+    ///
+    /// Throws `.unsafeDirectory` for one in which others could exchange the files.
     func makeDirectory() throws(LMDBError) {
         var path = self.directory.hasPrefix("/") ? "/" : ""
         for part in self.directory.split(separator: "/") {
@@ -35,6 +37,7 @@ struct DiskFiles: Sendable, Equatable {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw LMDBError(returnCode: ENOTDIR, operation: "mkdir")
         }
+        try OwnPlace.checkDirectory(self.directory)
     }
 
     // MARK: Setting aside

@@ -10,6 +10,8 @@ package struct StoreError: Error, Sendable, Equatable {
         /// There is no cache file (only where one is not made).
         case missing
         case notWritable
+        /// Somebody else may have laid it there, or could.
+        case untrusted
         case noSpace
         /// The file is damaged, or of a format that this version does not know.
         case damaged
@@ -48,6 +50,13 @@ package struct StoreError: Error, Sendable, Equatable {
             (code, remedy) = (.noSpace, "raise the cache's capacity")
         case .permissionDenied:
             (code, remedy) = (.notWritable, "give this user the directory, or name another")
+        case .foreignFile:
+            (code, remedy) = (.untrusted, "see who put it there, and remove it")
+        case .unsafeDirectory:
+            (code, remedy) = (
+                .untrusted,
+                "chown it to the user that larder runs as and chmod go-w it, or name another"
+            )
         case .readOnlyFileSystem:
             (code, remedy) = (.notWritable, "remount it writable, or name another directory")
         case .noSuchFile, .notFound:

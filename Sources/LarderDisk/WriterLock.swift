@@ -156,7 +156,7 @@ final class WriterLock: Sendable {
     /// Whether the lock's name still leads to the file that is open.
     private static func isNamed(_ descriptor: Int32, _ files: DiskFiles) -> Bool {
         var (held, named) = (stat(), stat())
-        return unsafe fstat(descriptor, &held) == 0 && stat(files.writerLock, &named) == 0
+        return unsafe fstat(descriptor, &held) == 0 && lstat(files.writerLock, &named) == 0
             && held.st_ino == named.st_ino && held.st_dev == named.st_dev
     }
 
@@ -180,9 +180,11 @@ final class WriterLock: Sendable {
 
     private static func takeOnce(_ files: DiskFiles) throws(StoreError) -> (Int32, [UInt8]) {
         let path = files.writerLock
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw StoreError(LMDBError(returnCode: errno, operation: "open"), path: path)
+        let descriptor: Int32
+        do throws(LMDBError) {
+            descriptor = try OwnPlace.open(path, O_RDWR | O_CREAT)
+        } catch {
+            throw StoreError(error, path: path)
         }
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let number = errno
@@ -201,8 +203,8 @@ final class WriterLock: Sendable {
 
     /// The process that holds the lock of this directory now; nil where none does.
     static func holder(of files: DiskFiles) -> Int32? {
-        let descriptor = unsafe open(files.writerLock, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
+        let descriptor = try? OwnPlace.open(files.writerLock, O_RDONLY)
+        guard let descriptor else { return nil }
         defer { _ = close(descriptor) }
         if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return nil }
         return Self.holder(Self.read(descriptor))

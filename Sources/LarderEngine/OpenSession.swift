@@ -119,7 +119,7 @@ package final class OpenSession: Sendable {
             }
             return (disk, nil)
         } catch {
-            if error.code == .cancelled { throw .store(error) }
+            if error.code == .cancelled || error.code == .untrusted { throw .store(error) }
             if case .inUse = error.code {
                 if !yieldsDisk { throw .store(error) }
                 report(.withoutDisk(error))

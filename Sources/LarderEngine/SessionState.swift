@@ -10,8 +10,8 @@ struct SessionState: Sendable {
 
     /// Opens the state that a blueprint names.
     ///
-    /// One that cannot be had for now is reported and done without; one with the wrong key or of
-    /// another process is an error, as a person has to decide.
+    /// One that cannot be had for now is reported and done without; one with the wrong key, of
+    /// another process, or in a place that others could change is an error, as a person has to decide.
     static func open(
         _ configuration: StateConfiguration?, now: Timestamp, yields: Bool,
         report: @escaping @Sendable (EngineEvent) -> Void
@@ -25,7 +25,7 @@ struct SessionState: Sendable {
             return SessionState(file: file, digests: file.digests)
         } catch {
             switch error.code {
-            case .wrongKey, .badKeyFile: throw .state(error)
+            case .wrongKey, .badKeyFile, .untrusted: throw .state(error)
             case .inUse where !yields: throw .state(error)
             case .inUse, .damaged, .full, .unavailable: break
             }

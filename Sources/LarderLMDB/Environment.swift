@@ -89,11 +89,13 @@ import Synchronization
     package static func open(
         path: String, options: EnvironmentOptions, willMap: () -> Void = {}
     ) throws(LMDBError) -> Environment {
+        try OwnPlace.check(path)
+        try OwnPlace.check(path + "-lock")
         if !options.isReadOnly { try Self.makeFile(path) }
         // Until the place is given up again where the opening fails: a file that is deleted meanwhile
         // keeps its inode, and no new one finds the place taken. LMDB locks the table of readers and
         // not the file, so that closing this gives up no lock.
-        let held = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        let held = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         defer { if held >= 0 { _ = Glibc.close(held) } }
         let identity = try FileIdentity(path: path)
         try EnvironmentRegistry.reserve(identity)
@@ -133,10 +135,8 @@ import Synchronization
     /// Makes an empty file, so that it has an inode by which to take its place in the registry.
     private static func makeFile(_ path: String) throws(LMDBError) {
         var status = stat()
-        if unsafe stat(path, &status) == 0 { return }
-        let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
-        _ = Glibc.close(descriptor)
+        if unsafe lstat(path, &status) == 0 { return }
+        _ = Glibc.close(try OwnPlace.open(path, O_RDWR | O_CREAT))
     }
 
     /// Gives LMDB's table of readers its place on the disk: it is written through a map, where a
@@ -147,7 +147,8 @@ import Synchronization
     private static func reserveReaderTable(
         of path: String, readers: UInt32
     ) throws(LMDBError) {
-        let descriptor = unsafe Glibc.open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = unsafe Glibc.open(
+            path + "-lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         // LMDB knows when it can do without, and what to say.
         guard descriptor >= 0 else { return }
         defer { _ = Glibc.close(descriptor) }

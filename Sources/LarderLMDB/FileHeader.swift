@@ -24,10 +24,12 @@ package enum FileHeader {
     /// Looks at the file at `path`; never call it for a file that this process has open in LMDB.
     package static func check(path: String) throws(LMDBError) -> Finding {
         // O_NONBLOCK: a FIFO of that name must not hold anybody up.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0 {
-            if errno == ENOENT { return .absent }
-            throw LMDBError(returnCode: errno, operation: "open")
+            let number = errno
+            if number == ENOENT { return .absent }
+            if number == ELOOP { try OwnPlace.check(path) }
+            throw LMDBError(returnCode: number, operation: "open")
         }
         defer { _ = close(descriptor) }
         var status = stat()
@@ -35,6 +37,7 @@ package enum FileHeader {
             throw LMDBError(returnCode: errno, operation: "fstat")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { return .unsound("not a file") }
+        try OwnPlace.check(status, path)
         let size = UInt64(clamping: status.st_size)
         if size == 0 { return .absent }
         return try Self.check(descriptor, size: size)
@@ -47,7 +50,7 @@ package enum FileHeader {
     static func checkMetas(path: String) throws(LMDBError) {
         var last: String?
         for _ in 0..<3 {
-            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
             guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
             defer { _ = close(descriptor) }
             let size = try Self.size(descriptor)

@@ -61,8 +61,7 @@ package enum FileStructure {
         if Environment.shared(path: path) != nil {
             throw LMDBError(.alreadyOpen, operation: "check")
         }
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
+        let descriptor = try OwnPlace.open(path, O_RDONLY)
         defer { _ = close(descriptor) }
         let metas = try Self.metas(descriptor).compactMap { $0 }
         guard let newest = metas.max(by: { $0.transaction < $1.transaction }) else {

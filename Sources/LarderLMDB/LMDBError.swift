@@ -38,6 +38,10 @@ package struct LMDBError: Error, Sendable, Equatable {
         case closed
         /// Whoever asked for it wants it no more.
         case cancelled
+        /// What bears the name of a file of ours may have been laid there by somebody (``OwnPlace``).
+        case foreignFile = "foreign-file"
+        /// Somebody else could lay something there.
+        case unsafeDirectory = "unsafe-directory"
         case other
     }
 
@@ -99,8 +103,11 @@ extension LMDBError: CustomStringConvertible {
     package var description: String {
         guard self.number != 0, let text = unsafe mdb_strerror(self.number) else {
             // Found by a look of our own, which says what it saw.
-            return self.code == .corrupted
-                ? "damaged: \(self.operation)" : "\(self.operation): \(self.code.rawValue)"
+            return switch self.code {
+            case .corrupted: "damaged: \(self.operation)"
+            case .foreignFile, .unsafeDirectory: self.operation
+            default: "\(self.operation): \(self.code.rawValue)"
+            }
         }
         return "\(self.operation): \(unsafe String(cString: text))"
     }

@@ -39,6 +39,10 @@ package enum AccessVerdict: Hashable, Sendable {
 
     /// The rule on the ports of tunnels, which clients may know: it is the same for all of them.
     package static let connectPorts = "connect-ports"
+
+    /// The rule is one that lets the client go everywhere but to addresses of the proxy's own machine,
+    /// which clients may know: so it is for all whom no rule says more of.
+    package static let ownAddresses = "own addresses"
 }
 
 /// Judges requests before anything is done for them.

@@ -179,7 +179,7 @@ extension ClientConnection {
             method: self.exchange?.method ?? .connect, host: host, port: far.port,
             address: far.address)
         guard case .denied(let rule) = self.shared.access.judge(query) else { return nil }
-        return RequestRouter.denied(by: rule)
+        return RequestRouter.denied(by: rule, port: far.port)
     }
 
     // MARK: Upgrades

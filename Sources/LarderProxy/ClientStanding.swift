@@ -143,13 +143,16 @@ final class ClientDestinations: DestinationPolicy {
         self.access = access
     }
 
-    func permits(_ method: Method, _ uri: TargetURI, at address: String) -> Bool {
-        guard let address = IPAddress(address) else { return false }
+    func objection(_ method: Method, _ uri: TargetURI, at address: String) -> String? {
+        guard let address = IPAddress(address) else { return Self.detail }
         let query = AccessQuery(
             client: self.identity.address, user: self.identity.user, method: method, host: uri.host,
             port: uri.port, address: address)
-        return self.access.judge(query) == .allowed
+        guard case .denied(let rule) = self.access.judge(query) else { return nil }
+        return rule == AccessVerdict.ownAddresses ? RequestRouter.ownAddresses : Self.detail
     }
+
+    private static let detail = "the access rules do not allow the address that the host leads to"
 }
 
 /// Where a client asks from, as far as access rules may tell.

@@ -49,6 +49,9 @@ final class ConnectionCount: Sendable {
     /// How many connections had to wait for a place so far.
     var waited: UInt64 { self.state.withLock { $0.crowding.count } }
 
+    /// Places that were asked for and not given yet.
+    var asked: Int { self.state.withLock { $0.asked } }
+
     func foundNoRoom(for places: Int) {
         self.state.withLock { $0.asked = max(0, $0.asked - places) }
     }

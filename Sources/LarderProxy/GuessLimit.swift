@@ -28,7 +28,7 @@ package struct GuessLimit: Sendable {
 
     /// Whose credentials are guessed at, and from where.
     package struct Guess: Hashable, Sendable {
-        fileprivate let source: ClientSource
+        package let source: ClientSource
         /// A digest of the name: names are long and chosen by strangers.
         fileprivate let user: UInt64
 

@@ -17,6 +17,8 @@ package struct ProxyConfiguration: Sendable {
     package var chunkLimits = ChunkLimits()
     /// From the first byte of a request head to its last; then 408.
     package var headTimeout: Duration = .seconds(30)
+    /// For so long a head is waited for at least, also while others find no place.
+    package var headGrace: Duration = .seconds(5)
     /// How long a connection may stay open without a request.
     package var idleTimeout: Duration = .seconds(75)
     /// How long a request's content may stall; then 408.

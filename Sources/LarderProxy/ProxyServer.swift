@@ -75,21 +75,8 @@ package final class ProxyServer: Sendable {
             case .over(let waited): report(.crowdOver(waited: waited))
             }
         }
-        count.whenFull { Self.makeRoom(for: $0, on: loops[...], count) }
-    }
-
-    /// Closes as many idle connections as new ones wait, loop after loop.
-    private static func makeRoom(
-        for places: Int, on loops: ArraySlice<NIOLoopBoundBox<LoopState>>, _ count: ConnectionCount
-    ) {
-        guard places > 0, let loop = loops.first else {
-            count.foundNoRoom(for: places)
-            return
-        }
-        loop.eventLoop.execute {
-            let closed = loop.value.closeIdle(limit: places)
-            Self.makeRoom(for: places - closed, on: loops.dropFirst(), count)
-        }
+        let room = RoomMaking(loops: loops, count: count)
+        count.whenFull { room.begin(for: $0) }
     }
 
     static func waterMark(

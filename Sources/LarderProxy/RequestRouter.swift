@@ -51,7 +51,7 @@ package struct RequestRouter: Sendable {
                 client: client.address, user: client.user, method: head.method, host: uri.host,
                 port: uri.port)
             if case .denied(let rule) = access.judge(query) {
-                return .answer(Self.denied(by: rule))
+                return .answer(Self.denied(by: rule, port: uri.port))
             }
             return self.forward(head, to: uri, client: client.address, present)
         }
@@ -84,20 +84,23 @@ package struct RequestRouter: Sendable {
         return nil
     }
 
-    static func denied(by rule: String) -> OwnAnswer {
+    /// What a client is told of a verdict.
+    static func denied(by rule: String, port: UInt16) -> OwnAnswer {
         var answer = OwnAnswer(
             403, error: .httpRequestDenied, detail: "the access rules do not allow this request")
         answer.rule = rule
+        switch rule {
+        case AccessVerdict.connectPorts:
+            answer.detail = "no tunnels to port \(port): see connect-ports"
+        case AccessVerdict.ownAddresses: answer.detail = Self.ownAddresses
+        default: break
+        }
         return answer
     }
 
-    private static func denied(port: UInt16) -> OwnAnswer {
-        var answer = OwnAnswer(
-            403, error: .httpRequestDenied,
-            detail: "no tunnels to port \(port): see connect-ports")
-        answer.rule = AccessVerdict.connectPorts
-        return answer
-    }
+    static let ownAddresses =
+        "clients of other machines reach no address of the proxy's own machine unless an access rule "
+        + "names destinations"
 
     // MARK: The proxy itself
 
@@ -156,14 +159,12 @@ package struct RequestRouter: Sendable {
             return .answer(OwnAnswer.tunnelLoop)
         }
         guard self.connectPorts?.contains(port) ?? true else {
-            return .answer(Self.denied(port: port))
+            return .answer(Self.denied(by: AccessVerdict.connectPorts, port: port))
         }
         let query = AccessQuery(
             client: client.address, user: client.user, method: .connect, host: host, port: port)
         if case .denied(let rule) = access.judge(query) {
-            return .answer(
-                rule == AccessVerdict.connectPorts
-                    ? Self.denied(port: port) : Self.denied(by: rule))
+            return .answer(Self.denied(by: rule, port: port))
         }
         return .tunnel(host: host, port: port)
     }

@@ -1,4 +1,5 @@
 import Glibc
+import LarderLMDB
 
 /// The directory of a session's state, and the files in it by name.
 struct StateDirectory: Sendable {
@@ -28,8 +29,33 @@ struct StateDirectory: Sendable {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw StateError(system: ENOTDIR, "mkdir", path: self.path)
         }
+        try self.translating { () throws(LMDBError) in
+            try OwnPlace.checkOwner(ofDirectory: self.path)
+        }
         if status.st_mode & 0o077 != 0, unsafe chmod(self.path, 0o700) != 0 {
             throw StateError(system: errno, "chmod", path: self.path)
+        }
+    }
+
+    /// Opens one of its files, for the caller to close.
+    ///
+    /// Throws `.untrusted` for what somebody else has laid there.
+    func open(_ file: String, _ flags: Int32) throws(StateError) -> Int32 {
+        try self.translating(file) { () throws(LMDBError) in try OwnPlace.open(file, flags) }
+    }
+
+    private func translating<Result>(
+        _ file: String? = nil, _ body: () throws(LMDBError) -> Result
+    ) throws(StateError) -> Result {
+        do throws(LMDBError) {
+            return try body()
+        } catch {
+            switch error.code {
+            case .foreignFile, .unsafeDirectory:
+                throw StateError(error, path: file ?? self.path)
+            default:
+                throw StateError(system: error.number, error.operation, path: file ?? self.path)
+            }
         }
     }
 
@@ -40,8 +66,7 @@ struct StateDirectory: Sendable {
     /// Who knows this number knows whether there is anything new. 0 where there is no such file:
     /// nobody has changed anything. Any thread.
     func turn() -> UInt64 {
-        let descriptor = unsafe open(self.turnFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return 0 }
+        guard let descriptor = try? OwnPlace.open(self.turnFile, O_RDONLY) else { return 0 }
         defer { _ = close(descriptor) }
         var turn: UInt64 = 0
         let count = unsafe withUnsafeMutableBytes(of: &turn) { bytes in
@@ -54,10 +79,7 @@ struct StateDirectory: Sendable {
     ///
     /// Not on the disk when it returns: whoever could have missed it ends with the machine.
     func setTurn(_ turn: UInt64) throws(StateError) {
-        let descriptor = unsafe open(self.turnFile, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw StateError(system: errno, "open", path: self.turnFile)
-        }
+        let descriptor = try self.open(self.turnFile, O_WRONLY | O_CREAT)
         defer { _ = close(descriptor) }
         var turn = turn.littleEndian
         let count = unsafe withUnsafeBytes(of: &turn) { bytes in
@@ -102,7 +124,9 @@ struct StateDirectory: Sendable {
     func restrictData() throws(StateError) {
         for file in [self.data, self.readerTable] {
             var status = stat()
-            guard unsafe stat(file, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
+            guard unsafe lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+                status.st_mode & 0o077 != 0
+            else { continue }
             guard unsafe chmod(file, 0o600) == 0 else {
                 throw StateError(system: errno, "chmod", path: file)
             }

@@ -41,6 +41,14 @@ extension StateError {
             self.init(
                 .inUse, path: path, cause: "this process has the state open already",
                 remedy: "give each session a state directory of its own")
+        case .foreignFile:
+            self.init(
+                .untrusted, path: path, cause: "\(error)",
+                remedy: "see who put it there, and remove it")
+        case .unsafeDirectory:
+            self.init(
+                .untrusted, path: path, cause: "\(error)",
+                remedy: "chown it to the user that larder runs as, or name another")
         case .readersFull, .transactionFull, .badValueSize, .permissionDenied,
             .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed,
             .cancelled,

@@ -18,8 +18,7 @@ final class StateLock: Sendable {
     /// Throws `.inUse` where another process, or this one, holds it.
     static func acquire(_ directory: StateDirectory) throws(StateError) -> StateLock {
         let path = directory.lock
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw StateError(system: errno, "open", path: path) }
+        let descriptor = try directory.open(path, O_RDWR | O_CREAT)
         let lock = StateLock(descriptor: descriptor)
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let number = errno
@@ -43,8 +42,7 @@ final class StateLock: Sendable {
     /// Throws `.inUse` where somebody holds it who does so until its end.
     static func borrow(_ directory: StateDirectory) throws(StateError) -> StateLock {
         let path = directory.lock
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw StateError(system: errno, "open", path: path) }
+        let descriptor = try directory.open(path, O_RDWR | O_CREAT)
         let lock = StateLock(descriptor: descriptor)
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK else {

@@ -61,8 +61,7 @@ struct StateStorage {
 
     /// Makes the file as long as its map is going to be; only while nobody has it open.
     private static func extend(_ path: String, to room: UInt64) throws(LMDBError) -> UInt64 {
-        let descriptor = unsafe Glibc.open(path, O_RDWR | O_CLOEXEC)
-        guard descriptor >= 0 else { throw LMDBError(returnCode: errno, operation: "open") }
+        let descriptor = try OwnPlace.open(path, O_RDWR)
         defer { _ = close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {

@@ -10,25 +10,25 @@ extension Transfer {
     /// Whether libcurl may try this address; where it may not, the next one of the name is tried.
     func mayTry(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
         guard !self.way.isRelay, let policy = self.request.destinations else { return true }
-        let text = unsafe Self.text(of: address)
-        if let text, policy.permits(self.request.method, self.request.uri, at: text) { return true }
-        self.isAddressProhibited = true
+        let text = unsafe Self.text(of: address) ?? ""
+        guard let detail = policy.objection(self.request.method, self.request.uri, at: text) else {
+            return true
+        }
+        self.addressObjection = detail
         return false
     }
 
     /// Why the request must not go out on a connection to this address; nil: it may.
     func objection(to address: String) -> UpstreamFailure? {
         guard !self.way.isRelay, let policy = self.request.destinations,
-            !policy.permits(self.request.method, self.request.uri, at: address)
+            let detail = policy.objection(self.request.method, self.request.uri, at: address)
         else { return nil }
-        return Self.prohibited
+        return Self.prohibited(detail)
     }
 
     /// The client's fault, so that nothing stale stands in for it and nobody else's request fails by it.
-    static var prohibited: UpstreamFailure {
-        UpstreamFailure(
-            .httpRequestDenied, party: .client,
-            detail: "the access rules do not allow the address that the host leads to")
+    static func prohibited(_ detail: String) -> UpstreamFailure {
+        UpstreamFailure(.httpRequestDenied, party: .client, detail: detail)
     }
 
     /// An address without its port; nil for a family that has no such text.

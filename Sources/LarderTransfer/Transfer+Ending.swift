@@ -59,7 +59,9 @@ extension Transfer {
 
     private func outcome(_ end: CurlEnd) -> Outbox.Event {
         if let failure = self.failure { return .failed(failure) }
-        if self.isAddressProhibited, !self.hasOpenedSocket { return .failed(Self.prohibited) }
+        if let detail = self.addressObjection, !self.hasOpenedSocket {
+            return .failed(Self.prohibited(detail))
+        }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
             var failure =

@@ -109,8 +109,8 @@ final class Transfer {
     /// libcurl came as far as a request, whatever became of it.
     private(set) var hasBegunRequest = false
     private(set) var hasOpenedSocket = false
-    /// An address was not tried because the request must not go there.
-    var isAddressProhibited = false
+    /// Why an address was not tried: the request must not go there.
+    var addressObjection: String?
     private(set) var remoteAddress = ""
 
     /// The place of what it waits for now.

@@ -276,7 +276,7 @@ extension CommandFailure {
             switch error.code {
             case .inUse, .closed, .cancelled: .unavailable
             case .missing: .nothingFound
-            case .notWritable: .notPermitted
+            case .notWritable, .untrusted: .notPermitted
             case .noSpace: .cannotCreate
             case .damaged, .incomplete: .data
             case .invalidConfiguration: .configuration

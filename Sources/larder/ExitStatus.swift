@@ -75,6 +75,10 @@ struct CommandFailure: Error, Equatable {
                 .unavailable, error.description, remedy: "\"larder serve\" starts one")
         case .notPermitted:
             CommandFailure(.notPermitted, error.description, remedy: "ask as the user that runs it")
+        case .foreign:
+            CommandFailure(
+                .notPermitted, error.description,
+                remedy: "if that is your proxy, ask as that user; or else see what it is")
         case .timedOut, .closed: CommandFailure(.unavailable, error.description)
         case .inUse: CommandFailure(.unavailable, error.description, remedy: "stop it first")
         case .unknownVersion:
@@ -106,6 +110,7 @@ struct CommandFailure: Error, Equatable {
             case .damaged: .data
             case .full: .cannotCreate
             case .unavailable: .inputOutput
+            case .untrusted: .notPermitted
             }
         return CommandFailure(status, "\(error.path): \(error.cause)", remedy: error.remedy)
     }

@@ -65,6 +65,10 @@ struct Explain: AsyncParsableCommand {
         let told = try record ?? view.explain(question)
         if self.json { return try Output.line(try JSONLine.of(told)) }
         for line in ExplainText.lines(told) { try Output.line(line) }
+        guard let host = try question.request().uri.host.leadingBack(view.loaded.settings.access)
+        else { return }
+        try Output.line("")
+        try Output.line(ExplainText.ownAddress(host))
     }
 
     private func question(about url: String) throws(CommandFailure) -> ExplainQuestion {
@@ -99,6 +103,19 @@ struct Explain: AsyncParsableCommand {
             of: head, to: request, isNamed: self.url != nil)
         if self.json { return try Output.line(try JSONLine.of(record)) }
         for line in ExplainText.lines(record) { try Output.line(line) }
+    }
+}
+
+extension String {
+    /// This host, where it leads back to the proxy's machine and rules let clients of others in whom they
+    /// name no destinations; nil otherwise.
+    fileprivate func leadingBack(_ access: [AccessRule]) -> String? {
+        // What a name leads to is found out when a connection is made; this one leads nowhere else.
+        let isLocal = self == "localhost" || self.hasSuffix(".localhost")
+        let question = AccessQuestion(
+            client: ClientFacts(address: nil), method: "GET", host: isLocal ? "127.0.0.1" : self,
+            port: 80)
+        return question.leadsBack && access.contains(where: \.mayLeadBack) ? self : nil
     }
 }
 

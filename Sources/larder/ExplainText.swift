@@ -16,6 +16,13 @@ enum ExplainText {
         return lines.map(Printable.text)
     }
 
+    /// Who is not let there.
+    static func ownAddress(_ host: String) -> String {
+        Printable.text(
+            "\(host) is an address of the proxy's own machine: clients of other machines get 403, unless "
+                + "the access rule that lets them in names destinations")
+    }
+
     static func lines(_ record: StorageRecord) -> [String] {
         var facts = [("status", "\(record.status)")]
         if !record.url.isEmpty {

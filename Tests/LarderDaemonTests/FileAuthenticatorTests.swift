@@ -302,6 +302,30 @@ struct FileAuthenticatorTests {
         }
     }
 
+    @Test("who sends many guesses keeps nobody else out")
+    func crowd() async throws {
+        try await Self.run(configure: { options, files in
+            (options.threads, options.queue) = (1, 3)
+            // A hash that takes long enough for all that comes behind it to wait.
+            let slow = "eve:" + CredentialFiles.passwords.split(separator: "\n")[2].dropFirst(6)
+            let passwords = slow.replacing("rounds=1000", with: "rounds=500000") + "\n"
+            try files.write(CredentialFiles.passwords + passwords, to: files.passwordPath)
+        }) { bench in
+            let busy = Mutex(0)
+            for number in 0..<3 {
+                let verdict = bench.at(once: Self.basic("eve", "\(number)")) { verdict in
+                    if verdict == .busy { busy.withLock { $0 += 1 } }
+                }
+                #expect(verdict == .pending)
+            }
+            #expect(bench.at(once: Self.basic("eve", "one more")) == .busy)
+            let other = ClientAddress.unix(PeerCredentials(uid: 2, pid: 2))
+            let verdict = await bench.verdict(Self.basic("alice", "correct horse"), from: other)
+            #expect(verdict == .known(user: "alice"))
+            #expect(busy.withLock { $0 } == 1)
+        }
+    }
+
     @Test("who waits when the threads end hears of it")
     func closing() async throws {
         try await Self.run { bench in

@@ -223,6 +223,26 @@ struct ConnectionTests {
         }
     }
 
+    @Test("beyond the cap those that owe a head for too long make room", arguments: ["", "GET /h"])
+    func lateHead(_ part: String) async throws {
+        let configure: (inout ProxyConfiguration) -> Void = {
+            $0.maximumConnections = 1
+            $0.headGrace = .milliseconds(50)
+        }
+        try await Fixture.run(ScriptedSession { _ in }, configure: configure) { proxy in
+            let slow = try await proxy.connect()
+            try await slow.send(part)
+            let next = try await proxy.connect()
+            try await next.send(get("/next"))
+            let all = try await slow.receivedAll()
+            #expect(part.isEmpty ? all.isEmpty : all.hasPrefix("HTTP/1.1 408 "))
+            let exchange = try await proxy.session.exchange(0)
+            #expect(exchange.request.uri.pathAndQuery == "/next")
+            exchange.answer()
+            try await next.received("hello")
+        }
+    }
+
     @Test("draining ends idle connections at once and lets the others finish")
     func drain() async throws {
         try await Fixture.run(ScriptedSession { _ in }) { proxy in

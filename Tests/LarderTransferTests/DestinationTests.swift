@@ -15,9 +15,9 @@ private final class Destinations: DestinationPolicy {
 
     var addresses: [String] { self.asked.withLock { $0 } }
 
-    func permits(_ method: Method, _ uri: TargetURI, at address: String) -> Bool {
+    func objection(_ method: Method, _ uri: TargetURI, at address: String) -> String? {
         self.asked.withLock { $0.append(address) }
-        return !self.prohibited.contains(address)
+        return self.prohibited.contains(address) ? "not to \(address)" : nil
     }
 }
 

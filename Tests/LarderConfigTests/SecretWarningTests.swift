@@ -1,0 +1,56 @@
+import Testing
+
+@testable import LarderConfig
+
+@Suite("Secrets that others could use")
+struct SecretWarningTests {
+    private static let injection = "injections: [{ hosts: [a], credential: c }]\n"
+    private static let tcp = "listeners: [{ address: '127.0.0.1:3128' }]\n"
+
+    @Test(
+        "are warned of where clients need not say who they are",
+        arguments: [
+            (injection, "1:14: injections[0]: ", "the credentials"),
+            (tcp + injection, "2:14: injections[0]: ", "the credentials"),
+            (
+                tcp + "sessions: { default: { credentials: { answer: true } } }\n",
+                "2:47: sessions.default.credentials.answer: ", "the credentials"
+            ),
+            (
+                tcp + "sessions: { default: { cookies: jar } }\n",
+                "2:33: sessions.default.cookies.mode: ", "the cookies"
+            ),
+        ])
+    func warned(_ text: String, _ place: String, _ what: String) throws {
+        let loaded = try parse(text)
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "larder.yaml:" + place
+                    + "whoever can connect to 127.0.0.1:3128, be it another user of this machine, "
+                    + "uses \(what) of the session default; let it listen on unix:PATH (mode 0600), "
+                    + "or give the listener an authentication.password-file or token-file"
+            ])
+    }
+
+    @Test(
+        "are not where there are none, or nobody else gets there",
+        arguments: [
+            "", tcp, "sessions: { default: { credentials: { answer: false } } }\n",
+            "listeners: [{ address: 'unix:/s' }]\n" + injection,
+            "listeners: [{ address: '127.0.0.1:1', authentication: { password-file: /u } }]\n"
+                + injection,
+            tcp + "access: [{ action: allow, clients: [unix] }]\n" + injection,
+            tcp + "sessions: { s: {} }\ninjections: [{ sessions: s, hosts: [a], credential: c }]\n",
+            "listeners: [{ address: 'unix:/s' }, { address: '127.0.0.1:1', session: ephemeral }]\n"
+                + "sessions: { default: { cookies: jar } }\n",
+            tcp + "sessions: { s: { cookies: jar } }\nroutes: [{ uids: [5], session: s }]\n",
+        ])
+    func quiet(_ text: String) throws {
+        let warnings = try parse(text).warnings.map(\.description)
+        #expect(!warnings.contains { $0.contains("whoever can connect") })
+    }
+
+    private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
+        try Configuration.parse(text, file: "larder.yaml", environment: Environment(["HOME": "/h"]))
+    }
+}
