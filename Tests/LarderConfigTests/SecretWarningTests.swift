@@ -51,6 +51,6 @@ struct SecretWarningTests {
     }
 
     private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
-        try Configuration.parse(text, file: "larder.yaml", environment: Environment(["HOME": "/h"]))
+        try Configuration.parse(text, file: "larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 }
