@@ -208,6 +208,8 @@ package struct LimitSettings: Sendable, Equatable {
     /// nil: no bound.
     package var requestBody: ByteSize?
     package var connections = 4096
+    /// Of each session.
+    package var originConnections = 2048
 }
 
 /// How long Larder waits, for what.

@@ -27,6 +27,16 @@ struct SettingsMappingTests {
         #expect(loaded.proxyConfiguration.headLimits.fieldCount == 20)
     }
 
+    @Test("connections to clients and to origins")
+    func connections() throws {
+        let loaded = try self.loaded("limits: { connections: 7, origin-connections: 9 }")
+        let session = try #require(loaded.settings.session(named: .default))
+        #expect(loaded.proxyConfiguration.maximumConnections == 7)
+        #expect(loaded.blueprint(of: session).transfer.maximumConnections == 9)
+        let standard = TransferConfiguration().maximumConnections
+        #expect(Settings().limits.originConnections == standard)
+    }
+
     @Test("times for clients, for origins, and for tunnels and upgrades to them")
     func times() throws {
         let loaded = try self.loaded(
