@@ -210,6 +210,8 @@ package struct LimitSettings: Sendable, Equatable {
     package var connections = 4096
     /// nil: no bound.
     package var connectionsPerClient: Int?
+    /// Of each session.
+    package var originConnections = 2048
 }
 
 /// How long Larder waits, for what.

@@ -72,6 +72,13 @@ extension SettingsTable {
             have no bound.
             """),
         .one(
+            "limits.origin-connections", \.limits.originConnections, 1...1_000_000,
+            """
+            How many connections to origins and parents each session may have at a time, divided \
+            among transfer-threads; tunnels and upgrades of clients are outside it. Further requests \
+            wait for one, up to a minute (else 503), and the log says that they do.
+            """),
+        .one(
             "timeouts.head", \.timeouts.head, .seconds(1)...(.hours(1)),
             "How long a client may take from the first byte of a head to its end (else 408)."),
         .one(

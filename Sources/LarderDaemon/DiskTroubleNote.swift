@@ -22,7 +22,8 @@ final class DiskTroubleNote: Sendable {
             self.last.withLock { $0 = trouble }
         case .disk(.recovered): self.last.withLock { $0?.isOver = true }
         // Those are told of by the log; this is about the cache.
-        case .disk, .state, .withoutState, .cookies, .credentialsNotKept, .withoutPublicSuffixes:
+        case .disk, .state, .withoutState, .cookies, .credentialsNotKept, .withoutPublicSuffixes,
+            .transfersWait:
             break
         }
     }

@@ -6,6 +6,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderSession
 import LarderState
+import LarderTransfer
 import Logging
 import Synchronization
 
@@ -40,7 +41,32 @@ extension EngineEvent {
             log.warning(
                 "no list of public suffixes: cookies are kept for single hosts; install publicsuffix",
                 metadata: ["session": "\(session)"])
+        case .transfersWait(let limit): limit.record(session: session, to: log)
         }
+    }
+}
+
+extension TransferLimit {
+    fileprivate func record(session: String, to log: Logger) {
+        let (message, remedy): (Logger.Message, String) =
+            switch self {
+            case .nameLookups:
+                (
+                    "requests wait for the look-up of their origins' names",
+                    "see whether the name servers answer, and which client asks for many names"
+                )
+            case .connections:
+                (
+                    "no further connection to origins may be made: requests wait",
+                    "see which client has many requests, or raise limits.origin-connections"
+                )
+            }
+        log.warning(
+            message,
+            metadata: [
+                "session": "\(session)", "remedy": "\(remedy)",
+                "from-now-on": "not said for an hour",
+            ])
     }
 }
 

@@ -84,6 +84,7 @@ extension LoadedSettings {
         var transfer = TransferConfiguration()
         transfer.threads = self.settings.transferThreads
         transfer.connectionsPerHost = session.connectionsPerHost
+        transfer.maximumConnections = self.settings.limits.originConnections
         transfer.http2 = session.http2
         transfer.certificateFile = session.caFile?.text
         transfer.resolveTimeout = timeouts.resolve.duration

@@ -68,7 +68,9 @@ package final class OpenSession: Sendable {
         if blueprint.cookies != nil, PublicSuffixList.isMissing { report(.withoutPublicSuffixes) }
         let logins = ParentLogins()
         do throws(TransferError) {
-            self.upstream = try CurlUpstream(blueprint.transfer.revealing(by: logins))
+            self.upstream = try CurlUpstream(blueprint.transfer.revealing(by: logins)) { limit in
+                report(.transfersWait(limit))
+            }
         } catch {
             Self.close(disk)
             throw .transfer(error)
@@ -205,6 +207,8 @@ package enum EngineEvent: Sendable {
     case credentialsNotKept(principal: String, CredentialStorageError)
     /// There is no list of public suffixes: cookies are kept for single hosts.
     case withoutPublicSuffixes
+    /// So much is under way that fetches wait.
+    case transfersWait(TransferLimit)
 }
 
 /// Why a session could not be opened.

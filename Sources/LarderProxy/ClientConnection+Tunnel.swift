@@ -52,7 +52,7 @@ extension ClientConnection {
         self.exchange?.handle = dial
         dial.begin(
             host: name, port: port, resolver: self.shared.resolver,
-            within: self.configuration.resolveTimeout,
+            for: ClientSource(self.client), within: self.configuration.resolveTimeout,
             bootstrap: self.bootstrap(loop) { try dial.admit($0) },
             objection: { address in
                 OwnAuthorities.Endpoint(address).flatMap {

@@ -47,13 +47,14 @@ final class DirectDial: Exchange {
 
     /// - Parameters:
     ///   - host: a name or an address, without brackets.
-    ///   - time: how long a name may take to be resolved.
+    ///   - client: for whom.
+    ///   - time: how long a name may take to be resolved, the wait for its turn included.
     ///   - bootstrap: has `admit` called with each channel.
     ///   - objection: asked of each address before it is connected to, on the loop; what it says of
     ///     the first one is the ending where there is none without.
     func begin(
-        host: String, port: UInt16, resolver: NameResolver, within time: Duration,
-        bootstrap: ClientBootstrap, objection: @escaping Objection
+        host: String, port: UInt16, resolver: NameResolver, for client: ClientSource,
+        within time: Duration, bootstrap: ClientBootstrap, objection: @escaping Objection
     ) {
         if let address = try? SocketAddress(ipAddress: host, port: Int(port)) {
             if let refusal = objection(address) { return self.ended(.refused(refusal)) }
@@ -61,7 +62,7 @@ final class DirectDial: Exchange {
         }
         let bound = NIOLoopBound((bootstrap, objection), eventLoop: self.loop)
         let resolved = { @Sendable (result: NameResolver.Addresses) in
-            guard self.nameEnded() else { return }
+            guard self.nameEnded(hasTimedOut: result == .failure(.timedOut)) else { return }
             let (bootstrap, objection) = bound.value
             switch result {
             case .success(let addresses):
@@ -77,7 +78,9 @@ final class DirectDial: Exchange {
             resolved(.failure(.timedOut))
         }
         self.state.withLock { $0.deadline = deadline }
-        let name = resolver.resolve(host) { result in self.loop.execute { resolved(result) } }
+        let name = resolver.resolve(host, for: client) { result in
+            self.loop.execute { resolved(result) }
+        }
         self.state.withLock { $0.name = name }
     }
 
@@ -103,13 +106,13 @@ final class DirectDial: Exchange {
     }
 
     /// - Returns: whether it was still waited for.
-    private func nameEnded() -> Bool {
+    private func nameEnded(hasTimedOut: Bool) -> Bool {
         let (name, deadline, isWanted) = self.state.withLock { state in
             let deadline = state.deadline.take()
             return (state.name.take(), deadline, state.completion != nil && deadline != nil)
         }
         deadline?.cancel()
-        name?.cancel()
+        name?.cancel(hasTimedOut: hasTimedOut)
         return isWanted
     }
 

@@ -16,39 +16,34 @@ enum NameError: Error, Equatable {
 ///
 /// getaddrinfo(3) waits for as long as name servers take to answer, so that one name must not stand
 /// in the way of others: each has a thread, up to `threads` of them, which ends when nothing is left
-/// to look for. Whoever asks for a name that is being looked for waits for the same result.
+/// to look for. Whoever asks for a name that is being looked for waits for the same result; clients take
+/// turns (`NameQueue`).
 final class NameResolver: Sendable {
     typealias Addresses = Result<[SocketAddress], NameError>
     /// Blocks until it knows; the addresses have no port.
     typealias LookUp = @Sendable (String) -> Addresses
 
-    private struct Asked {
-        var waiters: [UInt64: @Sendable (Addresses) -> Void]
-        /// A thread is at work on it.
-        var isBegun: Bool
-    }
-
     private struct State {
-        var names: [String: Asked] = [:]
-        /// Names that wait for a thread.
-        var queue: [String] = []
-        var threads = 0
+        var queue: NameQueue
+        var completions: [UInt64: @Sendable (Addresses) -> Void] = [:]
         var nextWaiter: UInt64 = 0
+
+        mutating func take(_ waiters: [UInt64]) -> [@Sendable (Addresses) -> Void] {
+            waiters.compactMap { self.completions.removeValue(forKey: $0) }
+        }
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let lookUp: LookUp
-    private let threads: Int
-    private let queued: Int
+    private let now: @Sendable () -> NIODeadline
 
-    /// - Parameters:
-    ///   - threads: look-ups at one time.
-    ///   - queued: names that may wait for a thread.
     init(
-        threads: Int = 64, queued: Int = 1_024, _ lookUp: @escaping LookUp = NameResolver.system
+        _ limits: NameQueue.Limits = NameQueue.Limits(),
+        _ lookUp: @escaping LookUp = NameResolver.system,
+        now: @escaping @Sendable () -> NIODeadline = { .now() }
     ) {
-        self.threads = threads
-        self.queued = queued
+        self.state = Mutex(State(queue: NameQueue(limits)))
+        self.now = now
         self.lookUp = lookUp
     }
 
@@ -59,62 +54,52 @@ final class NameResolver: Sendable {
         fileprivate let number: UInt64
 
         /// Nobody wants to know any more.
-        func cancel() { self.resolver.forget(self) }
+        ///
+        /// - Parameter hasTimedOut: because it took too long.
+        func cancel(hasTimedOut: Bool = false) {
+            self.resolver.forget(self, hasTimedOut: hasTimedOut)
+        }
     }
 
     /// How many wait for a name.
-    var waiting: Int { self.state.withLock { $0.names.values.reduce(0) { $0 + $1.waiters.count } } }
+    var waiting: Int { self.state.withLock { $0.queue.waiting } }
 
     /// Begins to look for a name and returns at once.
     ///
-    /// - Parameter completion: called once, on any thread and possibly before this returns; not at
-    ///   all where it was cancelled first. Must not block.
+    /// - Parameters:
+    ///   - client: who wants to know it.
+    ///   - completion: called once, on any thread and possibly before this returns; not at all where
+    ///     it was cancelled first. Must not block.
     func resolve(
-        _ name: String, _ completion: @escaping @Sendable (Addresses) -> Void
+        _ name: String, for client: ClientSource,
+        _ completion: @escaping @Sendable (Addresses) -> Void
     ) -> Waiting {
-        let (number, step) = self.state.withLock { state in
-            state.nextWaiter += 1
-            return (state.nextWaiter, self.ask(name, state.nextWaiter, completion, &state))
+        if let addresses = Self.local(name) {
+            completion(.success(addresses))
+            return Waiting(resolver: self, name: name, number: 0)
         }
-        switch step {
+        let now = self.now()
+        let (number, verdict) = self.state.withLock { state in
+            state.nextWaiter += 1
+            let number = state.nextWaiter
+            let verdict = state.queue.ask(name, number, for: client, now)
+            if verdict == .begin || verdict == .wait { state.completions[number] = completion }
+            return (number, verdict)
+        }
+        switch verdict {
         case .wait: break
         case .refuse: completion(.failure(.exhausted))
+        case .timedOut: completion(.failure(.timedOut))
         case .begin: self.startThread(name)
         }
         return Waiting(resolver: self, name: name, number: number)
     }
 
-    private enum Step { case wait, begin, refuse }
-
-    private func ask(
-        _ name: String, _ number: UInt64, _ completion: @escaping @Sendable (Addresses) -> Void,
-        _ state: inout State
-    ) -> Step {
-        if state.names[name] != nil {
-            state.names[name]?.waiters[number] = completion
-            return .wait
-        }
-        let hasThread = state.threads < self.threads
-        guard hasThread || state.queue.count < self.queued else { return .refuse }
-        state.names[name] = Asked(waiters: [number: completion], isBegun: hasThread)
-        if hasThread {
-            state.threads += 1
-            return .begin
-        }
-        state.queue.append(name)
-        return .wait
-    }
-
-    private func forget(_ waiting: Waiting) {
+    private func forget(_ waiting: Waiting, hasTimedOut: Bool) {
+        let now = self.now()
         self.state.withLock { state in
-            guard let asked = state.names[waiting.name] else { return }
-            state.names[waiting.name]?.waiters[waiting.number] = nil
-            // One that is being looked for goes on: whoever asks next may have use for it.
-            guard !asked.isBegun, asked.waiters.keys.allSatisfy({ $0 == waiting.number }) else {
-                return
-            }
-            state.names[waiting.name] = nil
-            state.queue.removeAll { $0 == waiting.name }
+            guard state.completions.removeValue(forKey: waiting.number) != nil else { return }
+            state.queue.leave(waiting.name, waiting.number, hasTimedOut: hasTimedOut, now)
         }
     }
 
@@ -125,46 +110,37 @@ final class NameResolver: Sendable {
         var next: String? = first
         while let name = next {
             let result = self.lookUp(name)
-            let waiters: [@Sendable (Addresses) -> Void]
-            (waiters, next) = self.state.withLock { state in Self.found(name, &state) }
-            for completion in waiters { completion(result) }
+            let now = self.now()
+            let isFound = if case .success = result { true } else { false }
+            let (completions, names) = self.state.withLock { state in
+                let ending = state.queue.ended(name, isFound: isFound, now)
+                return (state.take(ending.waiters), ending.next)
+            }
+            for completion in completions { completion(result) }
+            next = names.first
+            for name in names.dropFirst() { self.startThread(name) }
         }
-    }
-
-    /// - Returns: who waited for the name, and the next one to be looked for.
-    private static func found(
-        _ name: String, _ state: inout State
-    ) -> ([@Sendable (Addresses) -> Void], String?) {
-        let waiters = state.names.removeValue(forKey: name)?.waiters.values.map { $0 } ?? []
-        guard !state.queue.isEmpty else {
-            state.threads -= 1
-            return (waiters, nil)
-        }
-        let next = state.queue.removeFirst()
-        state.names[next]?.isBegun = true
-        return (waiters, next)
     }
 
     private func startThread(_ name: String) {
         do throws(NamedThread.Failure) {
             try NamedThread.start("larder-names") { self.work(name) }
         } catch {
-            self.threadFailed(name)
+            let completions = self.state.withLock { state in
+                state.take(state.queue.threadFailed(name))
+            }
+            for completion in completions { completion(.failure(.exhausted)) }
         }
     }
+}
 
-    /// There is no thread for a name: those that run go on with what waits for them.
-    private func threadFailed(_ name: String) {
-        let waiters = self.state.withLock { state in
-            state.threads -= 1
-            // Without a thread nobody comes for those in the queue, either.
-            let names = [name] + (state.threads == 0 ? state.queue : [])
-            if state.threads == 0 { state.queue = [] }
-            return names.flatMap {
-                state.names.removeValue(forKey: $0)?.waiters.values.map { $0 } ?? []
-            }
-        }
-        for completion in waiters { completion(.failure(.exhausted)) }
+extension NameResolver {
+    /// The addresses of a name that no name server is asked for: `localhost` and what lies below it
+    /// (RFC 6761 §6.3); nil for any other.
+    static func local(_ name: String) -> [SocketAddress]? {
+        let name = (name.hasSuffix(".") ? String(name.dropLast()) : name).lowercased()
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        return ["::1", "127.0.0.1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }
     }
 }
 

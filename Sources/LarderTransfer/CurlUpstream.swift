@@ -16,6 +16,7 @@ import Synchronization
 package final class CurlUpstream: Upstream {
     let parents: ParentRules
     private let configuration: TransferConfiguration
+    private let limits: TransferLimits
     private let ports: Mutex<Ports>
     private let isShutDown = Atomic(false)
     private let nextID = Atomic<UInt64>(1)
@@ -44,7 +45,13 @@ package final class CurlUpstream: Upstream {
     ///
     /// Throws where libcurl or the kernel refuses what a loop needs, and where the file of
     /// certificates is of no use.
-    package init(_ configuration: TransferConfiguration) throws(TransferError) {
+    ///
+    /// - Parameter report: hears of a bound that was reached, once an hour at most; any thread, must not
+    ///   block.
+    package init(
+        _ configuration: TransferConfiguration,
+        report: @escaping @Sendable (TransferLimit) -> Void = { _ in }
+    ) throws(TransferError) {
         let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
         if let path = configuration.certificateFile {
@@ -54,8 +61,12 @@ package final class CurlUpstream: Upstream {
                 throw TransferError(.certificates, detail: "\(error)")
             }
         }
+        let limits = TransferLimits(report)
+        self.limits = limits
         self.ports = Mutex(
-            Ports(usual: configuration.sharesThreads ? [] : try Self.ownLoops(configuration)))
+            Ports(
+                usual: configuration.sharesThreads
+                    ? [] : try Self.ownLoops(configuration, limits)))
         self.configuration = configuration
         self.parents = configuration.parents
     }
@@ -64,6 +75,7 @@ package final class CurlUpstream: Upstream {
     init(_ configuration: TransferConfiguration, at entrance: GuestEntrance) throws(TransferError) {
         let code = CurlLibrary.state
         guard code == CURLE_OK else { throw .library("curl_global_init", code) }
+        self.limits = TransferLimits()
         let port = LoopPort(configuration, mailbox: entrance.mailbox, entrance: entrance)
         self.ports = Mutex(Ports(usual: [port]))
         self.configuration = configuration
@@ -77,12 +89,12 @@ package final class CurlUpstream: Upstream {
     }
 
     private static func ownLoops(
-        _ configuration: TransferConfiguration
+        _ configuration: TransferConfiguration, _ limits: TransferLimits
     ) throws(TransferError) -> [LoopPort] {
         var ports: [LoopPort] = []
         do throws(TransferError) {
             for index in 0..<Swift.max(1, configuration.threads) {
-                ports.append(try Self.ownLoop(configuration, "larder-fetch-\(index % 100)"))
+                ports.append(try Self.ownLoop(configuration, limits, "larder-fetch-\(index % 100)"))
             }
         } catch {
             for port in ports { _ = port.shutDown {} }
@@ -92,10 +104,10 @@ package final class CurlUpstream: Upstream {
     }
 
     private static func ownLoop(
-        _ configuration: TransferConfiguration, _ name: String
+        _ configuration: TransferConfiguration, _ limits: TransferLimits, _ name: String
     ) throws(TransferError) -> LoopPort {
         let runner = try TransferRunner(endsWithLoop: true)
-        let port = LoopPort(configuration, mailbox: runner.mailbox)
+        let port = LoopPort(configuration, mailbox: runner.mailbox, limits: limits)
         try runner.open(port)
         try TransferThread.start(runner, name: name)
         return port
@@ -161,7 +173,8 @@ package final class CurlUpstream: Upstream {
         if let port = self.ports.withLock({ $0.usualPort(for: uri) }) { return port }
         // Its thread may have to be started: not under the lock.
         let entrance = try SharedTransferThreads.ofProcess.entrance()
-        let fresh = LoopPort(self.configuration, mailbox: entrance.mailbox, entrance: entrance)
+        let fresh = LoopPort(
+            self.configuration, mailbox: entrance.mailbox, entrance: entrance, limits: self.limits)
         let port = self.ports.withLock { ports in
             if let port = ports.usualPort(for: uri) { return port }
             ports.usual.append(fresh)
@@ -189,8 +202,9 @@ package final class CurlUpstream: Upstream {
         let fresh =
             self.configuration.sharesThreads
             ? LoopPort(
-                self.configuration, mailbox: try SharedTransferThreads.ofProcess.ftpMailbox())
-            : try Self.ownLoop(self.configuration, "larder-ftp")
+                self.configuration, mailbox: try SharedTransferThreads.ofProcess.ftpMailbox(),
+                limits: self.limits)
+            : try Self.ownLoop(self.configuration, self.limits, "larder-ftp")
         let port = self.ports.withLock { ports in
             let port = ports.ftp ?? fresh
             ports.ftp = port

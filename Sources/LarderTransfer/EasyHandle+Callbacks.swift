@@ -112,9 +112,11 @@ extension EasyHandle {
         return Int32(allowed ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
     }
 
+    /// "Returning non-zero from the callback causes the resolve operation to fail"
+    /// (CURLOPT_RESOLVER_START_FUNCTION(3)).
     private static let resolverStartCallback: ccurl_resolver_start_callback = { _, _, context in
-        unsafe EasyHandle.transfer(context)?.resolutionBegan()
-        return 0
+        guard let transfer = unsafe EasyHandle.transfer(context) else { return 0 }
+        return transfer.resolutionBegan() ? 0 : 1
     }
 
     private static let openSocketCallback: ccurl_opensocket_callback = { context, _, address in

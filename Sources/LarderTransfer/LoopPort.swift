@@ -10,6 +10,7 @@ final class LoopPort: Sendable {
     let number: UInt32
     let configuration: TransferConfiguration
     let counters = TransferCounters()
+    let limits: TransferLimits
     private let mailbox: TransferMailbox
     /// Where fetches are begun on their callers' threads; nil: all go through the mailbox.
     private let entrance: GuestEntrance?
@@ -19,7 +20,7 @@ final class LoopPort: Sendable {
 
     init(
         _ configuration: TransferConfiguration, mailbox: TransferMailbox,
-        entrance: GuestEntrance? = nil
+        entrance: GuestEntrance? = nil, limits: TransferLimits = TransferLimits()
     ) {
         var number = Self.numbers.wrappingAdd(1, ordering: .relaxed).oldValue
         if number == 0 { number = Self.numbers.wrappingAdd(1, ordering: .relaxed).oldValue }
@@ -27,6 +28,7 @@ final class LoopPort: Sendable {
         self.configuration = configuration
         self.mailbox = mailbox
         self.entrance = entrance
+        self.limits = limits
     }
 
     /// Shut down: what is begun from now on fails.

@@ -16,13 +16,12 @@ import CCurl
             throw TransferError(.library, detail: "curl_multi_init returned no handle")
         }
         unsafe self.pointer = pointer
-        let share = Swift.max(1, configuration.threads)
-        // 0 is "no bound" for the first two, and must stay so when it is divided.
-        let total = configuration.maximumConnections
         try self.set(CURLMOPT_MAX_HOST_CONNECTIONS, Swift.max(0, configuration.connectionsPerHost))
         try self.set(
-            CURLMOPT_MAX_TOTAL_CONNECTIONS, total <= 0 ? 0 : Swift.max(1, total / share))
-        try self.set(CURLMOPT_MAXCONNECTS, Swift.max(1, configuration.idleConnections / share))
+            CURLMOPT_MAX_TOTAL_CONNECTIONS,
+            configuration.share(of: configuration.maximumConnections))
+        let idle = configuration.share(of: configuration.idleConnections)
+        try self.set(CURLMOPT_MAXCONNECTS, Swift.max(1, idle))
         try self.set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 

@@ -24,6 +24,8 @@ final class SocketPoller {
     /// The number of the loop, by which events find back to it.
     private let owner: UInt32
     private let counters: TransferCounters
+    /// Sockets that were opened and not closed yet.
+    private var count = 0
     private var watches: [Int32: Watch] = [:]
     /// How many of them lie idle.
     private var idle = 0
@@ -45,6 +47,9 @@ final class SocketPoller {
         self.counters = counters
     }
 
+    /// How many connections are used, or being made.
+    var used: Int { self.count - self.idle }
+
     // MARK: Sockets
 
     /// Makes a socket for libcurl (CURLOPT_OPENSOCKETFUNCTION(3)), or returns a negative number.
@@ -53,6 +58,7 @@ final class SocketPoller {
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
+        self.count += 1
         self.setWatch(socket, nil)
         self.note(socket, isPlain: isPlain)
         self.classes[socket] = nil
@@ -97,6 +103,7 @@ final class SocketPoller {
     /// A socket is closed, or is about to be: epoll forgets it by itself.
     private func forget(_ socket: Int32) {
         self.counters.socketClosed()
+        self.count -= 1
         self.setWatch(socket, nil)
         self.answerSockets.remove(socket)
         self.otherSockets.remove(socket)

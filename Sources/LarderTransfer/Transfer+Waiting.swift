@@ -95,7 +95,8 @@ extension Transfer {
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
         switch self.phase {
-        case .queued: self.isPassedOver ? nil : .connection
+        case .queued:
+            if self.isPassedOver { nil } else { self.awaitedName == nil ? .connection : .name }
         case .resolving: .name
         case .connecting: self.way.isTunnel ? .tunnel : .handshake
         case .awaitingHead:

@@ -84,6 +84,12 @@ final class Transfer {
     var isHeld = false
     /// The socket of which libcurl wanted no more while it was.
     var heldSocket: Int32?
+    /// The name that it waits to have looked up.
+    var awaitedName: String?
+    /// Since when, or since it first did.
+    var nameAwaitedSince: MonotonicTime?
+    /// It is among those that may look a name up.
+    var hasLookupPlace = false
     /// The loop will look at this transfer when libcurl has returned.
     var isTouched = false
     /// Something moved since the loop last looked: a wait begins anew.
@@ -163,14 +169,9 @@ final class Transfer {
 
     // MARK: Noted by libcurl's callbacks
 
-    func resolutionBegan() {
-        guard self.phase == .queued else { return }
-        self.phase = .resolving
-        self.loop.touch(self)
-    }
-
     func socketOpened() {
         self.hasOpenedSocket = true
+        self.loop.socketOpened(self)
         switch self.phase {
         case .queued, .resolving:
             self.phase = .connecting

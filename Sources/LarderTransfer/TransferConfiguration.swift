@@ -27,6 +27,11 @@ package struct TransferConfiguration: Sendable {
     ///
     /// 0 means no bound.
     package var maximumConnections = 2048
+    /// Names that are looked up at a time, divided among the loops, but 16 for each; further fetches
+    /// that need one wait, for no longer than a look-up may take.
+    ///
+    /// 0 means no bound. Each is a thread of libcurl's, which outlives a fetch that was given up.
+    package var nameLookups = 128
     /// Idle connections kept for reuse, divided among the loops.
     package var idleConnections = 512
     /// How long an idle connection may have been idle and still be reused.
@@ -91,6 +96,11 @@ package struct TransferConfiguration: Sendable {
     package var certificateDirectory: String?
 
     package init() {}
+
+    /// What each loop has of a number that all have together; 0 is "no bound", and stays so.
+    func share(of total: Int) -> Int {
+        total <= 0 ? 0 : Swift.max(1, total / Swift.max(1, self.threads))
+    }
 }
 
 /// A version of TLS (RFC 8996 wants the first two used no more).

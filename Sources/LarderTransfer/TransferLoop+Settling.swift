@@ -71,7 +71,9 @@ extension TransferLoop {
     private func awaitNext(of transfer: Transfer) {
         if let wait = transfer.wantedWait {
             if wait != transfer.waiting.wait || transfer.hasProgressed {
-                self.deadlines.enter(transfer.waiting, wait, self.now)
+                // To wait for a look-up's turn and for the look-up is one wait.
+                let begun = wait == .name ? transfer.nameAwaitedSince : nil
+                self.deadlines.enter(transfer.waiting, wait, begun ?? self.now)
             }
         } else {
             self.deadlines.leave(transfer.waiting)

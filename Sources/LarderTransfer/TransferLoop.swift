@@ -30,6 +30,7 @@ final class TransferLoop: Timed {
     var deadlines: Deadlines
     /// nil: nobody waits for connections here, and nobody is counted.
     var queue: ConnectionQueue?
+    var lookups: NameLookups
     /// The peer of the last request.
     var peer = PeerText()
     private var timer: MonotonicTime?
@@ -58,6 +59,9 @@ final class TransferLoop: Timed {
         self.deadlines = Deadlines(port.configuration)
         self.queue = ConnectionQueue(
             limit: port.configuration.sharesThreads ? port.configuration.connectionsPerHost : 0)
+        self.lookups = NameLookups(
+            limit: NameLookups.limit(port.configuration),
+            lifetime: port.configuration.resolveTimeout)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try unsafe self.multi.setCallbacks(
             socket: Self.socketCallback, timer: Self.timerCallback, context: context)
@@ -73,6 +77,7 @@ final class TransferLoop: Timed {
         self.performCommands()
         self.runTimer()
         self.expire()
+        self.admitLookups()
         self.settle()
         if self.isIdle, self.configuration.sharesThreads, now > self.idleSince + self.idleLifetime {
             self.isOver = true
@@ -121,8 +126,11 @@ final class TransferLoop: Timed {
 
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
-        if self.inboxNext < self.inbox.count { return MonotonicTime(nanoseconds: 0) }
+        if self.inboxNext < self.inbox.count || self.lookups.mayAdmit {
+            return MonotonicTime(nanoseconds: 0)
+        }
         var moment = self.timer
+        if let next = self.lookups.next { moment = moment.map { Swift.min($0, next) } ?? next }
         if let next = self.deadlines.next { moment = moment.map { Swift.min($0, next) } ?? next }
         if moment == nil, self.isIdle, self.configuration.sharesThreads {
             moment = self.idleSince + self.idleLifetime + .milliseconds(1)
@@ -309,6 +317,7 @@ final class TransferLoop: Timed {
         while let (context, result) = unsafe self.multi.nextCompletion() {
             guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
             else { continue }
+            if self.libcurlEnded(transfer) { continue }
             let end = CurlEnd(result, of: easy)
             if let socket = transfer.heldSocket { self.poller.exchangeEnded(on: socket) }
             if transfer.dial != nil, result == CURLE_OK {
@@ -370,6 +379,7 @@ final class TransferLoop: Timed {
     func forget(_ transfer: Transfer) {
         guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
         self.yieldPlace(transfer)
+        self.leaveLookups(transfer)
         self.deadlines.leave(transfer.waiting)
         if let lifetime = transfer.lifetime { self.deadlines.leave(lifetime) }
         if let entry = transfer.contentWaiting { self.deadlines.leave(entry) }

@@ -12,6 +12,8 @@ package struct TransferStatistics: Hashable, Sendable {
     package var connectionsOpened: UInt64 = 0
     /// Fetches that began on their callers' threads.
     package var begunByGuests: UInt64 = 0
+    /// Fetches that had to wait until a name could be looked up for them.
+    package var lookupsDelayed: UInt64 = 0
 
     package init() {}
 }
@@ -23,6 +25,7 @@ final class TransferCounters: Sendable {
     private let transfersStarted = Atomic<UInt64>(0)
     private let connectionsOpened = Atomic<UInt64>(0)
     private let begunByGuests = Atomic<UInt64>(0)
+    private let lookupsDelayed = Atomic<UInt64>(0)
 
     func transferStarted() {
         self.openTransfers.wrappingAdd(1, ordering: .relaxed)
@@ -31,6 +34,10 @@ final class TransferCounters: Sendable {
 
     func guestBegan() {
         self.begunByGuests.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    func lookupDelayed() {
+        self.lookupsDelayed.wrappingAdd(1, ordering: .relaxed)
     }
 
     func transferEnded() {
@@ -51,6 +58,7 @@ final class TransferCounters: Sendable {
         statistics.openConnections += self.openConnections.load(ordering: .relaxed)
         statistics.transfersStarted &+= self.transfersStarted.load(ordering: .relaxed)
         statistics.begunByGuests &+= self.begunByGuests.load(ordering: .relaxed)
+        statistics.lookupsDelayed &+= self.lookupsDelayed.load(ordering: .relaxed)
         statistics.connectionsOpened &+= self.connectionsOpened.load(ordering: .relaxed)
     }
 }

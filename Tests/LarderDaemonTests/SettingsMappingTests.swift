@@ -36,6 +36,15 @@ struct SettingsMappingTests {
         #expect(try self.loaded("").proxyConfiguration.maximumConnectionsPerClient == nil)
     }
 
+    @Test("connections to origins")
+    func originConnections() throws {
+        let loaded = try self.loaded("limits: { origin-connections: 9 }")
+        let session = try #require(loaded.settings.session(named: .default))
+        #expect(loaded.blueprint(of: session).transfer.maximumConnections == 9)
+        let standard = TransferConfiguration().maximumConnections
+        #expect(Settings().limits.originConnections == standard)
+    }
+
     @Test("times for clients, for origins, and for tunnels and upgrades to them")
     func times() throws {
         let loaded = try self.loaded(

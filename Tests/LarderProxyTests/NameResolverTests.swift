@@ -6,8 +6,7 @@ import Testing
 
 @testable import LarderProxy
 
-/// Look-ups that take until the test lets them end; all names lead to 127.0.0.1 but `localhost`,
-/// which is asked of the system.
+/// Look-ups that take until the test lets them end; all names lead to 127.0.0.1.
 final class HeldNames: Sendable {
     let asked = Event<[String]>([])
     private let gate = DispatchSemaphore(value: 0)
@@ -21,8 +20,7 @@ final class HeldNames: Sendable {
     }
 
     func resolver(threads: Int = 64, queued: Int = 1_024) -> NameResolver {
-        NameResolver(threads: threads, queued: queued) { name in
-            if name == "localhost" { return NameResolver.system(name) }
+        NameResolver(NameQueue.Limits(threads: threads, queued: queued)) { name in
             self.asked.change { $0.append(name) }
             self.gate.wait()
             return self.result
@@ -40,7 +38,7 @@ struct NameResolverTests {
     @discardableResult
     private func ask(_ resolver: NameResolver, _ name: String) -> NameResolver.Waiting {
         let answers = self.answers
-        return resolver.resolve(name) { result in
+        return resolver.resolve(name, for: .v4(1)) { result in
             switch result {
             case .success: answers.change { $0.append("\(name): found") }
             case .failure(let error): answers.change { $0.append("\(name): \(error)") }
@@ -111,6 +109,20 @@ struct NameResolverTests {
         try await self.answers.wait(for: "the answers") { $0.count == 2 }
         #expect(self.answers.value == ["a: found", "c: found"])
         #expect(names.asked.value == ["a", "c"])
+    }
+
+    @Test("asks nobody for localhost and what lies below it (RFC 6761 §6.3)")
+    func local() throws {
+        let resolver = HeldNames().resolver(threads: 0, queued: 0)
+        for name in ["localhost", "LocalHost.", "a.b.localhost"] {
+            self.ask(resolver, name)
+            #expect(self.answers.value.last == "\(name): found")
+            let addresses = try #require(NameResolver.local(name))
+            #expect(addresses.allSatisfy { IPAddress($0)?.isLoopback == true })
+        }
+        for name in ["localhost.example", "alocalhost", ".", ""] {
+            #expect(NameResolver.local(name) == nil)
+        }
     }
 
     @Test("asks the system")

@@ -68,6 +68,39 @@ struct HeldLoopTests {
         clock.shutdown { ended.open() }
         await ended.passed()
     }
+
+    @Test("has a name wait for its turn to be looked up, and an address not")
+    func names() async throws {
+        let holder = HoldingReceiver()
+        let origin = try ScriptedOrigin.echoingTargets()
+        // libcurl knows the address of the first: 127.1 is the same to it.
+        let other = try ScriptedOrigin.echoingTargets()
+        // A place is free again when a look-up must be over; these wait for longer.
+        try await withUpstream({
+            $0.nameLookups = 1
+            $0.resolveTimeout = .milliseconds(50)
+        }) { upstream in
+            var fetches = [upstream.fetch(origin.request(), body: nil, receiver: holder)]
+            await holder.isHeld.passed()
+            let (named, plain) = (Recorder(), Recorder())
+            // Whether that is answered soon, late or never: libcurl asks for both in one turn.
+            for (host, recorder) in [("larder.invalid", Recorder()), ("127.1", named)] {
+                var request = other.request(.get, "/named")
+                request.uri.host = host
+                request.transfer.idleTimeout = .seconds(60)
+                fetches.append(upstream.fetch(request, body: nil, receiver: recorder))
+            }
+            fetches.append(
+                upstream.fetch(origin.request(.get, "/plain"), body: nil, receiver: plain))
+            holder.goesOn.open()
+            #expect(await plain.end().text.hasSuffix(" /plain"))
+            let record = await named.end()
+            #expect(record.text.hasSuffix(" /named"))
+            #expect(record.violations.isEmpty)
+            #expect(upstream.statistics().lookupsDelayed == 1)
+            _ = fetches
+        }
+    }
 }
 
 /// Holds the loop's thread at the head until the test lets it go on.

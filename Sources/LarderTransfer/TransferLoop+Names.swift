@@ -1,0 +1,106 @@
+import Glibc
+import LarderHTTP
+
+/// How transfers wait for the look-up of a name.
+///
+/// libcurl says when it is about to begin one, and is told no where there is no place for it: it then
+/// ends the transfer, which is given to it again when there is. So nothing is to be done for one that
+/// finds a connection or a name that libcurl knows.
+extension TransferLoop {
+    /// Whether libcurl may begin to look a transfer's name up; called by libcurl.
+    func mayLookUp(_ transfer: Transfer) -> Bool {
+        guard let name = transfer.lookedUpName else { return true }
+        guard self.lookups.take(name, for: transfer.fetch.id, self.now) else {
+            transfer.awaitedName = name
+            if transfer.nameAwaitedSince == nil {
+                transfer.nameAwaitedSince = self.now
+                self.counters.lookupDelayed()
+                self.port.limits.reached(.nameLookups)
+            }
+            return false
+        }
+        transfer.hasLookupPlace = true
+        return true
+    }
+
+    /// libcurl has ended its part in a transfer.
+    ///
+    /// - Returns: whether that is because it waits for a name.
+    func libcurlEnded(_ transfer: Transfer) -> Bool {
+        if transfer.hasLookupPlace {
+            transfer.hasLookupPlace = false
+            self.lookups.ended(transfer.fetch.id)
+        }
+        guard transfer.awaitedName != nil, transfer.phase == .queued else { return false }
+        self.detach(transfer)
+        return true
+    }
+
+    /// A transfer has an address, and a socket for it.
+    func socketOpened(_ transfer: Transfer) {
+        if transfer.hasLookupPlace {
+            transfer.hasLookupPlace = false
+            self.lookups.found(transfer.fetch.id)
+        }
+        let limit = self.configuration.share(of: self.configuration.maximumConnections)
+        if limit > 0, self.poller.used >= limit { self.port.limits.reached(.connections) }
+    }
+
+    /// A transfer is let go of.
+    func leaveLookups(_ transfer: Transfer) {
+        if let name = transfer.awaitedName {
+            self.lookups.leave(name, transfer.fetch.id)
+        } else if transfer.hasLookupPlace, transfer.phase == .queued {
+            self.lookups.ended(transfer.fetch.id)  // It never began.
+        }
+    }
+
+    /// Has those go on that may look up a name now, or need not any more.
+    func admitLookups() {
+        guard self.lookups.isWaitedFor else { return }
+        let (placed, known) = self.lookups.admit(self.now)
+        for id in placed { self.transfers[id]?.hasLookupPlace = true }
+        let admitted = placed + known
+        for id in admitted { self.transfers[id]?.awaitedName = nil }
+        self.launch(admitted)
+    }
+}
+
+extension Transfer {
+    /// libcurl is about to lead a host to addresses; false where the transfer has to wait for that.
+    ///
+    /// One whose connection died under its request does not, as it has begun already.
+    func resolutionBegan() -> Bool {
+        guard self.phase == .queued else { return true }
+        self.loop.touch(self)
+        guard self.loop.mayLookUp(self) else { return false }
+        self.phase = .resolving
+        return true
+    }
+
+    /// What libcurl looks up for the transfer, as it remembers it; nil for an address and for
+    /// `localhost`, for which it asks nobody.
+    fileprivate var lookedUpName: String? {
+        let (host, port) =
+            self.way.parent.map { ($0.host, $0.port) }
+            ?? (self.request.uri.host, self.request.uri.port)
+        return NameLookups.isLookedUp(host) ? "\(host):\(port)" : nil
+    }
+}
+
+extension NameLookups {
+    /// Of many loops each has enough for pages whose parts lie on many hosts.
+    static func limit(_ configuration: TransferConfiguration) -> Int {
+        let total = configuration.nameLookups
+        return Swift.max(configuration.share(of: total), Swift.min(total, 16))
+    }
+
+    /// Whether a host is a name for which somebody may have to be asked.
+    static func isLookedUp(_ host: String) -> Bool {
+        if host.hasPrefix("[") { return false }
+        var address = in_addr()
+        if unsafe inet_pton(AF_INET, host, &address) == 1 { return false }
+        let name = host.lowercased()
+        return name != "localhost" && !name.hasSuffix(".localhost")
+    }
+}
