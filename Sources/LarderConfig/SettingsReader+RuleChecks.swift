@@ -123,6 +123,12 @@ extension SettingsReader {
                     "\(label).credential: none injects nothing; name a credential, or remove the "
                         + "rule")
             }
+            if rule.methods.contains(where: { $0.name == "TRACE" }) {
+                self.report(
+                    at: self.mark("\(label).methods"),
+                    "\(label).methods: TRACE gets no credential, as its answer would show it to the "
+                        + "client; remove it")
+            }
             self.warnIfShadowed(self.settings.injections, index, "injections")
         }
     }

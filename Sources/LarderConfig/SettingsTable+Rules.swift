@@ -48,7 +48,10 @@ extension SettingsTable {
             """),
         .list(
             "methods", \.methods, live: true,
-            "The request methods that get it. An empty list is all of them."),
+            """
+            The request methods that get it. An empty list is all of them but TRACE, whose answer \
+            would show it to the client.
+            """),
         .optional(
             "credential", \.credential, absent: "none", live: true,
             """

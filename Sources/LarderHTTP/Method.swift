@@ -31,6 +31,10 @@ package struct Method: Hashable, Sendable, RawRepresentable, Codable {
         }
     }
 
+    /// Whether the answer's content is the request itself, so that a request of this method must not
+    /// bear what a client is not to see (RFC 9110 §9.3.8).
+    package var isEchoed: Bool { self == .trace }
+
     /// Whether doing it twice has the effect of doing it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
         self.isSafe || self == .put || self == .delete

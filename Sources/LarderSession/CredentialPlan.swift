@@ -36,9 +36,9 @@ struct CredentialRules: Sendable {
         for uri: TargetURI, _ method: Method, hasOwn: Bool, hasLeft: Bool = false,
         isDowngraded: Bool = false
     ) -> CredentialPlan {
-        if !hasLeft, let rule = self.injections.first(for: uri, method) {
-            return self.injection(rule, uri)
-        }
+        let rule = hasLeft ? nil : self.injections.first(for: uri, method)
+        if method.isEchoed { return self.echoed(rule, hasOwn: hasOwn && !hasLeft) }
+        if let rule { return self.injection(rule, uri) }
         if hasOwn, !hasLeft { return .clients }
         guard self.answersChallenges, self.credentials != nil, !isDowngraded else {
             return .none(placeholder: nil, nil)
@@ -48,6 +48,17 @@ struct CredentialRules: Sendable {
 
     private func injection(_ rule: InjectionRule, _ uri: TargetURI) -> CredentialPlan {
         guard let named = self.credentials?.named(rule.credential) else {
+    /// What is done about a request that its answer shows: no credential goes with it, and a challenge
+    /// is not answered (RFC 9110 §9.3.8).
+    private func echoed(_ rule: InjectionRule?, hasOwn: Bool) -> CredentialPlan {
+        let placeholder = rule.map { rule in
+            self.credentials?.named(rule.credential).map { Self.field(of: $0) }
+                ?? Self.authorization
+        }
+        if hasOwn, placeholder != Self.authorization { return .clients }
+        return .none(placeholder: placeholder, nil)
+    }
+
             return Self.refusal(rule, "which this session does not have")
         }
         guard uri.scheme == .https || rule.allowsInsecure else {

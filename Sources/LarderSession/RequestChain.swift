@@ -189,6 +189,10 @@ extension RequestChain {
     private func addCredential(
         _ step: inout ChainStep, _ sealed: SealedFields, _ course: ChainCourse,
         answer: SentCredential?
+        guard !course.method.isEchoed else {
+            fields.remove(FieldName(.cookie))
+            return fields
+        }
     ) {
         let plan = self.plan(step.request, sealed, course)
         switch plan {

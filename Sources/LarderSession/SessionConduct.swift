@@ -81,7 +81,10 @@ final class SessionConduct: Sendable {
             && (!self.isIdle || (self.sealsClients && FieldSealer.hasSecret(request.fields)))
         guard seals || !self.additionalFields.isEmpty else { return request }
         var request = request
-        self.addFields(to: &request.fields)
+        // "A client MUST NOT generate fields in a TRACE request containing sensitive data that might
+        // be disclosed by the response" (RFC 9110 §9.3.8): settings may be secrets, too. What a
+        // program gives its own session is the program's.
+        if self.sealsClients || !request.method.isEchoed { self.addFields(to: &request.fields) }
         guard seals else { return request }
         var sealing = Sealing(client: request.fields)
         self.sealCookies(&request, &sealing, isSent: isSent, at: now)
@@ -122,6 +125,12 @@ final class SessionConduct: Sendable {
     ) {
         guard let cookies = self.cookies else { return }
         let name = FieldName(.cookie)
+        if request.method.isEchoed {
+            // The jar's stay at home; what a program sends itself is sealed like everywhere.
+            guard !self.sealsClients else { return }
+            request.fields.remove(name)
+            return sealing.computed.append(name)
+        }
         var fields = request.fields
         let hop = Hop(
             method: request.method, uri: request.uri, client: sealing.client,

@@ -67,6 +67,9 @@ extension EasyHandle {
 
     private func setLogin(_ parent: Parent, _ transfer: Transfer) {
         self.set(CURLOPT_SOCKS5_AUTH, ccurl_auth_none)
+        // The login would be a field of the request itself, which whoever answers a TRACE may show:
+        // RFC 9110 §9.3.8 forbids to send it. A tunnel's goes with CONNECT.
+        if transfer.request.method.isEchoed, transfer.way.isRelay { return }
         var parent = parent
         if let own = transfer.options.proxyAuthorization {
             parent.authentication = own.parentAuthentication

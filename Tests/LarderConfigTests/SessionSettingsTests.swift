@@ -254,6 +254,10 @@ struct SessionSettingsTests {
             "4:19: injections[2].credential: none injects nothing; name a credential, or remove the "
                 + "rule"),
         ProblemCase(
+            "injections:\n  - { credential: x, hosts: [a], methods: [GET, TRACE] }\n",
+            "2:43: injections[0].methods: TRACE gets no credential, as its answer would show it to the "
+                + "client; remove it"),
+        ProblemCase(
             "parents:\n  - { destinations: [a] }\n  - { via: direct, credential: x }\n"
                 + "  - { via: direct, authentication: ntlm }\n",
             "2:5: parents[0]: needs a way, such as via: direct or via: http://proxy.example.com:3128",

@@ -95,6 +95,22 @@ struct ParentTests {
         #expect(notes.all == ["Basic YWxpY2U6b3BlbiBzZXNhbWU="])
     }
 
+    @Test("get no login with a TRACE, whose answer may show it (RFC 9110 §9.3.8)")
+    func echoed() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                notes.add(field("Proxy-Authorization", in: head) ?? "none")
+                connection.respond("200 OK")
+            }
+        }
+        _ = try await withUpstream({ $0.parents = .all(parent.parent(.http, .basic, as: .alice)) })
+        {
+            await $0.answer(to: .example(.trace))
+        }
+        #expect(notes.all == ["none"])
+    }
+
     @Test(
         "answer the parent's challenge, of which the receiver hears nothing (RFC 9110 §11.7.1)",
         arguments: [Parent.Authentication.digest, .any],

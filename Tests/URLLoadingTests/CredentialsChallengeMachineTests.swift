@@ -318,6 +318,15 @@ struct CredentialsPreemptionTests {
         }
     }
 
+    @Test("a TRACE, whose answer shows what it bore, gets no login (RFC 9110 §9.3.8)")
+    func echoed() throws {
+        let storage = URLCredentialStorage.ephemeral()
+        _ = try self.accepted(.forSession, storage: storage)
+        var script = try ScriptedChallenges("http://example.com/a/c", storage: storage)
+        script.request.httpMethod = "TRACE"
+        #expect(script.machine.preemption(for: script.request) == nil)
+    }
+
     @Test(
         "what is used once is not kept, and neither is anything without a storage",
         arguments: [URLCredential.Persistence.none, .synchronizable])

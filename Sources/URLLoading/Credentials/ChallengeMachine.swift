@@ -104,7 +104,7 @@ struct ChallengeMachine {
 
     private mutating func preemptive(_ request: URLRequest) -> LoadAuthorization? {
         guard let storage = self.storage, Self.mayPreempt(by: storage),
-            !request.namesAuthorization, let url = request.url,
+            !request.namesAuthorization, !request.isEchoed, let url = request.url,
             let uri = TargetURI(challenged: url)
         else { return nil }
         let wanted = URLCredential(userInformationOf: url)?.asLogin
@@ -140,6 +140,7 @@ struct ChallengeMachine {
         self.pending = nil
         self.question = nil
         self.url = request.url
+        guard !request.isEchoed else { return .deliver }
         switch head.status.rawValue {
         case 401: self.proxyAccepted()
         case 407 where proxy != nil: break

@@ -24,6 +24,9 @@ extension URLRequest {
         self.httpBody != nil || (self.httpMethod != "GET" && self.httpMethod != "HEAD")
     }
 
+    /// Whether its answer shows what it bore: then it gets no login but the program's own.
+    var isEchoed: Bool { self.httpMethod.map { Method(rawValue: $0).isEchoed } ?? false }
+
     /// Whether the program says itself who it is.
     var namesAuthorization: Bool {
         self.allHTTPHeaderFields?.keys.contains { FieldName($0).known == .authorization } ?? false
