@@ -184,6 +184,9 @@ package enum Validation {
     /// The stored head after a 304 (§3.2): each field of the 304 takes the place of the stored ones of
     /// its name.
     ///
+    /// A shared cache takes over no cookies, though §3.2 excepts nothing but what is said below: an
+    /// origin that gives each client a session sets it in a 304, too, and would give it to all others.
+    ///
     /// Never updated are the fields that are not stored at all, those that `private="…"` names in the
     /// updated head, cookies that settings keep out, and those that describe the stored content:
     /// `Content-Length`, `Content-Encoding`, `Content-Range`. What is stored already and governs how
@@ -205,7 +208,9 @@ package enum Validation {
             ResponseDirectives(notModified.fields, configuration: configuration).control,
             configuration: configuration)
         var updates = Fields()
-        for line in news.lines where self.mayUpdate(line.known) {
+        let takesCookies = configuration.kind != .shared
+        for line in news.lines
+        where self.mayUpdate(line.known) && (takesCookies || line.known != .setCookie) {
             updates.append(line, of: news)
         }
         if !updates.has(.date) { updates.append("Date", HTTPDate.format(responseTime)) }
@@ -254,6 +259,23 @@ package enum Validation {
         for line in lines { fields.append(line, of: news) }
         var head = freshened
         head.fields = fields
+        return head
+    }
+
+    /// A head that an answer has freshened or added to, with the cookies that the answer sets: for the
+    /// client that it answers, and nobody else; nil where it sets none, or they are stored.
+    ///
+    /// - Parameter head: with what is withheld, if there is any.
+    package static func addingCookies(
+        of answer: ResponseHead, to head: StoredHead, configuration: PolicyConfiguration
+    ) -> StoredHead? {
+        guard configuration.kind == .shared, answer.fields.has(.setCookie) else { return nil }
+        let (news, named) = (answer.fields, HopByHop.namedFields(answer.fields))
+        let lines = news.lines.filter { $0.known == .setCookie && !named.contain($0, of: news) }
+        guard !lines.isEmpty else { return nil }
+        var head = head
+        head.fields.remove(FieldName(.setCookie))
+        for line in lines { head.fields.append(line, of: news) }
         return head
     }
 

@@ -169,13 +169,15 @@ extension ClientExchange: FillingWaiter {
         }
         if !leads { self.session.live.collapsed.add() }
         let reason = stored.reason ?? asked
+        var object = stored.object
+        if leads, let own = stored.own { object.head = own }
         var status = CacheStatus(
             forward: forward, forwardStatus: stored.status,
             ttl: CacheStatus.ttl(of: freshness.remaining), collapsed: !leads,
             detail: reason?.rawValue)
         status.validation = stored.isValidated ? .confirmed : .standIn
         self.serve(
-            stored.object, status: status, because: reason, now: now,
+            object, status: status, because: reason, now: now,
             isValidated: stored.isValidated && leads, failure: stored.failure,
             origin: stored.origin)
     }

@@ -50,6 +50,7 @@ extension Fetch {
         let requestTime = self.state.withLock { $0.requestTime }
         let answered = self.answered(self.order.request)
         var chosen: StoredObject?
+        var own: StoredHead?
         var reason: PolicyReason?
         for index in indices where self.order.stored.indices.contains(index) {
             var object = self.order.stored[index]
@@ -67,13 +68,15 @@ extension Fetch {
                     object.head = own
                     reason = .responsePrivate
                 }
+                own = Validation.addingCookies(
+                    of: head, to: object.head, configuration: self.policy)
                 chosen = object
             }
         }
         guard let chosen else { return }
         self.settle(
             Filling.Stored(
-                object: chosen, isValidated: true, status: head.status, reason: reason,
+                object: chosen, own: own, isValidated: true, status: head.status, reason: reason,
                 origin: origin))
     }
 

@@ -75,14 +75,15 @@ extension Fetch {
         let sink: (any ObjectSink)?
         (object.head, sink) = self.combine(
             object, head, part, isStored: verdict == .storable, now: now)
+        let withheld = Validation.addingWithheld(
+            of: head, to: object.head, configuration: self.policy)
+        let cookies = Validation.addingCookies(
+            of: head, to: withheld ?? object.head, configuration: self.policy)
         self.settle(
             .spliced(
                 Filling.Spliced(
-                    object: object,
-                    own: Validation.addingWithheld(
-                        of: head, to: object.head, configuration: self.policy),
-                    answer: answer, part: part, status: head.status, isStored: sink != nil,
-                    origin: origin)),
+                    object: object, own: cookies ?? withheld, answer: answer, part: part,
+                    status: head.status, isStored: sink != nil, origin: origin)),
             sink: sink)
         self.afterSettling()
     }

@@ -47,6 +47,9 @@ extension Filling {
     /// An answer from the store after all.
     struct Stored: Sendable {
         var object: StoredObject
+        /// Its head with the cookies of the 304: for the client that led to it, and nobody else; nil
+        /// where it has none.
+        var own: StoredHead?
         /// The origin has said that it still holds.
         var isValidated: Bool
         /// What the origin answered; nil where it did not.

@@ -20,6 +20,16 @@ extension Tables {
                 .get().answer("Cache-Control: private, no-store, max-age=600"),
                 .get().isForwarded,
             ])
+        t.section("9111 §3.2")
+        t.must(
+            "Set-Cookie of a 304 replaces the stored one",
+            [
+                .get().answer(
+                    "Cache-Control: max-age=1", "ETag: \"a\"", "Set-Cookie: a=b", "Age: 20"),
+                .get().answer("Cache-Control: max-age=600", "ETag: \"a\"", "Set-Cookie: a=c")
+                    .isValidated(by: "If-None-Match: \"a\"").gets("Set-Cookie: a=c"),
+                .get().isHit.gets("Set-Cookie: a=c"),
+            ])
         t.section("9111 §3.5")
         t.optimal(
             "The answer to a request with Authorization is reused by its owner",

@@ -71,6 +71,18 @@ extension Tables {
                 .get().isRefused.status(502),
             ])
 
+        t.section("9111 §3.2")
+        t.note(
+            "The cookies of a 304 are those of the client that it answers, and of nobody else",
+            [
+                .get().answer("Cache-Control: max-age=0", "ETag: \"a\""),
+                .get().answer(
+                    "Cache-Control: max-age=600", "ETag: \"a\"", "Set-Cookie: s=1",
+                    status: "304 Not Modified"
+                ).isStored().gets("Set-Cookie: s=1"),
+                .get().isHit.lacks("Set-Cookie"),
+            ])
+
         t.section("9111 §5.2.2.7")
         t.must(
             "A field that private names is not taken over from a 304",

@@ -187,7 +187,7 @@ extension Tables {
             ("Content-Type", "text/plain", "text/plain;charset=utf-8"),
             ("Clear-Site-Data", "cache", "cookies"),
             ("Expires", "Fri, 01 Jan 2038 01:01:01 GMT", "Mon, 11 Jan 2038 11:11:11 GMT"),
-            ("Public-Key-Pins", "one", "two"), ("Set-Cookie", "a=b", "a=c"),
+            ("Public-Key-Pins", "one", "two"),
             ("Set-Cookie2", "a=b", "a=c"), ("X-Frame-Options", "deny", "sameorigin"),
             ("X-XSS-Protection", "1", "1; mode=block"), ("Link", "</a>", "</b>"),
         ]

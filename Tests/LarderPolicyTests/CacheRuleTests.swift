@@ -173,9 +173,12 @@ struct CacheRuleTests {
     func cookies(
         _ held: String, _ news: String, _ ignored: CacheRule.Ignored, _ isTaken: Bool
     ) {
+        var configuration = PolicyConfiguration.ruled(rule(ignored: ignored))
+        // A shared one takes none in any case.
+        configuration.kind = .private
         let freshened = Validation.freshen(
             stored(held), with: response("\(news) | Set-Cookie: s=1", status: 304),
-            requestTime: t0, responseTime: t0, configuration: .ruled(rule(ignored: ignored)))
+            requestTime: t0, responseTime: t0, configuration: configuration)
         #expect(freshened.fields.contains("Set-Cookie") == isTaken)
     }
 

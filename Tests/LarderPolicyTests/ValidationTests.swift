@@ -303,8 +303,8 @@ struct FresheningTests {
                 "Cache-Control: max-age=1 | Date: @-9", "Cache-Control: max-age=9 | Date: @0",
                 expected: "Cache-Control: max-age=9 | Date: @0"),
             Case(
-                "Expires: @1 | Set-Cookie: a | Date: @-9", "Expires: @9 | Set-Cookie: b | Date: @0",
-                expected: "Expires: @9 | Set-Cookie: b | Date: @0"),
+                "Set-Cookie: a | Expires: @1 | Date: @-9", "Expires: @9 | Set-Cookie: b | Date: @0",
+                expected: "Set-Cookie: a | Expires: @9 | Date: @0"),
             Case(
                 "ETag: \"a\" | Date: @-9", "ETag: \"b\" | Date: @0",
                 expected: "ETag: \"b\" | Date: @0"),
@@ -443,7 +443,7 @@ struct FresheningTests {
 
     @Test("keeps the cookies of a 304 out where settings do", arguments: [true, false])
     func cookies(_ isStored: Bool) {
-        let configuration = PolicyConfiguration(storesSetCookie: isStored)
+        let configuration = PolicyConfiguration(kind: .private, storesSetCookie: isStored)
         let notModified = response("Set-Cookie: s=1", status: 304)
         let freshened = Validation.freshen(
             stored("A: 1"), with: notModified, requestTime: t0, responseTime: t0,
@@ -452,6 +452,30 @@ struct FresheningTests {
         let own = Validation.addingWithheld(
             of: notModified, to: freshened, configuration: configuration)
         #expect(own?.fields.string("Set-Cookie") == (isStored ? nil : "s=1"))
+    }
+
+    private static func cookies(_ head: StoredHead) -> [String] {
+        head.fields.values("Set-Cookie").map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test("gives cookies of a 304 to the client that it answers, and a private cache stores them")
+    func ownCookies() {
+        let notModified = response("Set-Cookie: s=1 | Set-Cookie: t=2", status: 304)
+        for kind in [CacheKind.shared, .private] {
+            let configuration = PolicyConfiguration(kind: kind)
+            let freshened = Validation.freshen(
+                stored("A: 1 | Set-Cookie: s=0"), with: notModified, requestTime: t0,
+                responseTime: t0, configuration: configuration)
+            let own = Validation.addingCookies(
+                of: notModified, to: freshened, configuration: configuration)
+            let isShared = kind == .shared
+            #expect(Self.cookies(freshened) == (isShared ? ["s=0"] : ["s=1", "t=2"]))
+            #expect(own.map(Self.cookies) == (isShared ? ["s=1", "t=2"] : nil))
+        }
+        let ofConnection = response("Set-Cookie: s=1 | Connection: set-cookie", status: 304)
+        #expect(
+            Validation.addingCookies(of: ofConnection, to: stored("A: 1"), configuration: .shared)
+                == nil)
     }
 
     @Test("makes a stale response fresh again")

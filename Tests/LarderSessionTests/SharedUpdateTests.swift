@@ -77,6 +77,43 @@ struct SharedUpdateTests {
         #expect(waiting.wholeBody == "old" && waiting.field("Set-Cookie") == nil)
     }
 
+    @Test("cookies of a 304 are the client's whom it answers, and nobody waits the longer for it")
+    func cookies() {
+        let bench = Self.bench()
+        let own = bench.perform().client
+        let waiting = bench.perform().client
+        bench.upstream.fetches[1].answer(
+            304, ["Cache-Control": "max-age=60", "Set-Cookie": "s=1", "X-New": "1"])
+        #expect(own.wholeBody == "old" && own.field("Set-Cookie") == "s=1")
+        for client in [waiting, bench.perform().client] {
+            #expect(client.wholeBody == "old" && client.field("Set-Cookie") == nil)
+            #expect(client.field("X-New") == "1")
+        }
+        #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test("nor are those of a HEAD, or of what is missing of a part, stored for all")
+    func otherCookies() {
+        let bench = Self.bench()
+        bench.perform("/", method: .head)
+        bench.upstream.fetches[1].answer(
+            200, ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Set-Cookie": "s=1"])
+        #expect(bench.perform().client.field("Set-Cookie") == nil)
+        let parts = Bench()
+        var representation = Representation(1000)
+        representation.fields = ["Cache-Control": "max-age=60"]
+        parts.store(0..<400, of: representation)
+        let own = parts.ask()
+        let waiting = parts.ask()
+        representation.fields.append("Set-Cookie", "s=1")
+        parts.upstream.fetches[1].part(400..<1000, of: representation)
+        #expect(own.field("Set-Cookie") == "s=1")
+        for client in [waiting, parts.ask()] {
+            #expect(client.field("Set-Cookie") == nil)
+            #expect(client.wholeBytes == representation.content)
+        }
+    }
+
     @Test("fields that no-cache names go along with a validation of the client's own (§5.2.2.4)")
     func noCacheFields() {
         let bench = Self.bench([
