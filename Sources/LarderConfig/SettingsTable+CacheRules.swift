@@ -57,7 +57,8 @@ extension SettingsTable {
             "negative", \.negative, such: "{404: 30 s}", live: true,
             """
             How long errors are fresh that do not say so themselves, by status: {404: 30 s, 5xx: \
-            5 s}. The first that fits counts; where none does, freshness.negative of the session.
+            5 s}. The first that fits counts; where none does, freshness.negative of the session, \
+            which also says what 4xx leaves out.
             """),
         .optional(
             "stale-if-error", \.staleIfError, .seconds(0)...(.days(365)), absent: "none",

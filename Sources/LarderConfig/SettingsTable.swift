@@ -210,7 +210,10 @@ package enum SettingsTable {
             """
             How long errors are fresh that do not say so themselves, by status: {404: 30 s, 5xx: \
             5 s}. The first that fits counts; where none does, errors are kept only as RFC 9111 \
-            allows. A 5xx kept so never takes the place of a stored response.
+            allows. 4xx leaves out what is about the request and not its target, which one client \
+            could have kept for all: 400, 406, 411, 413, 414, 415, 417, 422, 425 and 426 must be \
+            named each; 401, 407, 408, 412, 416, 421, 428, 429 and 431 are never kept so. A 5xx \
+            kept so never takes the place of a stored response.
             """),
         .list(
             "freshness.targeted-fields", \.freshness.targetedFields, live: true,

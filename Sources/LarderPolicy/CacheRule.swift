@@ -94,9 +94,26 @@ package struct NegativeLifetime: Sendable, Hashable {
         self.statuses = statuses.clamped(to: 400...599)
         self.lifetime = lifetime
     }
+
+    /// Whether it speaks of a status: of one that is about the request only where it names that very one.
+    func speaks(of status: StatusCode) -> Bool {
+        guard self.statuses.contains(status.rawValue) else { return false }
+        return self.statuses.count == 1 || !status.isAboutRequest
+    }
 }
 
 extension StatusCode {
+    /// An error that says what was wrong with the request as it came, and not with its target.
+    ///
+    /// Fields, length and timing of a request are no part of the key under which its answer lies: whoever
+    /// sends one that is refused would have it refused to all others who ask for the same.
+    var isAboutRequest: Bool {
+        switch self.rawValue {
+        case 400, 406, 408, 411, 413, 414, 415, 417, 421, 422, 425, 426: true
+        default: false
+        }
+    }
+
     /// An answer about the resource itself that may be expected to last: no error, and no
     /// redirection that calls itself temporary.
     var isLasting: Bool {

@@ -56,14 +56,14 @@ extension PolicyConfiguration {
     /// The freshness lifetime of an error that gives none; nil where errors are not to be kept.
     ///
     /// 401 and 407 are about one client's credentials: kept for others they would refuse those who
-    /// have some.
+    /// have some. What else is about a request must be named by its very status.
     func negativeLifetime(of status: StatusCode) -> Duration? {
         guard status.rawValue >= 400, status.rawValue != 401, status.rawValue != 407 else {
             return nil
         }
         let found =
-            self.rule?.negative.first { $0.statuses.contains(status.rawValue) }
-            ?? self.negative.first { $0.statuses.contains(status.rawValue) }
+            self.rule?.negative.first { $0.speaks(of: status) }
+            ?? self.negative.first { $0.speaks(of: status) }
         guard let lifetime = found?.lifetime, lifetime > .zero else { return nil }
         return lifetime
     }

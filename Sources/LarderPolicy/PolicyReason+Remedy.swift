@@ -96,7 +96,7 @@ extension PolicyReason {
         case .keepsStored: "nothing: the stored response is kept in place of this failure"
         case .gateRefuses: "a successful response that is not too large for the program's cache"
         case .statusNeverStored:
-            "another status: this one speaks of the client or the network, not of the resource"
+            "another status: this one speaks of the client or its way here, not of the resource"
         case .seenOnce:
             "a second request before long, or a setting that stores at the first one"
         case .largeSeenOnce:

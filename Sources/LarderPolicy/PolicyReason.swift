@@ -144,8 +144,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     /// It contradicts itself: two values where there can be one, or a range in a whole response
     /// (RFC 9110 §5.3, §14.4).
     case contradictory = "contradictory"
-    /// Its status says something about the client or the network, not about the resource: 428, 429,
-    /// 431 and 511 "MUST NOT be stored by a cache" (RFC 6585 §3 to §6).
+    /// Its status says something about the client, a connection or the network, not about the
+    /// resource: 428, 429, 431 and 511 "MUST NOT be stored by a cache" (RFC 6585 §3 to §6).
     case statusNeverStored = "status-never-stored"
     /// It sets a cookie, and the settings keep such responses out (RFC 9111 §7.3).
     case setsCookie = "sets-cookie"

@@ -102,7 +102,7 @@ extension PolicyConfiguration {
     private func effect(_ change: RuleEffect.Change, of status: StatusCode) -> RuleEffect {
         var rule = self.rule
         if case .lifetime(_, .negative, _) = change,
-            rule?.negative.contains(where: { $0.statuses.contains(status.rawValue) }) != true
+            rule?.negative.contains(where: { $0.speaks(of: status) }) != true
         {
             rule = nil
         }

@@ -80,8 +80,10 @@ package enum Storability {
         case ..<200: return .interimResponse
         case 304: return .notModifiedResponse
         case 412, 416: return .answersCondition
-        // 407 is about the way to a proxy, and its challenge goes no further (RFC 9110 §15.5.8).
-        case 407, 428, 429, 431, 511: return .statusNeverStored
+        // 407 is about the way to a proxy, and its challenge goes no further (RFC 9110 §15.5.8). 408 and
+        // 421 are about one connection, whatever they say of their lifetime: the same request may be
+        // made on another, and succeed (§15.5.9, §15.5.20).
+        case 407, 408, 421, 428, 429, 431, 511: return .statusNeverStored
         default: break
         }
         return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil

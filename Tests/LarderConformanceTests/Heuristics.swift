@@ -118,11 +118,19 @@ extension Tables {
             "300 Multiple Choices", "301 Moved Permanently", "302 Found", "303 See Other",
             "307 Temporary Redirect", "308 Permanent Redirect", "400 Bad Request",
             "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "406 Not Acceptable",
-            "410 Gone", "414 URI Too Long", "418 Odd", "421 Misdirected Request",
+            "410 Gone", "414 URI Too Long", "418 Odd",
             "451 Unavailable For Legal Reasons", "499 Odd", "500 Internal Server Error",
             "501 Not Implemented", "502 Bad Gateway", "503 Service Unavailable",
             "504 Gateway Timeout", "599 Odd",
         ]
+        for status in ["408 Request Timeout", "421 Misdirected Request"] {
+            t.note(
+                "A \(status) is about a connection, and not stored",
+                [
+                    .get().answer("Cache-Control: max-age=600", status: status),
+                    .get().isForwarded,
+                ])
+        }
         for status in codes {
             let content = status.hasPrefix("20") && "45".contains(status.dropFirst(2).prefix(1))
             t.optimal(

@@ -207,6 +207,23 @@ struct CacheRuleTests {
         #expect(lifetime(404) == .seconds(9))
     }
 
+    @Test(
+        "4xx speaks of no error that is about the request alone, but where its status is named",
+        arguments: [400, 406, 408, 411, 413, 414, 415, 417, 421, 422, 425, 426] as [UInt16])
+    func negativeOfRequest(_ status: UInt16) {
+        let named = NegativeLifetime(status...status, .seconds(9))
+        for (negative, seconds) in [([Self.soon], 0), ([Self.soon, named], 9)] {
+            var ofSession = PolicyConfiguration()
+            ofSession.negative = negative
+            for configuration in [ofSession, .ruled(rule(negative: negative))] {
+                let lifetime = Freshness.of(
+                    stored("X: y", status: status), at: t0, configuration: configuration
+                ).lifetime
+                #expect(lifetime == .seconds(seconds))
+            }
+        }
+    }
+
     struct Storing: Sendable {
         let told: String
         let status: UInt16

@@ -63,6 +63,9 @@ struct StorabilityTests {
             Case(fresh, status: 412, .answersCondition),
             Case(fresh, status: 416, .answersCondition),
             Case(fresh, status: 407, .statusNeverStored),
+            // They are about a connection: on another one the same request may succeed.
+            Case(fresh, status: 408, .statusNeverStored),
+            Case(fresh, status: 421, .statusNeverStored),
             // RFC 6585: "MUST NOT be stored by a cache".
             Case(fresh, status: 428, .statusNeverStored),
             Case(fresh, status: 429, .statusNeverStored),
