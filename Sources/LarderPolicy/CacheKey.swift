@@ -6,6 +6,9 @@ package import LarderHTTP
 /// the place. `HEAD` shares the key of `GET`, whose stored response answers it too.
 package struct CacheKey: Hashable, Sendable {
     /// `partition SP method SP URI`, each as text; the partition is empty in a shared cache.
+    ///
+    /// The login of an ftp URI stands there in clear, so that no other client is answered with what it
+    /// brought: such a key must not reach a disk (`StoredHead.staysInMemory`).
     package let bytes: [UInt8]
     /// The hash of the bytes, seeded anew by each process: computed once, as a miss that is stored
     /// asks a dozen tables for its key.

@@ -5,7 +5,8 @@ extension StoredHead {
     ///
     /// Left out are the fields of the connection and those it names, those of proxy authentication,
     /// the obsolete `Warning`, and in a shared cache those that `private="…"` names. A missing `Date`
-    /// is added (RFC 9110 §6.6.1). A file from ftp gets the lifetime that the settings give it.
+    /// is added (RFC 9110 §6.6.1). A file from ftp gets the lifetime that the settings give it; what
+    /// was asked for with a login in its URI stays in memory, as that is in the key, too.
     ///
     /// - Parameter directives: those of the response, where they were read.
     package init(
@@ -29,6 +30,7 @@ extension StoredHead {
             varyingFields: Variance.fields(selectedBy: response, from: request),
             requestTime: requestTime, responseTime: responseTime,
             answersCredentials: request.bearsCredentials, directives: own)
+        if request.uri.userInfo != nil { self.staysInMemory = true }
     }
 }
 

@@ -375,6 +375,18 @@ struct StoredFieldsTests {
             Variance.fields(selectedBy: response("Vary: *"), from: request("A: 1")) == Fields())
     }
 
+    @Test(
+        "with a login in its URI stays in memory: the key has the password",
+        arguments: [true, false])
+    func login(_ hasLogin: Bool) {
+        var asked = uri("/f", scheme: .ftp)
+        if hasLogin { asked.userInfo = "user:5ecret" }
+        let head = StoredHead(
+            storing: response("Last-Modified: @-10"), to: request(uri: asked), requestTime: t0,
+            responseTime: t0)
+        #expect(head.staysInMemory == hasLogin)
+    }
+
     @Test("of an ftp file has the lifetime of the settings")
     func ftp() {
         let head = StoredHead(
