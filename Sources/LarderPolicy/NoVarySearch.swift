@@ -77,30 +77,19 @@ package struct NoVarySearch: Sendable, Equatable {
 
     /// Whether one response answers both targets, given as path and query.
     package func equates(_ a: String, _ b: String) -> Bool {
-        if a == b, a.utf8.elementsEqual(b.utf8) { return true }
-        guard self != .standard else { return false }
-        let (pathA, queryA) = Self.split(a)
-        let (pathB, queryB) = Self.split(b)
-        guard !SearchParameters.isLong(queryA), !SearchParameters.isLong(queryB) else {
-            return false
-        }
-        return pathA.elementsEqual(pathB) && self.significant(queryA) == self.significant(queryB)
+        var asked = AskedSearch(b)
+        return asked.isEqual(to: a, by: self)
     }
 
-    private static func split(_ target: String) -> (path: FieldValue, query: FieldValue) {
-        let bytes = Array(target.utf8)[...]
-        guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return (bytes, []) }
-        return (bytes[..<mark], bytes[(mark + 1)...])
+    func matters(_ key: Key) -> Bool {
+        switch self.parameters {
+        case .allBut(let names): !names.contains(key)
+        case .only(let names): names.contains(key)
+        }
     }
 
     /// The parameters that matter, in an order of their own where theirs does not.
-    private func significant(_ query: FieldValue) -> [SearchParameters.Pair] {
-        let pairs = SearchParameters.parse(query).filter { pair in
-            switch self.parameters {
-            case .allBut(let names): !names.contains(pair.key)
-            case .only(let names): names.contains(pair.key)
-            }
-        }
+    func sorted(_ pairs: [SearchParameters.Pair]) -> [SearchParameters.Pair] {
         guard !self.ordersKeys else { return pairs }
         // By key alone and keeping the order of equal ones, which is that of a key's values.
         return pairs.enumerated()
@@ -128,19 +117,23 @@ enum SearchParameters {
         query.count { $0 == UInt8(ascii: "&") } >= self.limit
     }
 
-    /// The pairs between `&`, empty ones left out; one without `=` has an empty value.
-    static func parse(_ query: FieldValue) -> [Pair] {
-        query.split(separator: UInt8(ascii: "&")).map { part in
-            guard let equals = part.firstIndex(of: ASCII.equals) else {
-                return Pair(key: self.decoded(part), value: [])
-            }
-            return Pair(
-                key: self.decoded(part[..<equals]), value: self.decoded(part[(equals + 1)...]))
+    /// The pairs between `&` whose keys matter, empty ones left out; one without `=` has an empty value.
+    static func parse(_ query: FieldValue, where matters: ([UInt8]) -> Bool) -> [Pair] {
+        query.split(separator: UInt8(ascii: "&")).compactMap { part in
+            let equals = part.firstIndex(of: ASCII.equals)
+            let key = self.decoded(part[..<(equals ?? part.endIndex)])
+            guard matters(key) else { return nil }
+            return Pair(key: key, value: equals.map { self.decoded(part[($0 + 1)...]) } ?? [])
         }
     }
 
     /// `+` is a space, `%41` an A, and what is no UTF-8 then is U+FFFD.
     static func decoded(_ bytes: FieldValue) -> [UInt8] {
+        // As most are.
+        let isPlain = bytes.allSatisfy {
+            $0 < 0x80 && $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "+")
+        }
+        if isPlain { return Array(bytes) }
         var raw: [UInt8] = []
         raw.reserveCapacity(bytes.count)
         var index = bytes.startIndex
@@ -158,13 +151,5 @@ enum SearchParameters {
             index += 1
         }
         return Array(String(decoding: raw, as: UTF8.self).utf8)
-    }
-}
-
-extension StoredHead {
-    /// Whether the response, found under the key that leaves the query out, answers this URI.
-    package func answers(_ uri: TargetURI) -> Bool {
-        guard let own = self.pathAndQuery else { return false }
-        return self.facts.noVarySearch.equates(own, uri.pathAndQuery)
     }
 }

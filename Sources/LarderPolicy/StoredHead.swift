@@ -22,9 +22,16 @@ package struct StoredHead: Sendable, Equatable {
         var attachment: StoredAttachment?
         var staysInMemory = false
         var facts: HeadFacts
+        var searchDigest: Int?
 
         mutating func readFields() {
             self.facts = HeadFacts(of: self.fields, receivedAt: self.responseTime)
+            self.readSearch()
+        }
+
+        /// Of few responses: those that answer several queries.
+        mutating func readSearch() {
+            self.searchDigest = self.pathAndQuery.map { self.facts.noVarySearch.digest(of: $0) }
         }
     }
 
@@ -60,15 +67,15 @@ package struct StoredHead: Sendable, Equatable {
         answersCredentials: Bool = false, extent: StoredExtent? = nil, pathAndQuery: String? = nil,
         directives: ResponseDirectives?
     ) {
-        self.content = Content(
-            Parts(
-                method: method, status: status, reason: reason, fields: fields,
-                varyingFields: varyingFields, requestTime: requestTime,
-                responseTime: responseTime, storedTime: storedTime ?? responseTime,
-                isInvalidated: isInvalidated, answersCredentials: answersCredentials,
-                extent: extent, pathAndQuery: pathAndQuery,
-                facts: HeadFacts(
-                    of: fields, receivedAt: responseTime, directives: directives)))
+        var parts = Parts(
+            method: method, status: status, reason: reason, fields: fields,
+            varyingFields: varyingFields, requestTime: requestTime,
+            responseTime: responseTime, storedTime: storedTime ?? responseTime,
+            isInvalidated: isInvalidated, answersCredentials: answersCredentials,
+            extent: extent, pathAndQuery: pathAndQuery,
+            facts: HeadFacts(of: fields, receivedAt: responseTime, directives: directives))
+        parts.readSearch()
+        self.content = Content(parts)
     }
 
     package static func == (a: StoredHead, b: StoredHead) -> Bool {
@@ -172,7 +179,12 @@ extension StoredHead {
     /// response has `No-Vary-Search`.
     package var pathAndQuery: String? {
         get { self.content.parts.pathAndQuery }
-        set { self.change { $0.pathAndQuery = newValue } }
+        set {
+            self.change {
+                $0.pathAndQuery = newValue
+                $0.readSearch()
+            }
+        }
     }
 
     /// What whoever stored it added.
@@ -186,6 +198,10 @@ extension StoredHead {
         get { self.content.parts.staysInMemory }
         set { self.change { $0.staysInMemory = newValue } }
     }
+
+    /// Stands for what of `pathAndQuery` matters, read once for all copies of this head; nil where the
+    /// response answers one target alone.
+    var searchDigest: Int? { self.content.parts.searchDigest }
 
     /// What `fields` say, read once for all copies of this head.
     var facts: HeadFacts { self.content.parts.facts }

@@ -35,8 +35,9 @@ extension Session {
             found.usable = objects
             return found
         }
+        var asked = AskedSearch(uri.pathAndQuery)
         for object in objects {
-            if key.leavesOutSearch, !object.head.answers(uri) {
+            if key.leavesOutSearch, !object.head.answers(&asked) {
                 found.neighbours.append(object)
             } else {
                 found.usable.append(self.judged(object, at: uri))

@@ -89,6 +89,24 @@ struct NoVarySearchTests {
         #expect(search.equates(a, a) && search.equates(b, b))
     }
 
+    @Test("compares one target with many, whatever their responses say")
+    func many() {
+        var asked = AskedSearch("/?a=1&b=2&u=3")
+        let ignoring = stored("No-Vary-Search: params=(\"u\")")
+        let sorting = stored("No-Vary-Search: params=(\"u\"), key-order")
+        for (head, own, expected) in [
+            (ignoring, "/?a=1&b=2", true), (ignoring, "/?b=2&a=1", false),
+            (sorting, "/?b=2&a=1", true), (ignoring, "/?b=2&a=1", false),
+            (stored(), "/?a=1&b=2&u=3", true), (stored(), "/?a=1&b=2", false),
+            (sorting, "/?b=2&a=1&a=1", false), (sorting, "/x?b=2&a=1", false),
+        ] {
+            var head = head
+            head.pathAndQuery = own
+            #expect(head.answers(&asked) == expected)
+        }
+        #expect(!ignoring.answers(&asked))
+    }
+
     @Test("with more than 64 names is the default", arguments: ["params", "except"])
     func crowded(_ key: String) {
         func search(_ count: Int) -> NoVarySearch {
