@@ -38,7 +38,10 @@ extension SettingsTable {
                 that the client asked for: right for stable URLs that lead to signed ones. Each step is \
                 judged by the access rules of the client. A redirection that sets cookies is followed \
                 only by a session with a jar: the client gets it otherwise, as it alone can keep \
-                them. Without this setting all redirections are the client's business, as HTTP has it.
+                them. On another host no kept credential is used, nor a cookie that is Lax or Strict, \
+                and what other cookies bring from there is private. For programs, not for browsers: \
+                those would take what another site says for the word of the first. Without this \
+                setting all redirections are the client's business, as HTTP has it.
                 """),
         ] + Self.state
 

@@ -31,6 +31,8 @@ extension CookieContext {
             site: document.relation(
                 to: uri, safeMethod: method.isSafe, first: first, suffixes: suffixes),
             mainDocumentHost: document.host, suffixes: suffixes)
+        self.isLed =
+            first.map { !CookieDomain.isSameSite(uri.host, $0.host, suffixes) } ?? true
     }
 }
 

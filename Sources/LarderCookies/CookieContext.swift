@@ -31,6 +31,11 @@ package struct CookieContext: Sendable {
     ///
     /// That is for browsers, where scripts of other sites make requests.
     package var isLaxByDefault = true
+    /// A redirection that was followed for the client led here from another site.
+    ///
+    /// The client takes the answer for that of what it asked for: what it would be shown by a
+    /// navigation alone, such as the `Lax` cookies of this site would bring, is not its to read.
+    package var isLed = false
 
     package init(
         uri: TargetURI, site: SiteRelation = .sameSite, mainDocumentHost: String? = nil,
@@ -75,6 +80,7 @@ package struct CookieContext: Sendable {
         switch self.effective(sameSite) {
         case .none: return true
         case .strict: return false
+        case .lax where self.isLed: return false
         case .lax, .unspecified: return self.isHTTP && navigation && safeMethod
         }
     }

@@ -67,7 +67,9 @@ final class ChainedFetch: UpstreamFetch {
         for act in step.acts { self.note(act) }
         let number = self.state.withLock { state -> Int? in
             guard let number = state.machine.sends() else { return nil }
-            state.course.sends += 1
+            // The client's own cookies do not get so far.
+            state.course.sends(
+                secrets: step.credential != nil || step.request.fields.contains(FieldName(.cookie)))
             state.upstream = nil
             state.isSentNow = step.sent != nil
             if let sent = step.sent { state.sent.append(sent) }

@@ -31,23 +31,23 @@ struct CredentialRules: Sendable {
     ///   - hasOwn: the client sent `Authorization`.
     ///   - hasLeft: a redirection led away from the client's origin: no rule speaks any more, as the
     ///     place is not of its author's choosing.
+    ///   - isElsewhere: one led to a server that the client did not ask: what is kept for that is not
+    ///     used on the word of another one.
     ///   - isDowngraded: one led from https to http: no credential goes there at all.
     func plan(
         for uri: TargetURI, _ method: Method, hasOwn: Bool, hasLeft: Bool = false,
-        isDowngraded: Bool = false
+        isElsewhere: Bool = false, isDowngraded: Bool = false
     ) -> CredentialPlan {
         let rule = hasLeft ? nil : self.injections.first(for: uri, method)
         if method.isEchoed { return self.echoed(rule, hasOwn: hasOwn && !hasLeft) }
         if let rule { return self.injection(rule, uri) }
         if hasOwn, !hasLeft { return .clients }
-        guard self.answersChallenges, self.credentials != nil, !isDowngraded else {
+        guard self.answersChallenges, self.credentials != nil, !isElsewhere, !isDowngraded else {
             return .none(placeholder: nil, nil)
         }
         return .answersFromStore
     }
 
-    private func injection(_ rule: InjectionRule, _ uri: TargetURI) -> CredentialPlan {
-        guard let named = self.credentials?.named(rule.credential) else {
     /// What is done about a request that its answer shows: no credential goes with it, and a challenge
     /// is not answered (RFC 9110 §9.3.8).
     private func echoed(_ rule: InjectionRule?, hasOwn: Bool) -> CredentialPlan {
@@ -59,6 +59,8 @@ struct CredentialRules: Sendable {
         return .none(placeholder: placeholder, nil)
     }
 
+    private func injection(_ rule: InjectionRule, _ uri: TargetURI) -> CredentialPlan {
+        guard let named = self.credentials?.named(rule.credential) else {
             return Self.refusal(rule, "which this session does not have")
         }
         guard uri.scheme == .https || rule.allowsInsecure else {

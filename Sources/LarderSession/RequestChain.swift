@@ -39,6 +39,8 @@ final class RequestChain: Upstream {
 
 /// Where a chain of requests has come to: what the next one is to be.
 struct ChainCourse: Sendable {
+    /// What the client asked for.
+    let first: TargetURI
     var uri: TargetURI
     var method: Method
     var hasContent: Bool
@@ -48,6 +50,8 @@ struct ChainCourse: Sendable {
     var sends = 0
     /// A redirection led to another origin than the client's, now or before.
     var hasLeft = false
+    /// One led to another server than the client's, now or before.
+    var hasBeenElsewhere = false
     /// One led from https to http.
     var isDowngraded = false
     /// A redirection said that it must not be stored, or not in a shared cache.
@@ -65,9 +69,27 @@ struct ChainCourse: Sendable {
     var isRefused = false
 
     init(_ request: Request) {
+        self.first = request.uri
         self.uri = request.uri
         self.method = request.method
         self.hasContent = request.bodyLength != .none
+    }
+
+    /// Whether it has come to another server than the one that the client asked, be it by https now.
+    var isElsewhere: Bool {
+        let (first, now) = (self.first, self.uri)
+        let isUsual =
+            first.port == first.scheme.defaultPort && now.port == now.scheme.defaultPort
+        return first.host != now.host || (first.port != now.port && !isUsual)
+    }
+
+    /// Notes what goes out for the session's own secrets.
+    ///
+    /// What they bring from beyond another server is nobody else's, though it is stored under the URI
+    /// of the first: that one's origin has chosen what they were used for.
+    mutating func sends(secrets: Bool) {
+        self.sends += 1
+        if secrets, self.hasBeenElsewhere { self.isPrivate = true }
     }
 
     /// - Parameter policy: that of the request that the client made, under whose URI the answer is
@@ -87,6 +109,7 @@ struct ChainCourse: Sendable {
         if !target.uri.hasSameOrigin(as: self.uri) { self.hasLeft = true }
         if self.uri.scheme == .https, target.uri.scheme == .http { self.isDowngraded = true }
         self.uri = target.uri
+        if self.isElsewhere { self.hasBeenElsewhere = true }
         self.ledTo.append(target.uri)
         self.method = target.method
         if target.dropsContent { self.hasContent = false }
@@ -166,6 +189,10 @@ extension RequestChain {
                 FieldName(.contentLocation), FieldName(.contentLength), "Content-Digest", "Digest",
             ] { fields.remove(name) }
         }
+        guard !course.method.isEchoed else {
+            fields.remove(FieldName(.cookie))
+            return fields
+        }
         self.conduct.cookies?.addCookies(
             to: &fields, for: self.hop(handed, sealed, course), at: now)
         return fields
@@ -183,16 +210,12 @@ extension RequestChain {
         self.conduct.rules.plan(
             for: course.uri, course.method,
             hasOwn: sealed.client.contains(FieldName(.authorization)), hasLeft: course.hasLeft,
-            isDowngraded: course.isDowngraded)
+            isElsewhere: course.isElsewhere, isDowngraded: course.isDowngraded)
     }
 
     private func addCredential(
         _ step: inout ChainStep, _ sealed: SealedFields, _ course: ChainCourse,
         answer: SentCredential?
-        guard !course.method.isEchoed else {
-            fields.remove(FieldName(.cookie))
-            return fields
-        }
     ) {
         let plan = self.plan(step.request, sealed, course)
         switch plan {

@@ -136,18 +136,6 @@ struct FollowingTests {
         #expect(client.field("WWW-Authenticate") == nil)
     }
 
-    @Test("a challenge of the target is answered with what the session keeps for it")
-    func challenged() {
-        let store = ChainBench.holding(.basic, host: "b.example")
-        let bench = ChainBench(follows: true, store: store)
-        let client = bench.perform().client
-        bench.upstream.fetches[0].answer(302, ["Location": "https://b.example/"])
-        bench.upstream.fetches[1].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
-        #expect(bench.sent(2, "Authorization")?.hasPrefix("Basic ") == true)
-        bench.upstream.fetches[2].answer(200, [:], "yes")
-        #expect(client.wholeBody == "yes")
-    }
-
     @Test("content goes again where the method stays, and is dropped with its fields where not")
     func content() {
         for (status, method, text) in [(307, Method.post, "content"), (303, .get, nil)]

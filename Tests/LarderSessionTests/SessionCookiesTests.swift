@@ -135,18 +135,21 @@ struct SessionCookiesTests {
         #expect(try cookies.sends(hop()) == "a=1")
     }
 
-    @Test("a redirection to another site leaves strict cookies at home")
+    @Test("a redirection to another site leaves at home what is for this one")
     func redirection() throws {
         let cookies = self.cookies(CookieHandling())
-        try cookies.take("s=1; SameSite=Strict", "l=1; SameSite=Lax", hop: hop())
+        try cookies.take(
+            "s=1; SameSite=Strict", "l=1; SameSite=Lax", "n=1; SameSite=None; Secure", "u=1",
+            hop: hop())
         let there = try hop(number: 1, first: "https://b.test/")
-        #expect(cookies.sends(there) == "l=1")
-        #expect(try cookies.sends(hop(number: 1, first: "https://w.a.test/")) == "s=1; l=1")
+        #expect(cookies.sends(there) == "n=1; u=1")
+        #expect(
+            try cookies.sends(hop(number: 1, first: "https://w.a.test/")) == "s=1; l=1; n=1; u=1")
         // Where the chain does not say where it began.
-        #expect(try cookies.sends(hop(number: 1)) == "l=1")
+        #expect(try cookies.sends(hop(number: 1)) == "n=1; u=1")
         // Each hop of a client that says nothing is its own document: logins by way of others work.
-        #expect(cookies.take("t=1", hop: there, at: t0 + .seconds(1)) == [])
-        #expect(try cookies.sends(hop()) == "s=1; l=1; t=1")
+        #expect(cookies.take("t=1; SameSite=Lax", hop: there, at: t0 + .seconds(1)) == [])
+        #expect(try cookies.sends(hop()) == "s=1; l=1; n=1; u=1; t=1")
     }
 
     @Test("counts what it took, sent, refused and evicted")
