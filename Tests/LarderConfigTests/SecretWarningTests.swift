@@ -51,6 +51,7 @@ struct SecretWarningTests {
     }
 
     private func parse(_ text: String) throws(ConfigurationError) -> LoadedSettings {
-        try Configuration.parse(text, file: "larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
+        try Configuration.parse(
+            text, file: "larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 }
