@@ -15,6 +15,15 @@ struct MadeCertificate: Sendable {
         }
     }
 
+    /// It and its key, to be shown to an origin.
+    var identity: URLClientIdentity {
+        get throws {
+            try URLClientIdentity(
+                contentsOfPEM: URL(fileURLWithPath: self.certificate),
+                key: URL(fileURLWithPath: self.key))
+        }
+    }
+
     /// - Parameters:
     ///   - issuer: who vouches for it; nil: it does itself.
     ///   - options: further ones of `openssl req`.
@@ -76,6 +85,28 @@ struct MadeCertificate: Sendable {
             made.certificate,
         ])
         return made
+    }
+}
+
+/// An origin that demands one client's certificate.
+struct DemandingOrigin {
+    let origin: SecureOrigin
+    /// What may be shown to it, and the error of that; nil: none.
+    let cases: [(shown: URLClientIdentity?, code: URLError.Code?)]
+
+    /// - Parameter version: an option of `openssl s_server`.
+    static func start(_ version: String, in directory: URL) async throws -> DemandingOrigin {
+        let made = try await MadeCertificate.make("localhost", in: directory)
+        let client = try await MadeCertificate.make("client", in: directory)
+        let stranger = try await MadeCertificate.make("stranger", in: directory)
+        let origin = try await SecureOrigin.server(
+            made, ["-Verify", "1", "-verify_return_error", "-CAfile", client.certificate, version])
+        return DemandingOrigin(
+            origin: origin,
+            cases: [
+                (nil, .clientCertificateRequired),
+                (try stranger.identity, .clientCertificateRejected), (try client.identity, nil),
+            ])
     }
 }
 

@@ -93,9 +93,7 @@ struct SecurityCertificateTests {
                 (.performDefaultHandling, nil)
             }
             #expect(refusing.error?.code == .clientCertificateRequired)
-            let identity = try URLClientIdentity(
-                contentsOfPEM: URL(fileURLWithPath: expired.certificate),
-                key: URL(fileURLWithPath: expired.key))
+            let identity = try expired.identity
             let shown = try await self.heard(engine, origin.url()) { challenge in
                 guard challenge.protectionSpace.serverTrust == nil else {
                     return (.performDefaultHandling, nil)

@@ -23,9 +23,7 @@ struct SecurityIdentityTests {
                 "ssl_verify_client optional; ssl_client_certificate \(client.certificate);")
             let identities = [
                 nil,
-                try URLClientIdentity(
-                    contentsOfPEM: URL(fileURLWithPath: client.certificate),
-                    key: URL(fileURLWithPath: client.key)),
+                try client.identity,
                 try URLClientIdentity(contentsOfPKCS12: bundle, password: "word"),
             ]
             for identity in identities {
@@ -63,12 +61,7 @@ struct SecurityIdentityTests {
         arguments: ["-tls1_2", "-tls1_3"])
     func required(_ version: String) async throws {
         try await Scratch.with { scratch in
-            let made = try await MadeCertificate.make("localhost", in: scratch.url)
-            let client = try await MadeCertificate.make("client", in: scratch.url)
-            let stranger = try await MadeCertificate.make("stranger", in: scratch.url)
-            let origin = try await SecureOrigin.server(
-                made,
-                ["-Verify", "1", "-verify_return_error", "-CAfile", client.certificate, version])
+            let demanding = try await DemandingOrigin.start(version, in: scratch.url)
             let identity = Event<URLClientIdentity?>(nil)
             let delegate = SessionChallengeDelegate { challenge in
                 if let trust = challenge.protectionSpace.serverTrust {
@@ -82,17 +75,9 @@ struct SecurityIdentityTests {
             }
             // One for all: what was refused is not shown again.
             let session = URLSession.alone(delegate)
-            for (shows, code) in [
-                (nil, URLError.Code.clientCertificateRequired),
-                (stranger, .clientCertificateRejected), (client, nil),
-            ] as [(MadeCertificate?, URLError.Code?)] {
-                let shown = try shows.map {
-                    try URLClientIdentity(
-                        contentsOfPEM: URL(fileURLWithPath: $0.certificate),
-                        key: URL(fileURLWithPath: $0.key))
-                }
+            for (shown, code) in demanding.cases {
                 identity.change { $0 = shown }
-                let loaded = try await session.loaded(origin.url())
+                let loaded = try await session.loaded(demanding.origin.url())
                 #expect(loaded.code == code, "\(loaded.error as Any)")
                 if code == nil { #expect(loaded.status == 200) }
             }

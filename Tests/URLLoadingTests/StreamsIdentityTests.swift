@@ -24,21 +24,8 @@ struct StreamsIdentityTests {
         arguments: ["-tls1_2", "-tls1_3"])
     func required(_ version: String) async throws {
         try await Scratch.with { scratch in
-            let made = try await MadeCertificate.make("localhost", in: scratch.url)
-            let client = try await MadeCertificate.make("client", in: scratch.url)
-            let stranger = try await MadeCertificate.make("stranger", in: scratch.url)
-            let origin = try await SecureOrigin.server(
-                made,
-                ["-Verify", "1", "-verify_return_error", "-CAfile", client.certificate, version])
-            for (shows, code) in [
-                (nil, URLError.Code.clientCertificateRequired),
-                (stranger, .clientCertificateRejected), (client, nil),
-            ] as [(MadeCertificate?, URLError.Code?)] {
-                let identity = try shows.map {
-                    try URLClientIdentity(
-                        contentsOfPEM: URL(fileURLWithPath: $0.certificate),
-                        key: URL(fileURLWithPath: $0.key))
-                }
+            let demanding = try await DemandingOrigin.start(version, in: scratch.url)
+            for (identity, code) in demanding.cases {
                 let delegate = TaskChallengeDelegate { challenge in
                     if let trust = challenge.protectionSpace.serverTrust {
                         return (.useCredential, URLCredential(trust: trust))
@@ -51,7 +38,8 @@ struct StreamsIdentityTests {
                     )
                 }
                 let session = URLSession.alone(delegate)
-                let task = session.streamTask(withHostName: "localhost", port: origin.port)
+                let task = session.streamTask(
+                    withHostName: "localhost", port: demanding.origin.port)
                 do {
                     #expect(try await self.ask(task) == "HTTP/")
                     #expect(code == nil)
