@@ -54,32 +54,24 @@ package struct MemoryObject: Codable, Sendable, Equatable {
     }
 }
 
-/// An exchange under way.
-package struct ExchangeRecord: Codable, Sendable, Equatable {
-    package var id: UInt64
+/// A fetch under way that clients share.
+package struct FetchRecord: Codable, Sendable, Equatable {
     package var session: String
-    package var client: String
-    package var method: String
-    package var url: String
-    package var elapsedMilliseconds: Int64
-    package var bytesSent: UInt64
-    /// One word: `looking-up`, `fetching`, `serving`, `tunnel`.
-    package var state: String
     /// nil where the session is not split by principal.
     package var principal: String?
+    package var url: String
+    /// How many receive it.
+    package var clients: Int
+    package var bytesReceived: UInt64
 
     package init(
-        id: UInt64, session: String, client: String, method: String, url: String,
-        elapsedMilliseconds: Int64, bytesSent: UInt64, state: String
+        session: String, principal: String?, url: String, clients: Int, bytesReceived: UInt64
     ) {
-        self.id = id
         self.session = session
-        self.client = client
-        self.method = method
+        self.principal = principal
         self.url = url
-        self.elapsedMilliseconds = elapsedMilliseconds
-        self.bytesSent = bytesSent
-        self.state = state
+        self.clients = clients
+        self.bytesReceived = bytesReceived
     }
 }
 

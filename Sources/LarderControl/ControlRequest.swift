@@ -15,8 +15,8 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case showMemory(session: String, url: String, principal: String? = nil)
     /// The body of one of them, in `.piece`s.
     case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
-    /// One `.exchange` for each exchange under way.
-    case listExchanges
+    /// One `.fetch` for each fetch under way that clients share.
+    case listFetches
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
     /// them if it is to.
     case listMissing(session: String, clears: Bool)
@@ -64,7 +64,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case copies(ResidentCopies)
     case resident(ResidentResponse)
     case piece(BodyPiece)
-    case exchange(ExchangeRecord)
+    case fetch(FetchRecord)
     case missing(MissingURL)
     /// How many requests for further URLs are not listed, because the list was full.
     case unlistedMissing(UInt64)
@@ -92,7 +92,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .objects, .copies, .resident, .piece, .exchange, .missing,
+        case .status, .statistics, .objects, .copies, .resident, .piece, .fetch, .missing,
             .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended,
             .importProblem, .imported, .cookies, .cookieVerdicts, .credentials, .credentialTrial,
             .keyRotated, .removed, .progress:

@@ -33,8 +33,8 @@ extension RunningProxy: ControlResponder {
             for member in try self.members(named: name) {
                 try await Self.readMemory(of: member, url: url, id: id, principal, reply)
             }
-        case .listExchanges:
-            for member in self.members { try await Self.listExchanges(of: member, reply) }
+        case .listFetches:
+            for member in self.members { try await Self.listFetches(of: member, reply) }
         case .listMissing(let name, let clears):
             for member in try self.members(named: name) {
                 try await Self.listMissing(of: member, clears: clears, reply)

@@ -37,14 +37,17 @@ extension RunningProxy.RunningSession {
 
 extension RunningProxy {
     /// The fetches under way, of all principals.
-    static func listExchanges(
+    static func listFetches(
         of member: RunningSession, _ reply: @Sendable (ControlReply) async throws -> Void
     ) async throws {
         for session in member.sessions {
             for fetch in session.openFetches() {
-                var exchange = ExchangeRecord(fetch, session: member.settings.name.text)
-                exchange.principal = session.principal
-                try await reply(.exchange(exchange))
+                try await reply(
+                    .fetch(
+                        FetchRecord(
+                            session: member.settings.name.text, principal: session.principal,
+                            url: fetch.uri, clients: fetch.clients,
+                            bytesReceived: fetch.bytesReceived)))
             }
         }
     }
@@ -80,13 +83,5 @@ extension MissingURL {
         self.init(
             session: session, method: entry.method, url: entry.uri, count: entry.count,
             firstMicroseconds: entry.first.microseconds, lastMicroseconds: entry.last.microseconds)
-    }
-}
-
-extension ExchangeRecord {
-    fileprivate init(_ fetch: Session.OpenFetch, session: String) {
-        self.init(
-            id: 0, session: session, client: "\(fetch.clients)", method: "GET", url: fetch.uri,
-            elapsedMilliseconds: 0, bytesSent: fetch.bytesReceived, state: "fetching")
     }
 }

@@ -24,9 +24,8 @@ struct Fetches: AsyncParsableCommand {
                 remedy: "\"larder serve\" starts one")
         }
         var text = FetchesText(width: Output.width)
-        try client.send(.listExchanges) { reply in
-            guard case .exchange(let record) = reply else { return true }
-            let fetch = FetchRecord(record)
+        try client.send(.listFetches) { reply in
+            guard case .fetch(let fetch) = reply else { return true }
             if self.json {
                 try Output.line(try JSONLine.of(fetch))
             } else {
@@ -35,25 +34,6 @@ struct Fetches: AsyncParsableCommand {
             return true
         }
         for line in text.finish() { try Output.line(line) }
-    }
-}
-
-/// One fetch that is under way.
-struct FetchRecord: Encodable, Equatable {
-    var session: String
-    /// nil where the session is not split.
-    var principal: String?
-    var url: String
-    var clients: Int
-    var bytesReceived: UInt64
-
-    init(_ record: ExchangeRecord) {
-        self.session = record.session
-        self.principal = record.principal
-        self.url = record.url
-        // The record was made for exchanges of a single client, and has their number in its place.
-        self.clients = Int(record.client) ?? 0
-        self.bytesReceived = record.bytesSent
     }
 }
 

@@ -7,7 +7,7 @@ struct ControlCodecTests {
         .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
         .listMemory(session: "b", copiesInFull: true), .showMemory(session: "b", url: "http://h/"),
         .readMemory(session: "b", url: "http://h/", id: .max),
-        .listExchanges, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
+        .listFetches, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
         .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
         .explain(
@@ -66,10 +66,9 @@ struct ControlCodecTests {
                 storedTimeMicroseconds: 2, lastUsedMicroseconds: .max, lifetimeMilliseconds: 0,
                 lifetimeSource: "max-age", currentAgeMilliseconds: 9, bodyBytes: .max,
                 partial: PartialObject(ranges: [0...1], completeLength: nil), hits: 2)),
-        .exchange(
-            ExchangeRecord(
-                id: 1, session: "a", client: "::1", method: "GET", url: "u", elapsedMilliseconds: 3,
-                bytesSent: 4, state: "serving")),
+        .fetch(
+            FetchRecord(
+                session: "a", principal: "user:b", url: "u", clients: 3, bytesReceived: .max)),
         .missing(
             MissingURL(
                 session: "a", method: "GET", url: "http://h/\n", count: .max,

@@ -22,7 +22,7 @@ private struct ScriptedResponder: ControlResponder {
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
         case .compact: await self.isHeard?.first { true }
-        case .status, .statistics, .showMemory, .readMemory, .listExchanges, .listMissing,
+        case .status, .statistics, .showMemory, .readMemory, .listFetches, .listMissing,
             .mend, .importArchive, .explain, .cookies, .credentials:
             return
         }
