@@ -67,7 +67,7 @@ extension ClientExchange {
             }
             return true
         case .arriving(let response, let received, let isPaused):
-            guard let taking = self.taking(from: response),
+            guard let taking = self.taking(from: response, within: Self.reach),
                 taking.bytes.lowerBound <= received &+ Self.reach,
                 // Whoever keeps the origin waiting need not keep this client, too.
                 !isPaused || taking.bytes.upperBound <= received
@@ -87,7 +87,9 @@ extension ClientExchange {
         from response: Filling.Response, _ reader: FillingReader?, within reach: UInt64,
         forward: CacheStatus.Forward, because asked: PolicyReason?
     ) {
-        guard let taking = self.taking(from: response), taking.bytes.lowerBound <= reach else {
+        guard let taking = self.taking(from: response, within: reach),
+            taking.bytes.lowerBound <= reach
+        else {
             reader?.cancel()
             return self.fetchAlone()
         }
@@ -99,11 +101,15 @@ extension ClientExchange {
 
     /// What the response has for this request, as if it were stored (RFC 9111 §4); nil where it may not
     /// be reused for it, or only the origin can say what it has.
-    private func taking(from response: Filling.Response) -> Taking? {
+    ///
+    /// - Parameter reach: all there is where the very range was asked for.
+    private func taking(from response: Filling.Response, within reach: UInt64) -> Taking? {
         if let part = response.part {
-            guard self.mayReuse(part.whole), let range = part.extent?.ranges.first else {
-                return nil
-            }
+            // What is fetched as the whole may bring a part, too: the range of another client, which a
+            // validation in the background keeps.
+            guard reach == .max, self.mayReuse(part.whole),
+                let range = part.extent?.ranges.first
+            else { return nil }
             return Taking(
                 head: part, outcome: .partial(range), length: range.upperBound,
                 bytes: 0..<range.length)

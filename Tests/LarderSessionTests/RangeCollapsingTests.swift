@@ -325,4 +325,23 @@ struct ColdRangeTests {
         }
         #expect(bench.asked == 2)
     }
+
+    @Test("the range that a validation in the background keeps is nobody else's (RFC 5861 §3)")
+    func background() {
+        let bench = Bench()
+        var old = self.thousand
+        old.fields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
+        _ = bench.ask("bytes=0-99")
+        bench.upstream.fetches[0].part(0..<100, of: old)
+        bench.clock.advance(.seconds(10))
+        #expect(bench.ask("bytes=0-99").wholeBytes == Array(old.content[..<100]))
+        #expect(bench.upstream.fetches.last?.range == "bytes=0-99")
+        let other = bench.ask("bytes=200-299")
+        let changed = Representation(1000, tag: "\"b\"", seed: 2)
+        bench.upstream.fetches[1].part(0..<100, of: changed)
+        bench.upstream.fetches.last?.part(200..<300, of: changed)
+        #expect(other.field("Content-Range") == "bytes 200-299/1000")
+        #expect(other.wholeBytes == Array(changed.content[200..<300]))
+        #expect(bench.asked == 3)
+    }
 }
