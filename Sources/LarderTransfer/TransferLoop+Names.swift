@@ -46,11 +46,12 @@ extension TransferLoop {
         if limit > 0, self.poller.used >= limit { self.port.limits.reached(.connections) }
     }
 
-    /// A transfer is let go of.
+    /// A transfer is let go of, or about to end; once more, nothing happens.
     func leaveLookups(_ transfer: Transfer) {
-        if let name = transfer.awaitedName {
+        if let name = transfer.awaitedName.take() {
             self.lookups.leave(name, transfer.fetch.id)
         } else if transfer.hasLookupPlace, transfer.phase == .queued {
+            transfer.hasLookupPlace = false
             self.lookups.ended(transfer.fetch.id)  // It never began.
         }
     }
@@ -58,11 +59,19 @@ extension TransferLoop {
     /// Has those go on that may look up a name now, or need not any more.
     func admitLookups() {
         guard self.lookups.isWaitedFor else { return }
+        // One that was refused just now is still libcurl's: it is launched with another handle.
+        self.collectCompletions()
         let (placed, known) = self.lookups.admit(self.now)
         for id in placed { self.transfers[id]?.hasLookupPlace = true }
         let admitted = placed + known
         for id in admitted { self.transfers[id]?.awaitedName = nil }
         self.launch(admitted)
+        for id in placed {
+            // It could not begin.
+            guard let transfer = self.transfers[id], transfer.easy == nil else { continue }
+            transfer.hasLookupPlace = false
+            self.lookups.ended(id)
+        }
     }
 }
 

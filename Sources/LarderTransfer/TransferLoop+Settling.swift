@@ -19,6 +19,8 @@ extension TransferLoop {
             default:
                 guard let failure = wait.failure else { continue }
                 self.detach(transfer)
+                // The turn that gives places to those who wait comes before it is let go of.
+                self.leaveLookups(transfer)
                 transfer.end(failure)
             }
         }
