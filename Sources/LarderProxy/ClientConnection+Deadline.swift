@@ -125,6 +125,11 @@ extension ClientConnection {
             self.arm(deadline)
             return
         }
+        self.giveWay()
+    }
+
+    /// Ends what is waited for, as its time is up.
+    func giveWay() {
         self.expired()
         self.settle()
     }

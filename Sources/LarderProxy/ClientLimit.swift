@@ -15,7 +15,7 @@ struct ClientCounts {
     ///
     /// Lowered, it leaves open what is.
     var maximum: Int?
-    private var open: [ClientNetwork: Int] = [:]
+    private var open: [ClientSource: Int] = [:]
     private var refusals = AcceptTrouble()
 
     /// How often a connection was refused.
@@ -27,7 +27,7 @@ struct ClientCounts {
     }
 
     /// Whether there was a place, which is taken then until `leave`.
-    mutating func enter(_ client: ClientNetwork, at now: NIODeadline) -> Verdict {
+    mutating func enter(_ client: ClientSource, at now: NIODeadline) -> Verdict {
         let count = self.open[client, default: 0]
         if let maximum = self.maximum, count >= maximum {
             let isNews = self.refusals.failed(at: now)
@@ -37,7 +37,7 @@ struct ClientCounts {
         return .admitted
     }
 
-    mutating func leave(_ client: ClientNetwork) {
+    mutating func leave(_ client: ClientSource) {
         guard let count = self.open[client] else { return }
         self.open[client] = count > 1 ? count - 1 : nil
     }
@@ -59,11 +59,11 @@ final class ClientLimit: Sendable {
         self.counts.withLock { $0.maximum = maximum }
     }
 
-    func enter(_ client: ClientNetwork) -> ClientCounts.Verdict {
+    func enter(_ client: ClientSource) -> ClientCounts.Verdict {
         self.counts.withLock { $0.enter(client, at: .now()) }
     }
 
-    func leave(_ client: ClientNetwork) {
+    func leave(_ client: ClientSource) {
         self.counts.withLock { $0.leave(client) }
     }
 }

@@ -7,9 +7,12 @@ package enum ClientSource: Hashable, Sendable {
 
     package init(_ client: ClientAddress) {
         switch client {
-        case .ip(let address, _, _):
-            self = address.isIPv4 ? .v4(address.bits) : .v6(address.bits >> 64)
+        case .ip(let address, _, _): self.init(address)
         case .unix(let peer): self = .unix(peer?.uid)
         }
+    }
+
+    init(_ address: IPAddress) {
+        self = address.isIPv4 ? .v4(address.bits) : .v6(address.bits >> 64)
     }
 }

@@ -173,7 +173,7 @@ extension ProxyServer {
     private func admits(_ channel: any Channel, at listener: ListenAddress) -> Bool {
         // Clients of a Unix socket have none, nor has one that has gone already.
         guard let address = channel.remoteAddress, let ip = IPAddress(address) else { return true }
-        let client = ClientNetwork(of: ip)
+        let client = ClientSource(ip)
         switch self.clients.enter(client) {
         case .admitted:
             let clients = self.clients

@@ -102,11 +102,4 @@ extension ClientConnection {
         else { return nil }
         return deadline - time
     }
-
-    /// As when its time was up.
-    fileprivate func giveWay() {
-        self.timer.deadline = nil
-        self.apply(self.state.deadlinePassed())
-        self.settle()
-    }
 }

@@ -7,8 +7,8 @@ import Testing
 struct ClientLimitTests {
     private static let begin = NIODeadline.uptimeNanoseconds(1)
 
-    private static func network(_ text: String) throws -> ClientNetwork {
-        ClientNetwork(of: try #require(IPAddress(text)))
+    private static func network(_ text: String) throws -> ClientSource {
+        ClientSource(try #require(IPAddress(text)))
     }
 
     @Test(
@@ -28,7 +28,7 @@ struct ClientLimitTests {
     func maximum() throws {
         var counts = ClientCounts(maximum: 2)
         let (one, other) = (try Self.network("192.0.2.1"), try Self.network("192.0.2.2"))
-        func enter(_ client: ClientNetwork, _ minutes: Int64 = 0) -> ClientCounts.Verdict {
+        func enter(_ client: ClientSource, _ minutes: Int64 = 0) -> ClientCounts.Verdict {
             counts.enter(client, at: Self.begin + .minutes(minutes))
         }
         #expect(enter(one) == .admitted)
