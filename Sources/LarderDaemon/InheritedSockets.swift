@@ -50,11 +50,8 @@ struct InheritedSockets: Sendable {
             count <= CInt.max - Self.first
         else { return none }
         // None above the limit is open (getrlimit(2)).
-        var limit = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return none
-        }
-        let end = min(UInt64(Self.first + count), UInt64(limit.rlim_cur))
+        guard let limit = DescriptorLimit.current else { return none }
+        let end = min(Int(Self.first + count), limit)
         return Self.first..<max(Self.first, CInt(clamping: end))
     }
 

@@ -57,7 +57,10 @@ package enum OwnPlace {
     ///
     /// Its path may lead there by links, which service managers make.
     package static func checkOwner(ofDirectory path: String) throws(LMDBError) {
-        let status = try Self.directory(path)
+        try Self.checkOwner(try Self.directory(path))
+    }
+
+    private static func checkOwner(_ status: stat) throws(LMDBError) {
         guard !Self.isOurs(status.st_uid) else { return }
         throw LMDBError(
             .unsafeDirectory,
@@ -66,8 +69,8 @@ package enum OwnPlace {
 
     /// Refuses a directory that belongs to others, and one that others may exchange files in.
     package static func checkDirectory(_ path: String) throws(LMDBError) {
-        try Self.checkOwner(ofDirectory: path)
         let status = try Self.directory(path)
+        try Self.checkOwner(status)
         guard !Self.isSafe(status, user: geteuid(), group: getegid()) else { return }
         let mode = String(status.st_mode & 0o7777, radix: 8)
         throw LMDBError(

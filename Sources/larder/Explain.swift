@@ -55,7 +55,8 @@ struct Explain: AsyncParsableCommand {
         }
         let question = try self.question(about: url)
         // What is wrong with it is said before anybody is asked.
-        _ = try (question.request(), question.cachePolicy())
+        let request = try question.request()
+        _ = try question.cachePolicy()
         let view = try CacheView(self.options, self.session, principal: self.principal)
         var record: ExplanationRecord?
         try view.askIfServed(.explain(question)) { reply in
@@ -65,8 +66,7 @@ struct Explain: AsyncParsableCommand {
         let told = try record ?? view.explain(question)
         if self.json { return try Output.line(try JSONLine.of(told)) }
         for line in ExplainText.lines(told) { try Output.line(line) }
-        guard let host = try question.request().uri.host.leadingBack(view.loaded.settings.access)
-        else { return }
+        guard let host = request.uri.host.leadingBack(view.loaded.settings.access) else { return }
         try Output.line("")
         try Output.line(ExplainText.ownAddress(host))
     }
