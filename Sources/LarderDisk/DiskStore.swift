@@ -134,6 +134,8 @@ package final class DiskStore: ObjectStore {
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
         self.core.hits.wrappingAdd(1, ordering: .relaxed)
+        // Mostly, and then its key, which is hashed for it, is not needed.
+        if self.core.uses.noteAgain(id, at: time) { return }
         if self.core.uses.note(self.core.objectKey(id, of: key), at: time) {
             self.core.mailbox.usesAreDue(
                 at: ContinuousClock.now + self.core.configuration.useFlushInterval)

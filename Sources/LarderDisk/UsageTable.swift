@@ -22,21 +22,29 @@ final class UsageTable: Sendable {
         var uses: [ObjectID: Use] = [:]
         /// What is to be written, in order; some of it may be forgotten meanwhile.
         var due: [ObjectID] = []
+
+        mutating func noteAgain(_ id: ObjectID, at time: Timestamp) -> Bool {
+            // In its place: a second search for it costs as much as the first.
+            guard let place = self.uses.index(forKey: id) else { return false }
+            self.uses.values[place].count += 1
+            if time > self.uses.values[place].last { self.uses.values[place].last = time }
+            return true
+        }
     }
 
     /// Beyond it uses are not noted until the writer comes round: a bound on memory.
     private static let limit = 65_536
     private let state = Mutex(State())
 
+    /// Notes one more use; false, and nothing is noted, where it does not know of the first.
+    func noteAgain(_ id: ObjectID, at time: Timestamp) -> Bool {
+        self.state.withLock { $0.noteAgain(id, at: time) }
+    }
+
     /// Notes a use; true where nothing was due and something is now.
     func note(_ key: ObjectKey, at time: Timestamp) -> Bool {
         self.state.withLock { state in
-            // In its place: a second search for it costs as much as the first.
-            if let place = state.uses.index(forKey: key.id) {
-                state.uses.values[place].count += 1
-                if time > state.uses.values[place].last { state.uses.values[place].last = time }
-                return false
-            }
+            if state.noteAgain(key.id, at: time) { return false }
             guard state.uses.count < Self.limit else { return false }
             state.uses[key.id] = Use(key: key, count: 1, last: time)
             state.due.append(key.id)
