@@ -2,7 +2,6 @@ import LarderCredentials
 package import LarderHTTP
 package import LarderPolicy
 package import LarderSession
-package import NIOCore
 import Synchronization
 
 /// One principal's part of a session: a partition of the cache, cookies and credentials of its own.
@@ -59,7 +58,7 @@ package final class PrincipalSession: ExchangeSession {
 
     package func again(
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
-    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? {
+    ) -> StandingAnswer.Repetition? {
         guard self.isOpen.load(ordering: .acquiring) else { return nil }
         return self.session.again(standing, cachePolicy: cachePolicy)
     }

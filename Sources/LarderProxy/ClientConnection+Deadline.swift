@@ -20,13 +20,6 @@ struct ConnectionTimer {
     var now: NIODeadline?
     /// Bytes that waited to be sent when the wait began.
     var unsent = 0
-
-    mutating func cancel() {
-        self.callback?.cancel()
-        self.callback = nil
-        self.armedFor = nil
-        self.deadline = nil
-    }
 }
 
 /// How long each wait may last.
@@ -113,6 +106,14 @@ extension ClientConnection {
         // It throws where the loop is shutting down; then no timer is needed.
         self.timer.callback = try? context.eventLoop.assumeIsolated().scheduleCallback(
             at: deadline, handler: TimerHandler(connection: self))
+    }
+
+    func cancelTimer() {
+        let callback = self.timer.callback
+        self.timer.callback = nil
+        self.timer.armedFor = nil
+        self.timer.deadline = nil
+        callback?.cancel()
     }
 
     func timerFired() {

@@ -127,7 +127,6 @@ extension ClientConnection {
 
     /// Notes an exchange that is over, in the log and nowhere else.
     func closeExchange(failure: String?, isCut: Bool = false) {
-        // Taken, not copied: it holds two dozen references.
         guard let exchange = self.exchange.take() else { return }
         let now = NIODeadline.now()
         self.timer.now = now

@@ -30,7 +30,7 @@ extension ClientConnection {
         guard self.context != nil, self.isWritable else { return false }
         guard self.inbound.readableBytes > 0 else { return self.inputExhausted() }
         do throws(HeadError) {
-            guard let head = try self.parser.parse(&self.inbound) else {
+            guard let head = try self.parseHead() else {
                 self.isMidHead = true
                 if self.inbound.readableBytes > 0 || self.parser.isMidHead {
                     self.state.headBegan()
@@ -44,6 +44,20 @@ extension ClientConnection {
             self.refuseHead(OwnAnswer(error))
             return false
         }
+    }
+
+    /// On a copy that is put back: while a property is lent out, each use of it anywhere is checked at
+    /// run time.
+    private func parseHead() throws(HeadError) -> RequestHead? {
+        var inbound = self.takeInbound()
+        defer { self.inbound = inbound }
+        return try self.parser.parse(&inbound)
+    }
+
+    func takeInbound() -> ByteBuffer {
+        let inbound = self.inbound
+        self.inbound = ByteBuffer()
+        return inbound
     }
 
     private func inputExhausted() -> Bool {
@@ -63,8 +77,7 @@ extension ClientConnection {
         guard let upload = self.upload else { return false }
         if self.state.reading == .content, upload.isPaused { return false }
         do throws(HeadError) {
-            guard let step = try self.upload?.decode(&self.inbound) else { return false }
-            switch step {
+            switch try self.decode(upload) {
             case .needMore:
                 if !self.state.takesInput { self.contentRanOut() }
                 return false
@@ -83,6 +96,12 @@ extension ClientConnection {
             self.contentFailed(error.detail, answer: OwnAnswer(error))
             return false
         }
+    }
+
+    private func decode(_ upload: Upload) throws(HeadError) -> ChunkedDecoder.Step {
+        var (upload, inbound) = (upload, self.takeInbound())
+        defer { (self.upload, self.inbound) = (upload, inbound) }
+        return try upload.decode(&inbound)
     }
 
     /// The client has ended its side, and bytes are missing: no more of them come.
@@ -117,6 +136,17 @@ extension ClientConnection {
         return true
     }
 
+    /// Nobody reads the content any more; what still comes is thrown away, without waiting for anybody.
+    ///
+    /// - Returns: the feed that it went to.
+    func abandonUpload() -> BodyFeed? {
+        guard var upload = self.upload else { return nil }
+        let feed = upload.feed.take()
+        upload.isPaused = false
+        self.upload = upload
+        return feed
+    }
+
     /// Whether unwanted content is still taken off the socket.
     var discardsMore: Bool {
         guard let upload = self.upload else { return false }
@@ -135,7 +165,7 @@ extension ClientConnection {
         case .roomAgain:
             self.upload?.isPaused = false
         case .abandoned:
-            _ = self.upload?.abandon()
+            _ = self.abandonUpload()
             self.state.contentAbandoned()
         }
         self.advance()

@@ -23,8 +23,8 @@ extension ClientConnection {
     func answerKnown(_ bytes: ByteBuffer) -> Bool {
         self.arrival = nil
         guard self.mayBeKnown(bytes) else { return false }
-        let hash = self.loop.known.hash(of: bytes)
-        if let known = self.loop.known.find(bytes, hash: hash) {
+        let (known, hash) = self.loop.known.find(bytes)
+        if let known {
             if let isAnswered = self.answer(as: known, bytes) { return isAnswered }
             // Should it come once more, what it gets then may be kept.
             self.loop.known.forget(known)
@@ -49,8 +49,8 @@ extension ClientConnection {
                 into: &self.loop.gist)
         else { return false }
         let gist = self.loop.gist
-        let hash = self.loop.alike.hash(of: gist)
-        guard let known = self.loop.alike.find(gist, hash: hash) else {
+        let (known, hash) = self.loop.alike.find(gist)
+        guard let known else {
             self.note(gist, hash, isGist: true)
             return false
         }
@@ -67,10 +67,10 @@ extension ClientConnection {
         else { return false }
         let began = NIODeadline.now()
         guard
-            let (moment, body) = session.again(
+            let repetition = session.again(
                 known.standing, cachePolicy: self.listener.cachePolicy)
         else { return nil }
-        self.repeatAnswer(of: known, to: bytes, moment, body, began)
+        self.send(repetition, of: known, to: bytes, began)
         return true
     }
 
@@ -104,24 +104,20 @@ extension ClientConnection {
         return true
     }
 
-    private func repeatAnswer(
-        of known: KnownRequest, to bytes: ByteBuffer, _ moment: StandingAnswer.Moment,
-        _ body: ByteBuffer?, _ began: NIODeadline
+    private func send(
+        _ repetition: StandingAnswer.Repetition, of known: KnownRequest, to bytes: ByteBuffer,
+        _ began: NIODeadline
     ) {
+        let (moment, body) = (repetition.moment, repetition.body)
         self.loop.counters.requestBegan()
         _ = self.state.headEnded(hasContent: false, persists: true)
         let id = self.loop.newExchange()
         _ = self.state.responseBegan(mayPersist: true, hasUnread: false)
-        known.answerHead.say(age: moment.age, ttl: moment.ttl)
-        let head = known.answerHead.bytes
+        let head = known.head(age: moment.age, ttl: moment.ttl)
         if let body, body.readableBytes > Self.joinedBody {
             self.write(head, before: body)
         } else {
-            self.loop.joined.clear(
-                minimumCapacity: head.readableBytes + (body?.readableBytes ?? 0))
-            self.loop.joined.writeImmutableBuffer(head)
-            if let body { self.loop.joined.writeImmutableBuffer(body) }
-            self.sendAtOnce(self.loop.joined)
+            self.sendAtOnce(head, body)
         }
         self.timer.now = began
         self.timer.hasProgressed = true
@@ -131,6 +127,8 @@ extension ClientConnection {
         if action != .readHead { self.apply(action) }
     }
 
+    /// Apart from what calls it: what it holds would be cleared away after each answer, log or no log.
+    @inline(never)
     private func record(
         _ known: KnownRequest, by bytes: ByteBuffer, _ id: UInt64,
         _ moment: StandingAnswer.Moment, _ began: NIODeadline

@@ -18,19 +18,37 @@ extension ClientConnection {
     /// instructions of a hit. To be called from `channelRead`, before anything may have closed the
     /// channel: it has just been read from, so the descriptor is that of its socket. Elsewhere
     /// ``sendWhole(_:)`` makes sure of that.
-    func sendAtOnce(_ answer: ByteBuffer) {
+    private func sendAtOnce(_ answer: ByteBuffer) {
         guard let socket = self.socket, self.hasNothingUnsent else { return self.write(answer) }
-        let count = answer.readableBytes
-        let result = unsafe answer.withUnsafeReadableBytes {
-            unsafe larder_send(socket, $0.baseAddress, UInt($0.count), 0)
+        let sent = unsafe answer.withUnsafeReadableBytes { unsafe self.send($0, to: socket) }
+        guard sent < answer.readableBytes else { return }
+        self.write(answer.dropping(sent))
+    }
+
+    /// The same with an answer whose head and content lie apart; together they are no longer than
+    /// ``JoinedAnswer`` takes, or go by way of the channel.
+    func sendAtOnce(_ head: ByteBuffer, _ body: ByteBuffer?) {
+        guard let socket = self.socket, self.hasNothingUnsent,
+            let sent = unsafe self.loop.joined.withBytes(
+                of: head, body, { unsafe self.send($0, to: socket) })
+        else {
+            self.write(head)
+            if let body { self.write(body) }
+            return
         }
-        // The channel meets an error again, and knows what to do about it.
-        let sent = max(0, min(result, count))
+        guard sent < head.readableBytes + (body?.readableBytes ?? 0) else { return }
+        self.write(head.dropping(sent))
+        if let body { self.write(body.dropping(sent - head.readableBytes)) }
+    }
+
+    /// Gives a socket what it takes of these.
+    ///
+    /// - Returns: how much that was. The channel meets an error again, and knows what to do about it.
+    private func send(_ bytes: UnsafeRawBufferPointer, to socket: NIOBSDSocket.Handle) -> Int {
+        let result = unsafe larder_send(socket, bytes.baseAddress, UInt(bytes.count), 0)
+        let sent = max(0, min(result, bytes.count))
         self.loop.counters.sent(sent)
-        guard sent < count else { return }
-        if let rest = answer.getSlice(at: answer.readerIndex + sent, length: count - sent) {
-            self.write(rest)
-        }
+        return sent
     }
 
     /// Sends a whole answer at any moment, where nothing follows yet.
@@ -58,5 +76,13 @@ extension ClientConnection {
             of: NIOBSDSocket.Handle.self
         ) { $0 }
         return found ?? nil
+    }
+}
+
+extension ByteBuffer {
+    /// These bytes without the first ones; all of them where `count` is negative.
+    fileprivate func dropping(_ count: Int) -> ByteBuffer {
+        let count = min(max(0, count), self.readableBytes)
+        return self.getSlice(at: self.readerIndex + count, length: self.readableBytes - count) ?? self
     }
 }

@@ -235,7 +235,7 @@ extension ClientConnection {
         self.needsFlush = false
         let inputHadEnded = !self.state.takesInput
         self.state.tunnelBegan()
-        self.timer.cancel()
+        self.cancelTimer()
         let tunnel = Tunnel(
             client: client, origin: far, idleTimeout: self.configuration.tunnelIdleTimeout,
             loop: self.loop

@@ -15,7 +15,6 @@ extension ClientConnection {
     /// - Parameter failure: what the log says of an exchange that ended without an error of
     ///   transport.
     func send(_ answer: Answer, failure: String? = nil, isOwn: Bool = false) {
-        // Not as a whole: a copy would be two dozen references counted up and down.
         guard let asked = self.exchange?.asked else { return }
         var framing = ResponseFraming(
             to: asked.method, version: asked.version, status: answer.head.status,
@@ -212,7 +211,7 @@ extension ClientConnection {
     private func responseEnded(failure: String?) {
         self.closeExchange(failure: failure)
         // Its reader has answered without it, and has gone.
-        self.upload?.abandon()?.fail(.cancelled)
+        self.abandonUpload()?.fail(.cancelled)
         self.apply(self.state.responseEnded(hasUnread: self.inbound.readableBytes > 0))
     }
 

@@ -102,8 +102,10 @@ final class ClientConnection: ChannelInboundHandler {
             if self.answerKnown(bytes) { return }
             self.inbound = bytes
         } else {
-            self.inbound.discardReadBytes()
-            self.inbound.writeBuffer(&bytes)
+            var inbound = self.takeInbound()
+            inbound.discardReadBytes()
+            inbound.writeBuffer(&bytes)
+            self.inbound = inbound
         }
         self.advance()
         // What is answered later is not kept: its bytes would be held as long as it takes.
@@ -157,7 +159,7 @@ final class ClientConnection: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         // Also when the pipeline goes without the channel ever having been active.
         if self.exchange != nil { self.abandonExchange("the client went away") }
-        self.timer.cancel()
+        self.cancelTimer()
         self.inbound = ByteBuffer()
         self.context = nil
         self.socket = nil

@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import LarderSession
 import NIOCore
@@ -18,7 +19,9 @@ final class KnownRequest {
     let standing: StandingAnswer
     /// What the log is told of it each time.
     let pattern: EntryPattern
-    var answerHead: RepeatedHead
+    private(set) var answerHead: RepeatedHead
+    /// What it says of them now.
+    private var said: (age: Int64, ttl: Int64)?
     /// Who was last let through with it, and by which access rules.
     ///
     /// Clients without a user: of those who have one, no request is known.
@@ -45,6 +48,28 @@ final class KnownRequest {
             1_536 + bytes.storageCapacity + 2 * bytes.readableBytes + answerHead.capacity
             + entry.responseFields.bytes.count + standing.heldBytes
     }
+
+    /// Whether these are its bytes.
+    func isSaid(by bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe self.bytes.withUnsafeReadableBytes { own in
+            guard own.count == bytes.count, let place = own.baseAddress,
+                let other = bytes.baseAddress
+            else { return false }
+            return unsafe memcmp(place, other, own.count) == 0
+        }
+    }
+
+    /// The head of its answer, as it says these.
+    func head(age: Int64, ttl: Int64) -> ByteBuffer {
+        // Within one second, which is most of the time, it does already.
+        if self.said?.age != age || self.said?.ttl != ttl {
+            var head = self.answerHead
+            head.say(age: age, ttl: ttl)
+            self.answerHead = head
+            self.said = (age, ttl)
+        }
+        return self.answerHead.bytes
+    }
 }
 
 /// The requests that one loop has seen more than once and that the store answers.
@@ -53,11 +78,13 @@ final class KnownRequest {
 /// what they came to before. The bytes as a whole are the key; what depends on more than them (the
 /// client, the rules, the store, the time) is asked each time. Bounded in entries and bytes: each
 /// request has two places where it may stand, and takes that of another when both are taken.
-struct KnownRequests: ~Copyable {
+///
+/// Confined to its loop.
+final class KnownRequests {
     /// A longer head is parsed each time.
     static let longestHead = 4_096
     private static let places = 8_192
-    private static let mask = UInt64(Self.places - 1)
+    private static let mask = UInt64(KnownRequests.places - 1)
     static let byteLimit = 8 << 20
 
     /// Empty until there is something to keep.
@@ -71,16 +98,10 @@ struct KnownRequests: ~Copyable {
         self.seed = seed
     }
 
-    /// Differs from one process to the next, so that strangers cannot aim at a place.
-    func hash(of bytes: ByteBuffer) -> UInt64 {
-        unsafe bytes.withUnsafeReadableBytes { bytes in
-            unsafe Self.hash(bytes.bytes, seed: self.seed)
-        }
-    }
-
     /// Eight bytes at a time: a hundred take a tenth of the time that `Hasher` takes.
     ///
-    /// It finds a place only; requests are the same when their bytes are.
+    /// It finds a place only; requests are the same when their bytes are. By the seed it differs from one
+    /// process to the next, so that strangers cannot aim at a place.
     private static func hash(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
         var hash = seed ^ UInt64(truncatingIfNeeded: bytes.byteCount)
         var offset = 0
@@ -104,12 +125,23 @@ struct KnownRequests: ~Copyable {
         return product.high ^ product.low
     }
 
-    /// The request that these bytes are, if it is known.
-    func find(_ bytes: ByteBuffer, hash: UInt64) -> KnownRequest? {
-        guard !self.entries.isEmpty else { return nil }
+    /// The request that these bytes are, if it is known, and their hash.
+    func find(_ bytes: ByteBuffer) -> (request: KnownRequest?, hash: UInt64) {
+        unsafe bytes.withUnsafeReadableBytes { bytes in
+            let hash = unsafe Self.hash(bytes.bytes, seed: self.seed)
+            return (unsafe self.find(bytes, hash: hash), hash)
+        }
+    }
+
+    /// The request with this hash that these bytes are, if it is known.
+    func find(_ bytes: UnsafeRawBufferPointer, hash: UInt64) -> KnownRequest? {
+        let entries = self.entries
+        guard !entries.isEmpty else { return nil }
         let places = Self.places(of: hash)
         for index in places.indices {
-            if let entry = self.entries[places[index]], entry.hash == hash, entry.bytes == bytes {
+            if let entry = entries[places[index]], entry.hash == hash,
+                unsafe entry.isSaid(by: bytes)
+            {
                 return entry
             }
         }
@@ -121,7 +153,7 @@ struct KnownRequests: ~Copyable {
     }
 
     /// Whether a request with this hash was seen before; it is from now on.
-    mutating func wasSeen(_ hash: UInt64) -> Bool {
+    func wasSeen(_ hash: UInt64) -> Bool {
         if self.seen.isEmpty { self.seen = Array(repeating: 0, count: Self.places) }
         let place = Int(hash & Self.mask)
         defer { self.seen[place] = hash }
@@ -129,7 +161,7 @@ struct KnownRequests: ~Copyable {
     }
 
     /// Whether a request with the same first line was seen before; it is from now on.
-    mutating func wasRequestLineSeen(_ bytes: ByteBuffer) -> Bool {
+    func wasRequestLineSeen(_ bytes: ByteBuffer) -> Bool {
         let bytes = bytes.readableBytesUInt8Span
         guard let length = RequestGist.requestLineLength(bytes) else { return false }
         let line = bytes.extracting(0..<length)
@@ -137,7 +169,7 @@ struct KnownRequests: ~Copyable {
         return self.wasSeen(hash)
     }
 
-    mutating func keep(_ request: KnownRequest) {
+    func keep(_ request: KnownRequest) {
         if self.entries.isEmpty { self.entries = Array(repeating: nil, count: Self.places) }
         let places = Self.places(of: request.hash)
         var place = places[0]
@@ -153,20 +185,28 @@ struct KnownRequests: ~Copyable {
             }
         }
         self.bytes += request.cost - (self.entries[place]?.cost ?? 0)
-        self.entries[place] = request
+        self.put(request, at: place)
         if self.bytes > Self.byteLimit { self.removeAll() }
     }
 
-    mutating func forget(_ request: KnownRequest) {
+    func forget(_ request: KnownRequest) {
         guard !self.entries.isEmpty else { return }
         let places = Self.places(of: request.hash)
         for index in places.indices where self.entries[places[index]] === request {
-            self.entries[places[index]] = nil
+            self.put(nil, at: places[index])
             self.bytes -= request.cost
         }
     }
 
-    mutating func removeAll() {
+    private func put(_ request: KnownRequest?, at place: Int) {
+        // Taken out and put back: while a property is lent out, each use of it is checked at run time.
+        var entries = self.entries
+        self.entries = []
+        entries[place] = request
+        self.entries = entries
+    }
+
+    func removeAll() {
         self.entries = []
         self.bytes = 0
     }

@@ -13,14 +13,14 @@ final class LoopState {
     let lender: PageLender
 
     /// Requests that came before, and their answers.
-    var known = KnownRequests()
+    let known = KnownRequests()
     /// Gists of requests that came before, and the answers that all of them get.
-    var alike = KnownRequests()
+    let alike = KnownRequests()
     /// The gist of the last request, to be written over.
     var gist = ByteBuffer()
-    /// Head and body of the last answer that was sent in one piece, to be written over: by then it has
-    /// left, nearly always, and so nothing is allocated for the next.
-    var joined = ByteBuffer()
+    /// For answers that are sent in one piece.
+    let joined = JoinedAnswer(
+        capacity: KnownRequests.longestHead + ClientConnection.joinedBody)
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 

@@ -4,7 +4,10 @@ import LarderSession
 import NIOCore
 
 /// The request that a connection works on, with all that was promised about it.
-struct OpenExchange {
+///
+/// Confined to its loop. A class, so that a connection between two requests holds nothing of it, and
+/// what is asked of one part of it touches no other.
+final class OpenExchange {
     /// Its number on the connection (`ClientConnectionState`).
     let number: UInt64
     /// For the log; unique in the process.
@@ -57,7 +60,7 @@ struct OpenExchange {
     }
 
     /// Notes what its client gets.
-    mutating func isAnswered(with answer: Answer, headBytes: Int, isOwn: Bool) {
+    func isAnswered(with answer: Answer, headBytes: Int, isOwn: Bool) {
         self.status = answer.head.status
         self.responseFields = answer.head.fields
         self.headBytes = UInt64(clamping: headBytes)
@@ -95,14 +98,6 @@ struct Upload {
         }
         self.feed = feed
         self.clientWaits = clientWaits
-    }
-
-    /// Nobody reads it any more; what still comes is thrown away, without waiting for anybody.
-    ///
-    /// - Returns: the feed that it went to.
-    mutating func abandon() -> BodyFeed? {
-        self.isPaused = false
-        return self.feed.take()
     }
 
     mutating func decode(_ buffer: inout ByteBuffer) throws(HeadError) -> ChunkedDecoder.Step {

@@ -26,7 +26,7 @@ package protocol ExchangeSession: AnyObject, Sendable {
     /// - Parameter cachePolicy: as in the options of the exchange that it was first given in.
     func again(
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
-    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)?
+    ) -> StandingAnswer.Repetition?
 
     /// Whether a request has to go by way of `perform`, and may not ask its origin for another
     /// protocol: a rule decides with which credential it goes, or that it does not go without.
@@ -47,7 +47,7 @@ extension ExchangeSession {
 
     package func again(
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
-    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? { nil }
+    ) -> StandingAnswer.Repetition? { nil }
 
     package func mustPerform(_ request: Request) -> Bool { false }
 

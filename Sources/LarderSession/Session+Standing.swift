@@ -1,14 +1,14 @@
 import LarderHTTP
 package import LarderPolicy
 import LarderStore
-package import NIOCore
+import NIOCore
 import Synchronization
 
 /// Answers that stand.
 extension Session {
     package func again(
         _ standing: StandingAnswer, cachePolicy: RequestCachePolicy?
-    ) -> (moment: StandingAnswer.Moment, body: ByteBuffer?)? {
+    ) -> StandingAnswer.Repetition? {
         guard standing.rules == self.rules.current, standing.wasAsked(with: cachePolicy),
             self.credentials?.isEmpty != false,
             let moment = standing.moment(at: self.clock.now()),
@@ -24,7 +24,7 @@ extension Session {
         self.live.hits.add()
         self.live.bytesFromStore.add(UInt64(clamping: standing.range.count))
         self.recent.note(standing, at: moment.time, age: moment.age, ttl: moment.ttl)
-        return (moment, body)
+        return StandingAnswer.Repetition(moment: moment, body: body)
     }
 }
 

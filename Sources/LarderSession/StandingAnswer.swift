@@ -1,6 +1,7 @@
 package import LarderHTTP
 import LarderPolicy
 import LarderStore
+package import NIOCore
 
 /// An answer from memory that the same request gets again, as long as it stands.
 ///
@@ -18,6 +19,13 @@ package final class StandingAnswer: Sendable {
         package let age: Int64
         /// What `ttl` in `Cache-Status` says.
         package let ttl: Int64
+    }
+
+    /// It, given once more.
+    package struct Repetition: Sendable {
+        package let moment: Moment
+        /// The part of the stored body that is sent; nil: none.
+        package let body: ByteBuffer?
     }
 
     /// Whether it is the answer to all requests of the same ``RequestGist``, and not of the same bytes

@@ -160,7 +160,7 @@ struct KeptRequestsTests {
         for loop in proxy.server.loops {
             let box = try await loop.eventLoop.submit {
                 let known = loop.value.known
-                    .find(bytes, hash: loop.value.known.hash(of: bytes))
+                    .find(bytes).request
                 return known.map { NIOLoopBound($0, eventLoop: loop.eventLoop) }
             }.get()
             guard let box else { continue }
@@ -184,14 +184,20 @@ struct KeptRequestsTests {
             standing: known.standing, entry: known.pattern.entry, answerHead: known.answerHead)
     }
 
+    private static func find(
+        _ text: String, hash: UInt64, in requests: KnownRequests
+    ) -> KnownRequest? {
+        unsafe Array(text.utf8).withUnsafeBytes { unsafe requests.find($0, hash: hash) }
+    }
+
     @Test("are told apart by their bytes, whatever their hashes are")
     func bytes() async throws {
         try await Fixture.run(directory: OneSessionDirectory(StoringSession().session())) { proxy in
             let known = try await Self.known(proxy)
-            var requests = KnownRequests()
+            let requests = KnownRequests()
             requests.keep(Self.copy(of: known, "one", hash: 7))
             func isFound(_ text: String, hash: UInt64) -> Bool {
-                requests.find(ByteBuffer(string: text), hash: hash) != nil
+                Self.find(text, hash: hash, in: requests) != nil
             }
             #expect(isFound("one", hash: 7))
             #expect(!isFound("two", hash: 7))
@@ -223,13 +229,13 @@ struct KeptRequestsTests {
     func bound() async throws {
         try await Fixture.run(directory: OneSessionDirectory(StoringSession().session())) { proxy in
             let known = try await Self.known(proxy)
-            var requests = KnownRequests()
+            let requests = KnownRequests()
             let text = String(repeating: "x", count: KnownRequests.longestHead)
             let one = Self.copy(of: known, text, hash: 7)
             #expect(one.cost >= 3 * text.utf8.count)
             for _ in 0..<3 { requests.keep(Self.copy(of: known, text, hash: 7)) }
             #expect(requests.bytes == one.cost)
-            guard let kept = requests.find(ByteBuffer(string: text), hash: 7) else {
+            guard let kept = Self.find(text, hash: 7, in: requests) else {
                 Issue.record("is not kept")
                 return
             }
