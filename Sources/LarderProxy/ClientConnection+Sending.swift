@@ -83,6 +83,7 @@ extension ByteBuffer {
     /// These bytes without the first ones; all of them where `count` is negative.
     fileprivate func dropping(_ count: Int) -> ByteBuffer {
         let count = min(max(0, count), self.readableBytes)
-        return self.getSlice(at: self.readerIndex + count, length: self.readableBytes - count) ?? self
+        return self.getSlice(at: self.readerIndex + count, length: self.readableBytes - count)
+            ?? self
     }
 }
