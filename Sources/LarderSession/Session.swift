@@ -209,6 +209,12 @@ package final class Session: ExchangeSession {
         return mark
     }
 
+    /// Removes all stored responses of a key, and leaves those that `No-Vary-Search` lets answer it.
+    func removeAlone(_ key: CacheKey) {
+        self.store.remove(key, ids: nil) { _ in self.fillings.forget(key) }
+        self.fillings.forget(key)
+    }
+
     /// Removes all stored responses of every key that `matches`.
     package func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
