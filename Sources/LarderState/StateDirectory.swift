@@ -156,6 +156,12 @@ struct StateDirectory: Sendable {
         return unsafe stat(self.data, &status) == 0 && status.st_size == 0
     }
 
+    /// Whether there was a data file once: its table of readers outlives it.
+    var hadData: Bool {
+        var status = stat()
+        return unsafe lstat(self.readerTable, &status) == 0
+    }
+
     /// Removes what the making of a file left that did not come to its end.
     func removeNext() {
         _ = unsafe unlink(self.next)
