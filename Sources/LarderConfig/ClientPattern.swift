@@ -49,6 +49,19 @@ package enum ClientPattern: SettingText, Hashable {
     }
 }
 
+extension [ClientPattern] {
+    /// Whether a client may fit by the address alone that it comes from; an empty list is all.
+    var holdAddresses: Bool {
+        self.isEmpty
+            || self.contains { client in
+                switch client {
+                case .anyone, .block: true
+                case .unix, .user, .uid: false
+                }
+            }
+    }
+}
+
 /// What is known about a client when rules are asked about it.
 package struct ClientFacts: Sendable, Equatable {
     /// nil for a client of a Unix socket.
