@@ -49,6 +49,19 @@ package enum ClientPattern: SettingText, Hashable {
     }
 }
 
+extension [ClientPattern] {
+    /// Whether a client may fit by the address alone that it comes from; an empty list is all.
+    var holdAddresses: Bool {
+        self.isEmpty
+            || self.contains { client in
+                switch client {
+                case .anyone, .block: true
+                case .unix, .user, .uid: false
+                }
+            }
+    }
+}
+
 /// What is known about a client when rules are asked about it.
 package struct ClientFacts: Sendable, Equatable {
     /// nil for a client of a Unix socket.
@@ -65,7 +78,17 @@ package struct ClientFacts: Sendable, Equatable {
     }
 }
 
+extension String {
+    /// A host without the final dot, which names the same one.
+    var withoutFinalDot: Substring { self.hasSuffix(".") ? self.dropLast() : self[...] }
+}
+
 extension IPAddress {
+    /// The address that a host is, in brackets or without them; nil for a name.
+    init?(host: Substring) {
+        self.init(host.hasPrefix("[") ? host.dropFirst().dropLast() : host)
+    }
+
     /// The addresses that a connection to this one reaches: one to `0.0.0.0` or `::` ends at this
     /// machine, whose loopback address it then is, too (ip(7)).
     var whereConnectionsEnd: [IPAddress] {
@@ -205,14 +228,13 @@ package struct DestinationPattern: SettingText, Hashable {
     ///   - address: what the host led to, where that is known.
     package func matches(host: String, port: UInt16, address: IPAddress? = nil) -> Bool {
         if let ports = self.ports, !ports.ports.contains(port) { return false }
-        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        let name = host.withoutFinalDot
         switch self.host {
         case .any: return true
         case .domain(let domain): return name == domain || name.hasSuffix(".\(domain)")
         case .glob(let glob): return glob.matches(name.utf8)
         case .block(let block):
-            let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
-            return (address ?? IPAddress(bare)).map(block.containsTarget) ?? false
+            return (address ?? IPAddress(host: name)).map(block.containsTarget) ?? false
         }
     }
 }

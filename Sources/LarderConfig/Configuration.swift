@@ -23,10 +23,12 @@ package enum Configuration {
                 directories: directory.map { [$0.text] }
                     ?? environment.presetDirectories(configuration: file))
         }
-        return LoadedSettings(
-            settings: read.settings, file: file, origins: read.origins,
-            places: places, cacheRules: read.cacheRules,
-            warnings: read.warnings)
+        var loaded = LoadedSettings(
+            settings: read.settings, file: file, origins: read.origins, places: places,
+            cacheRules: read.cacheRules)
+        loaded.fileWarnings = read.warnings
+        loaded.grounds = read.grounds
+        return loaded
     }
 
     /// Loads the named file, or the first that is found where one may lie, or the defaults.

@@ -104,7 +104,7 @@ struct DestinationIndex: Sendable {
     /// Whether one of the destinations is meant; as `DestinationPattern.matches`.
     func matches(host: String, port: UInt16, address: IPAddress?) -> Bool {
         if self.everywhere.contains(port) { return true }
-        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        let name = host.withoutFinalDot
         return self.matches(name: name, port: port)
             || self.matches(address: address, name: name, port: port)
             || self.globs.contains { $0.matches(host: host, port: port) }
@@ -133,9 +133,9 @@ struct DestinationIndex: Sendable {
     }
 
     private func matches(address: IPAddress?, name: Substring, port: UInt16) -> Bool {
-        guard !self.blocks.isEmpty else { return false }
-        let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
-        guard let target = address ?? IPAddress(bare) else { return false }
+        guard !self.blocks.isEmpty, let target = address ?? IPAddress(host: name) else {
+            return false
+        }
         let ends = self.isWary ? target.whereConnectionsMayEnd : target.whereConnectionsEnd
         return ends.contains { address in
             self.blocks.contains { $0.contains(address, port) }

@@ -14,9 +14,9 @@ extension AddressBlock {
 extension AccessQuestion {
     /// Whether the host is, or has led to, an address of this machine's own.
     package var leadsBack: Bool {
-        let name = self.host.hasSuffix(".") ? self.host.dropLast() : self.host[...]
-        let bare = name.hasPrefix("[") ? name.dropFirst().dropLast() : name
-        guard let target = self.address ?? IPAddress(bare) else { return false }
+        guard let target = self.address ?? IPAddress(host: self.host.withoutFinalDot) else {
+            return false
+        }
         return target.whereConnectionsMayEnd.contains { address in
             AddressBlock.ownAddresses.contains { $0.contains(address) }
         }

@@ -22,14 +22,16 @@ package struct LoadedSettings: Sendable, Equatable {
     /// The cache rules in the order in which they are asked: those of the file, then those of the
     /// presets.
     package var cacheRules: [LocatedRule]
-    /// What the file says that can have no effect, in its order.
-    package var warnings: [ConfigurationProblem]
+    /// What has put its own listeners in the place of the file's, for messages; nil: nothing has.
+    package var listenersNamedBy: String?
+    /// What the file says that can have no effect, whoever may connect.
+    var fileWarnings: [ConfigurationProblem] = []
+    var grounds = ListenerGrounds()
 
     package init(
         settings: Settings, file: String?, origins: [String: SettingOrigin] = [:],
-        places: Places, cacheRules: [LocatedRule] = [], warnings: [ConfigurationProblem] = []
+        places: Places, cacheRules: [LocatedRule] = []
     ) {
-        self.warnings = warnings
         self.cacheRules = cacheRules
         self.settings = settings
         self.file = file
@@ -57,18 +59,6 @@ package struct LoadedSettings: Sendable, Equatable {
         guard session.kind == .default else { return nil }
         return self.places.keyFile(of: session)
     }
-
-    /// The listeners that other machines reach while there are no access rules but those which hold
-    /// without any: they let in nobody but clients of this machine.
-    package var closedListeners: [ListenerSettings] {
-        guard !self.origins.haveAccess else { return [] }
-        return self.settings.listeners.filter(\.address.isReachedByOthers)
-    }
-
-    /// What is to be said of each of them.
-    package static let closedListener =
-        "other machines reach this listener, and are all denied: without access rules clients of "
-        + "this machine alone are allowed; add access"
 
     /// Where the control socket may lie, the preferred place first.
     package var controlSockets: [String] {

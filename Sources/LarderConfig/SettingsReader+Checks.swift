@@ -9,7 +9,6 @@ extension SettingsReader {
             self.checkWays(of: session)
             self.checkFields(of: session)
             self.checkPrincipals(of: session)
-            self.checkSecrets(of: session)
         }
         self.checkRoutes()
         self.checkAccess()

@@ -32,11 +32,12 @@ extension SettingsReader {
 
     /// Tells what is no mistake in itself but has no effect.
     mutating func warn(_ path: String, _ message: String) {
+        self.warnings.append(self.place(path).problem(in: self.file, message))
+    }
+
+    func place(_ path: String) -> SettingPlace {
         let mark = self.mark(path)
-        self.warnings.append(
-            ConfigurationProblem(
-                file: self.file, line: mark?.line ?? 0, column: mark?.column ?? 0,
-                message: "\(path): \(message)"))
+        return SettingPlace(path: path, line: mark?.line ?? 0, column: mark?.column ?? 0)
     }
 
     mutating func report(at mark: Mark?, _ message: String) {

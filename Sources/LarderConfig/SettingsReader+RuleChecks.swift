@@ -61,12 +61,6 @@ extension SettingsReader {
     }
 
     mutating func checkAccess() {
-        if !self.origins.haveAccess {
-            for (index, listener) in self.settings.listeners.enumerated()
-            where listener.address.isReachedByOthers {
-                self.warn("listeners[\(index)].address", LoadedSettings.closedListener)
-            }
-        }
         for (index, rule) in self.settings.access.enumerated() {
             self.warnOfClients(rule.clients, self.settings.listeners, "access[\(index)].clients")
             self.warnIfShadowed(self.settings.access, index, "access")

@@ -33,6 +33,7 @@ struct SettingsReader {
         var origins: [String: SettingOrigin]
         var cacheRules: [LocatedRule]
         var warnings: [ConfigurationProblem]
+        var grounds: ListenerGrounds
     }
 
     /// - Parameters:
@@ -53,7 +54,7 @@ struct SettingsReader {
         try reader.throwProblems()
         return Result(
             settings: reader.settings, origins: reader.origins, cacheRules: rules,
-            warnings: reader.warnings)
+            warnings: reader.warnings, grounds: reader.listenerGrounds)
     }
 
     /// The one document of a text; nil where it is empty.

@@ -15,8 +15,8 @@ struct DamageNotices {
 
     /// How many are said in `span`.
     static let bound = 20
-    /// One hour, in microseconds; it begins with the first one that is said.
-    static let span: Int64 = 3_600_000_000
+    /// It begins with the first one that is said.
+    static let span = Duration.seconds(3_600)
 
     private var begin: Timestamp?
     private var said = 0
@@ -24,10 +24,7 @@ struct DamageNotices {
 
     /// What to do with one that was found at this time; where the clock was set back, a span begins.
     mutating func verdict(at now: Timestamp) -> Verdict {
-        if let begin = self.begin, now >= begin,
-            now.microseconds.subtractingReportingOverflow(begin.microseconds).partialValue
-                < Self.span
-        {
+        if let begin = self.begin, now >= begin, now - begin < Self.span {
             guard self.said < Self.bound else {
                 self.untold &+= 1
                 return .count

@@ -145,6 +145,10 @@ extension StateEvent {
             log.notice(
                 "key found without its file of cookies and credentials; new file made",
                 metadata: ["session": "\(session)"])
+        case .missing(let path):
+            log.warning(
+                "file of cookies and credentials is gone; a new one is made when it is needed",
+                metadata: ["session": "\(session)", "path": "\(path)"])
         case .setAside(let name, let reason):
             log.warning(
                 "file of cookies and credentials set aside, a new one made",

@@ -218,7 +218,7 @@ extension RecentRecord {
         self.ttlSeconds = exchange.ttl
         self.ageSeconds = exchange.age
         self.bytes = exchange.bytes
-        self.error = exchange.error
+        self.error = exchange.error?.rawValue
         if !exchange.acts.isEmpty { self.acts = exchange.acts.map { ReasonRecord($0) } }
         self.isBackground = exchange.isBackground ? true : nil
     }

@@ -17,11 +17,11 @@ struct KeepingNotices {
         case count
     }
 
-    /// One hour, in microseconds: a trouble that lasts is said again.
-    static let span: Int64 = 3_600_000_000
+    /// A trouble that lasts is said again.
+    static let span = Duration.seconds(3_600)
 
-    /// Principals whose cookies are not being kept.
-    private var troubled: UInt64 = 0
+    /// Whether cookies are not being kept.
+    private var isTroubled = false
     private var said: Timestamp?
     private var untold: UInt64 = 0
     /// Since the trouble began.
@@ -29,13 +29,10 @@ struct KeepingNotices {
 
     /// Those of one more principal are not being kept.
     mutating func began(at now: Timestamp) -> Verdict {
-        if self.troubled == 0 { (self.said, self.untold, self.all) = (nil, 0, 0) }
-        self.troubled &+= 1
+        if !self.isTroubled { (self.said, self.untold, self.all) = (nil, 0, 0) }
+        self.isTroubled = true
         self.all &+= 1
-        if let said = self.said, now >= said,
-            now.microseconds.subtractingReportingOverflow(said.microseconds).partialValue
-                < Self.span
-        {
+        if let said = self.said, now >= said, now - said < Self.span {
             self.untold &+= 1
             return .count
         }
@@ -44,12 +41,14 @@ struct KeepingNotices {
         return .say(untold: self.untold)
     }
 
-    /// Those of one are kept again.
+    /// Those of one are kept again, and with it all: what kept one from being written is over.
     ///
-    /// - Returns: of how many they were not, where it was the last; nil otherwise.
+    /// The others may never say so themselves, as a principal that is out of memory says nothing more.
+    ///
+    /// - Returns: of how many they were not, where that was not told yet.
     mutating func ended() -> UInt64? {
-        guard self.troubled > 0 else { return nil }
-        self.troubled -= 1
-        return self.troubled == 0 ? self.all : nil
+        guard self.isTroubled else { return nil }
+        self.isTroubled = false
+        return self.all
     }
 }

@@ -108,8 +108,9 @@ package enum OpenStores {
                 hold: hold, after: after, clock: { clock.now() }, report: report)
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
-        guard let directory, disk > .zero else { return make(nil, nil) }
-        guard let hold = self.hold(directory) else {
+        guard let directory else { return make(nil, nil) }
+        // Without a capacity nothing is to be made; it gets its place when it gets some.
+        guard disk > .zero, let hold = self.hold(directory) else {
             let store = make(nil, nil)
             store.diskTier.settlesBeforeOpening { [weak store] in
                 if let store { self.settle(store) }

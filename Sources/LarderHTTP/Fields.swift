@@ -134,13 +134,14 @@ package struct Fields: Sendable {
 
     /// Whether a line here has the name of another section's line, case set aside.
     package func names(_ line: Line, of other: Fields) -> Bool {
-        if line.known != .other { return self.lines.contains { $0.known == line.known } }
-        let name = other.name(of: line)
-        return self.lines.contains {
-            $0.known == .other
-                && self.name(of: $0).elementsEqual(name) {
-                    ASCII.lowercased($0) == ASCII.lowercased($1)
-                }
+        self.lines.contains { self.isSameName($0, as: line, of: other) }
+    }
+
+    private func isSameName(_ line: Line, as another: Line, of other: Fields) -> Bool {
+        if line.known != another.known { return false }
+        if line.known != .other { return true }
+        return self.name(of: line).elementsEqual(other.name(of: another)) {
+            ASCII.lowercased($0) == ASCII.lowercased($1)
         }
     }
 
@@ -304,11 +305,7 @@ extension Fields: Equatable {
     package static func == (a: Fields, b: Fields) -> Bool {
         guard a.lines.count == b.lines.count else { return false }
         return zip(a.lines, b.lines).allSatisfy { x, y in
-            x.known == y.known
-                && a.name(of: x).elementsEqual(b.name(of: y)) {
-                    ASCII.lowercased($0) == ASCII.lowercased($1)
-                }
-                && a.value(of: x) == b.value(of: y)
+            a.isSameName(x, as: y, of: b) && a.value(of: x) == b.value(of: y)
         }
     }
 }

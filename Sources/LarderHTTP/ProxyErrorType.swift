@@ -83,7 +83,4 @@ extension UpstreamFailure.Kind {
         case .requestBodyFailed: .httpRequestError
         }
     }
-
-    /// The word of its error type.
-    package var rawValue: String { self.errorType.rawValue }
 }

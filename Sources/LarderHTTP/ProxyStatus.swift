@@ -1,8 +1,7 @@
 /// What a proxy says of its dealings with the next hop: the member that Larder adds to `Proxy-Status`
 /// (RFC 9209).
 package struct ProxyStatus: Sendable, Equatable {
-    /// A proxy error type (§2.3), a token; what is none is left out.
-    package var error: String?
+    package var error: ProxyErrorType?
     /// The host or address that was asked (§2.1.2).
     package var nextHop: String?
     /// The status that came from there (§2.1.4).
@@ -13,7 +12,7 @@ package struct ProxyStatus: Sendable, Equatable {
     package var details: String?
 
     package init(
-        error: String? = nil, nextHop: String? = nil, receivedStatus: StatusCode? = nil,
+        error: ProxyErrorType? = nil, nextHop: String? = nil, receivedStatus: StatusCode? = nil,
         generatedStatus: StatusCode? = nil, details: String? = nil
     ) {
         self.error = error
@@ -28,7 +27,7 @@ package struct ProxyStatus: Sendable, Equatable {
     /// - Parameter name: the proxy's name; what is no token is written as a string.
     package func member(named name: String) -> String {
         var text = StructuredField.tokenOrString(name)
-        if let error = self.error, StructuredField.isToken(error) { text += "; error=\(error)" }
+        if let error = self.error { text += "; error=\(error.rawValue)" }
         if let hop = self.nextHop { text += "; next-hop=\(StructuredField.string(hop))" }
         if let status = self.receivedStatus { text += "; received-status=\(status)" }
         if let status = self.generatedStatus { text += "; status-code=\(status)" }

@@ -233,6 +233,10 @@ package struct ResponseHead: Sendable, Equatable {
     /// It set cookies that a session has kept for itself: their lines may be gone from `fields`, and
     /// what holds for responses that set cookies holds for it nevertheless.
     package var hasSetCookies = false
+    /// Whether it sets cookies, be their lines still there or not.
+    package var setsCookies: Bool {
+        self.hasSetCookies || self.fields.lines.contains { $0.known == .setCookie }
+    }
 
     package init(
         status: StatusCode, reason: String = "", version: HTTPVersion = .http11,

@@ -75,7 +75,7 @@ package struct UpstreamConnectionFacts: Sendable, Equatable {
 }
 
 /// Whom a request was sent to.
-package struct NextHop: Sendable, Equatable {
+package struct NextHop: Hashable, Sendable {
     /// With its port; empty where nobody was asked, or it is not known.
     package var address: String
     /// A parent proxy, and not the origin itself.
@@ -84,6 +84,19 @@ package struct NextHop: Sendable, Equatable {
     package init(address: String = "", isParent: Bool = false) {
         self.address = address
         self.isParent = isParent
+    }
+
+    /// The server that a URI names, whatever its address.
+    package init(of uri: TargetURI) {
+        self.init(address: "\(uri.host):\(uri.port)")
+    }
+
+    /// As `Proxy-Status` has it (RFC 9209 §2.1.2): a parent with its port, an origin without.
+    package var name: String {
+        guard !self.isParent, let colon = self.address.lastIndex(of: ":") else {
+            return self.address
+        }
+        return String(self.address[..<colon])
     }
 }
 
@@ -183,9 +196,10 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var party: Party
     /// For people and logs: one line, no secrets, no line breaks.
     package var detail: String
-    /// Host and port of the parent proxy that was to lead to the origin, or the host that
-    /// redirections led to; nil where it was the request's own.
-    package var nextHop: String?
+    /// The parent proxy that was to lead to the origin, or the server that redirections led to; nil
+    /// where it was the request's own.
+    package var hop: NextHop?
+    package var nextHop: String? { self.hop?.name }
     /// Finer than the kind; nil: there is no more to it.
     package var cause: Cause?
     /// The values of `Proxy-Authenticate` in a parent's 407 to CONNECT.

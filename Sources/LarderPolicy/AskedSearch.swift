@@ -101,7 +101,8 @@ extension StoredHead {
         return self.answers(&asked)
     }
 
-    /// The same where many are asked for one target.
+    /// Whether the response, found under the key that leaves the query out, answers the target of a
+    /// search that is made among many.
     package func answers(_ asked: inout AskedSearch) -> Bool {
         guard let own = self.pathAndQuery else { return false }
         return asked.isEqual(to: own, by: self.facts.noVarySearch, digest: self.searchDigest)

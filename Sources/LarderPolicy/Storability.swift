@@ -117,7 +117,7 @@ package enum Storability {
         // That the status is understood has been seen to.
         let reason = self.forbidden(
             response.fields, directives.control, answersCredentials: request.bearsCredentials,
-            setsCookies: response.hasSetCookies || response.fields.has(.setCookie), configuration)
+            setsCookies: response.setsCookies, configuration)
         if let reason { return reason }
         guard self.isCacheable(request, response, directives, configuration) else {
             return .statusNeedsExplicit

@@ -100,7 +100,8 @@ package enum Variance {
     }
 
     /// The matching response to use: one with `Vary` before one without, which may have been left
-    /// out by mistake (§4.1); then the most recent by `Date`, by the moment of asking, by receipt, by position.
+    /// out by mistake (§4.1); then the most recent by `Date`, by the moment of asking, by receipt, by
+    /// position.
     static func selected(
         by request: Request, among candidates: [StoredHead], indices: some Sequence<Int>,
         configuration: PolicyConfiguration

@@ -218,7 +218,7 @@ extension ClientConnection {
     private static func describe(_ failure: BodyFailure) -> String {
         switch failure {
         case .client(let detail): "client: \(detail)"
-        case .upstream(let failure): "\(failure.kind.rawValue): \(failure.detail)"
+        case .upstream(let failure): "\(failure.kind.errorType.rawValue): \(failure.detail)"
         case .store(let detail): "store: \(detail)"
         case .cancelled: "cancelled"
         }

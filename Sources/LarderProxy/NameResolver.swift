@@ -138,8 +138,7 @@ extension NameResolver {
     /// The addresses of a name that no name server is asked for: `localhost` and what lies below it
     /// (RFC 6761 §6.3); nil for any other.
     static func local(_ name: String) -> [SocketAddress]? {
-        let name = (name.hasSuffix(".") ? String(name.dropLast()) : name).lowercased()
-        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        guard name.isLocalhost else { return nil }
         return ["::1", "127.0.0.1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }
     }
 }

@@ -90,7 +90,7 @@ package struct OwnAnswer: Sendable {
 
     private var proxyStatus: ProxyStatus {
         ProxyStatus(
-            error: self.error?.rawValue, nextHop: self.nextHop,
+            error: self.error, nextHop: self.nextHop,
             generatedStatus: self.error == .httpRequestError ? self.status : nil,
             details: self.detail)
     }

@@ -221,8 +221,8 @@ final class ChainedFetch: UpstreamFetch {
     func failed(_ failure: UpstreamFailure) {
         let course = self.state.withLock { $0.course }
         var failure = failure
-        if course.number > 0, failure.nextHop == nil, failure.party != .client {
-            failure.nextHop = course.uri.host
+        if course.number > 0, failure.hop == nil, failure.party != .client {
+            failure.hop = NextHop(of: course.uri)
         }
         self.receiver.upstream(failed: failure)
         self.over()

@@ -25,8 +25,7 @@ extension ClientExchange {
             let member = failure.member(named: self.configuration.cacheName)
             stored.answer.head.fields.append("Proxy-Status", member)
         }
-        stored.answer.origin =
-            origin.address.isEmpty ? NextHop(address: failure?.nextHop ?? "") : origin
+        stored.answer.origin = origin
         let noted = self.note(
             stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
         if let ground, let range = stored.range, let noted {

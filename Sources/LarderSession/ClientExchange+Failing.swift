@@ -11,15 +11,16 @@ extension ClientExchange {
         failed failure: ExchangeFailure, _ forward: CacheStatus.Forward,
         because asked: PolicyReason?
     ) {
+        guard let upstream = failure.upstream else {
+            return self.fail(failure, leads: false, forward: forward, because: asked)
+        }
         let object = self.validated
-        // As a fetch of this client's own would have met it.
-        let own =
-            failure.upstream.map {
-                ExchangeFailure($0, validating: object?.head, configuration: self.policy)
-            } ?? failure
-        if let object, let stored = self.standIn(object, for: own) {
+        if let object, let stored = self.standIn(object, for: upstream) {
             return self.serve(stored, leads: false, forward: forward, because: asked)
         }
+        // As a fetch of this client's own would have met it.
+        let own = ExchangeFailure(
+            upstream, validating: object?.head, configuration: self.policy)
         self.fail(own, leads: false, forward: forward, because: asked)
     }
 
@@ -30,7 +31,7 @@ extension ClientExchange {
     }
 
     /// The stored response that stands in for it, by the client's own directives (RFC 9111 §4.2.4).
-    private func standIn(_ object: StoredObject, for failure: ExchangeFailure) -> Filling.Stored? {
+    private func standIn(_ object: StoredObject, for failure: UpstreamFailure) -> Filling.Stored? {
         guard failure.party != .client,
             let reason = StaleOnError.permits(
                 object.head, request: self.request, hasAnswered: false,
@@ -38,11 +39,7 @@ extension ClientExchange {
                 policy: self.cachePolicy)
         else { return nil }
         self.session.live.reasons.add(reason)
-        return Filling.Stored(
-            object: object, isValidated: false, status: nil, reason: reason,
-            failure: ProxyStatus(
-                error: failure.error?.rawValue, nextHop: failure.nextHop ?? self.request.uri.host,
-                details: failure.detail))
+        return Filling.Stored(object, because: reason, for: failure, at: self.request.uri)
     }
 
     /// The stored response that a fetch of this client's own would validate, where that is of use.

@@ -13,7 +13,7 @@ extension ClientExchange {
     @discardableResult
     func note(
         _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?,
-        error: String? = nil
+        error: ProxyErrorType? = nil
     ) -> RecentExchange? {
         guard !self.session.recent.isOff || self.keepsStanding else { return nil }
         var exchange = self.remembered(
@@ -31,7 +31,7 @@ extension ClientExchange {
         guard !self.session.recent.isOff else { return }
         var exchange = self.remembered(
             failure.status, failure.cacheStatus, at: now, because: reason, storage: nil)
-        exchange.error = failure.error?.rawValue
+        exchange.error = failure.error
         self.session.recent.note(exchange)
     }
 
@@ -63,7 +63,7 @@ extension Fetch {
     func noteInBackground(_ outcome: Filling.Outcome) {
         guard !self.session.recent.isOff else { return }
         var status = CacheStatus(forward: .stale)
-        var error: String?
+        var error: ProxyErrorType?
         var storage: PolicyReason?
         let answered: StatusCode
         switch outcome {
@@ -79,7 +79,7 @@ extension Fetch {
             error = stored.failure?.error
         case .failed(let failure):
             answered = failure.status
-            error = failure.error?.rawValue
+            error = failure.error
         }
         status.forwardStatus = error == nil ? answered : nil
         let request = self.order.request

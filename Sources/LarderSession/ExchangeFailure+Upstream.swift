@@ -11,8 +11,8 @@ extension ExchangeFailure {
         self.upstream = failure
     }
 
-    /// The same where a stored response was to be validated: 504 and the directive where one demands
-    /// an error then (RFC 9111 §5.2.2.2), else the failure as it is.
+    /// What a failed validation of a stored response means for the client: 504 and the directive where
+    /// one demands an error then (RFC 9111 §5.2.2.2), else what any failed fetch means.
     init(
         _ failure: UpstreamFailure, validating head: StoredHead?,
         configuration: PolicyConfiguration

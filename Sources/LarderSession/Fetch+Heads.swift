@@ -86,22 +86,8 @@ extension Fetch {
             self.answered(self.order.request), to: object.head.fields, configuration: self.policy)
     }
 
-    /// Has a stored response stand in for a failure of the origin (RFC 9111 §4.2.4).
-    ///
-    /// - Parameter origin: whose answer it stands in for; none where none came.
-    func standIn(
-        _ object: StoredObject, because reason: PolicyReason, for failure: ProxyStatus,
-        of origin: NextHop = NextHop()
-    ) {
-        var failure = failure
-        failure.nextHop = failure.nextHop ?? self.order.request.uri.host
-        self.settle(
-            Filling.Stored(
-                object: object, isValidated: false, status: failure.receivedStatus,
-                reason: reason, failure: failure, origin: origin))
-    }
-
-    private func settle(_ stored: Filling.Stored) {
+    /// Ends with a stored response: one that still holds, or stands in.
+    func settle(_ stored: Filling.Stored) {
         if let reason = stored.reason { self.session.live.reasons.add(reason) }
         if !stored.isValidated { self.rest() }
         // Whatever body still comes is of no use to anybody.

@@ -109,9 +109,10 @@ extension Fetch {
                 with: head, indices: selected, origin: connection.nextHop, now: now)
         case .serveStale:
             if let (object, reason) = standIn {
-                self.standIn(
-                    object, because: reason, for: ProxyStatus(receivedStatus: head.status),
-                    of: connection.nextHop)
+                self.settle(
+                    Filling.Stored(
+                        object, because: reason, for: head.status, from: connection.nextHop,
+                        at: self.order.request.uri))
             }
         case .repeatUnconditionally:
             let request = self.order.request
@@ -187,11 +188,9 @@ extension Fetch {
         switch action {
         case .serveStale:
             if let (object, reason) = standIn {
-                self.standIn(
-                    object, because: reason,
-                    for: ProxyStatus(
-                        error: failure.kind.rawValue, nextHop: failure.nextHop,
-                        details: failure.detail))
+                self.settle(
+                    Filling.Stored(
+                        object, because: reason, for: failure, at: self.order.request.uri))
             }
         case .fail:
             // What is denied to one client is not to others.

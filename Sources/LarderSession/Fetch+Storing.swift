@@ -15,13 +15,26 @@ extension Fetch {
         for uri in all {
             let key = CacheKey(method: .get, uri: uri, partition: partition)
             self.invalidateGroups(of: key, at: uri, now: now)
-            if uri == request.uri { self.removeOwn(key) } else { self.session.remove(key) }
+            if uri == request.uri { self.removeOwn(key) } else { self.remove(key, beside: all) }
         }
         for group in CacheGroups.invalidated(by: response, to: request) {
             self.session.store.noteInvalidation(
                 ofGroup: CacheGroups.name(of: group, at: request.uri, partition: partition),
                 at: now)
         }
+    }
+
+    /// Removes what is stored for another URI than the target of the request.
+    ///
+    /// What queries of its path share goes with the target, where that is of the same path: removed once
+    /// more, it would seem to be somebody else's doing, and the answer could not be stored for them.
+    private func remove(_ key: CacheKey, beside changed: [TargetURI]) {
+        let request = self.order.request
+        let own = CacheKey(method: .get, uri: request.uri, partition: self.session.partition)
+        guard changed.contains(request.uri), key.withoutSearch == own.withoutSearch else {
+            return self.session.remove(key)
+        }
+        self.session.removeAlone(key)
     }
 
     /// Removes what is stored for the target of the request.

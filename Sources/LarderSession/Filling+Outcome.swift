@@ -57,7 +57,7 @@ extension Filling {
         var reason: PolicyReason?
         /// What went wrong on the way to the origin, where the response stands in for that.
         var failure: ProxyStatus?
-        /// Whom the request was sent to; where no answer came, the failure alone names it.
+        /// Whom the request was sent to.
         var origin = NextHop()
     }
 
@@ -145,4 +145,31 @@ protocol FillingControl: AnyObject, Sendable {
     func deserted()
     /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
     func heldUpBySink(at written: UInt64)
+}
+
+extension Filling.Stored {
+    /// A stored response that stands in for the answer of a broken origin (RFC 9111 §4.2.4).
+    ///
+    /// - Parameter uri: what was asked for.
+    init(
+        _ object: StoredObject, because reason: PolicyReason, for status: StatusCode,
+        from origin: NextHop, at uri: TargetURI
+    ) {
+        self.init(
+            object: object, isValidated: false, status: status, reason: reason,
+            failure: ProxyStatus(nextHop: uri.host, receivedStatus: status), origin: origin)
+    }
+
+    /// One that stands in where there is no answer.
+    init(
+        _ object: StoredObject, because reason: PolicyReason, for failure: UpstreamFailure,
+        at uri: TargetURI
+    ) {
+        let hop = failure.hop ?? NextHop(of: uri)
+        self.init(
+            object: object, isValidated: false, status: nil, reason: reason,
+            failure: ProxyStatus(
+                error: failure.kind.errorType, nextHop: hop.name, details: failure.detail),
+            origin: hop)
+    }
 }

@@ -30,7 +30,7 @@ package struct RecentExchange: Sendable, Equatable {
     /// Length of the content that was announced; nil where that was unknown.
     package var bytes: UInt64?
     /// The proxy error type (RFC 9209 §2.3), where the origin gave no answer.
-    package var error: String?
+    package var error: ProxyErrorType?
     /// What the session did by itself on the way to the answer, in order.
     package var acts: [SessionAct] = []
     /// Made by the session for its store, after a client had been served a stale response.

@@ -100,8 +100,7 @@ struct ChainCourse: Sendable {
         let control = ResponseDirectives(head.fields, configuration: policy).control
         self.forbidsStoring = self.forbidsStoring || control.noStore
         self.isPrivate = self.isPrivate || control.isPrivate
-        let setsCookies = head.hasSetCookies || head.fields.contains(FieldName(.setCookie))
-        self.setsCookies = self.setsCookies || setsCookies
+        self.setsCookies = self.setsCookies || head.setsCookies
         for value in head.fields.values(FieldName(.vary)) where !self.vary.contains(Array(value)) {
             self.vary.append(Array(value))
         }

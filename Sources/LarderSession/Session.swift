@@ -193,7 +193,8 @@ package final class Session: ExchangeSession {
         _ = self.remove(key, begun: self.store.removalMark(), completion)
     }
 
-    /// The same on account of a request that was sent when the mark was `begun`.
+    /// Removes all of a key, and what may answer other queries of its path, on account of a request
+    /// that was sent when the mark was `begun`.
     ///
     /// - Returns: the mark with which what that request brings may be stored.
     func remove(
@@ -206,6 +207,12 @@ package final class Session: ExchangeSession {
         }
         self.fillings.forget(key)
         return mark
+    }
+
+    /// Removes all stored responses of a key, and leaves those that `No-Vary-Search` lets answer it.
+    func removeAlone(_ key: CacheKey) {
+        self.store.remove(key, ids: nil) { _ in self.fillings.forget(key) }
+        self.fillings.forget(key)
     }
 
     /// Removes all stored responses of every key that `matches`.

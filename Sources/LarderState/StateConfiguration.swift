@@ -22,6 +22,9 @@ package enum StateEvent: Sendable, Equatable {
     /// There was a key, and no state that it belongs to: a new one was made. What there may have been
     /// was deleted or moved away.
     case begunAnew
+    /// There is a key, and the file that it belongs to has lain here and does no more. A new one is made
+    /// when there is something to keep.
+    case missing(path: String)
     /// The file could not be used, and lies under this name beside the new one. What it held is lost
     /// to the session.
     case setAside(name: String, reason: String)

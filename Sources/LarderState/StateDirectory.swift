@@ -29,7 +29,7 @@ struct StateDirectory: Sendable {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw StateError(system: ENOTDIR, "mkdir", path: self.path)
         }
-        try self.translating { () throws(LMDBError) in
+        try Self.translating(self.path) { () throws(LMDBError) in
             try OwnPlace.checkOwner(ofDirectory: self.path)
         }
         if status.st_mode & 0o077 != 0, unsafe chmod(self.path, 0o700) != 0 {
@@ -41,20 +41,20 @@ struct StateDirectory: Sendable {
     ///
     /// Throws `.untrusted` for what somebody else has laid there.
     func open(_ file: String, _ flags: Int32) throws(StateError) -> Int32 {
-        try self.translating(file) { () throws(LMDBError) in try OwnPlace.open(file, flags) }
+        try Self.translating(file) { () throws(LMDBError) in try OwnPlace.open(file, flags) }
     }
 
-    private func translating<Result>(
-        _ file: String? = nil, _ body: () throws(LMDBError) -> Result
+    private static func translating<Result>(
+        _ path: String, _ body: () throws(LMDBError) -> Result
     ) throws(StateError) -> Result {
         do throws(LMDBError) {
             return try body()
         } catch {
             switch error.code {
             case .foreignFile, .unsafeDirectory:
-                throw StateError(error, path: file ?? self.path)
+                throw StateError(error, path: path)
             default:
-                throw StateError(system: error.number, error.operation, path: file ?? self.path)
+                throw StateError(system: error.number, error.operation, path: path)
             }
         }
     }
@@ -154,6 +154,12 @@ struct StateDirectory: Sendable {
     var dataIsEmpty: Bool {
         var status = stat()
         return unsafe stat(self.data, &status) == 0 && status.st_size == 0
+    }
+
+    /// Whether there was a data file once: its table of readers outlives it.
+    var hadData: Bool {
+        var status = stat()
+        return unsafe lstat(self.readerTable, &status) == 0
     }
 
     /// Removes what the making of a file left that did not come to its end.

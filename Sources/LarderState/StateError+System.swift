@@ -5,23 +5,20 @@ extension StateError {
     /// The error for a system call that failed.
     init(system number: Int32, _ call: String, path: String) {
         let text = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+        let cause = "\(call): \(text)"
         switch number {
         case ENOSPC, EDQUOT, EFBIG:
-            self.init(
-                .full, path: path, cause: "\(call): \(text)",
-                remedy: "make room; what changes meanwhile is kept in memory")
+            self = .full(path, cause)
         case EACCES, EPERM:
             self.init(
-                .unavailable, path: path, cause: "\(call): \(text)",
+                .unavailable, path: path, cause: cause,
                 remedy: "let the user that larder runs as read and write it")
         case EBUSY:
             self.init(
-                .unavailable, path: path, cause: "\(call): \(text)",
+                .unavailable, path: path, cause: cause,
                 remedy: "if it is a mount point, mount its directory instead")
         default:
-            self.init(
-                .unavailable, path: path, cause: "\(call): \(text)",
-                remedy: "see whether the disk is in order")
+            self = .outOfOrder(path, cause)
         }
     }
 
@@ -29,9 +26,7 @@ extension StateError {
     init(_ error: LMDBError, path: String) {
         switch error.code {
         case .mapFull, .noSpace:
-            self.init(
-                .full, path: path, cause: "\(error)",
-                remedy: "make room; what changes meanwhile is kept in memory")
+            self = .full(path, "\(error)")
         case .corrupted, .notLMDB, .versionMismatch, .panic, .badTransaction, .mapResized,
             .notFound:
             self.init(
@@ -51,11 +46,19 @@ extension StateError {
                 remedy: "chown it to the user that larder runs as, or name another")
         case .readersFull, .transactionFull, .badValueSize, .permissionDenied,
             .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed,
-            .cancelled,
-            .other:
-            self.init(
-                .unavailable, path: path, cause: "\(error)",
-                remedy: "see whether the disk is in order")
+            .cancelled, .other:
+            self = .outOfOrder(path, "\(error)")
         }
+    }
+
+    private static func full(_ path: String, _ cause: String) -> StateError {
+        StateError(
+            .full, path: path, cause: cause,
+            remedy: "make room; what changes meanwhile is kept in memory")
+    }
+
+    private static func outOfOrder(_ path: String, _ cause: String) -> StateError {
+        StateError(
+            .unavailable, path: path, cause: cause, remedy: "see whether the disk is in order")
     }
 }

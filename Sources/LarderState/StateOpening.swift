@@ -43,8 +43,8 @@ struct StateOpening: Sendable {
 
     /// What a state would be made of; nil where there is one, or something in its place.
     ///
-    /// Changes nothing, and says where there is a key without a state. A key that is there already
-    /// is checked, as it will be used.
+    /// Changes nothing, and says where there was one. A key that is there already is checked, as it
+    /// will be used.
     func plan() throws(StateError) -> PlannedState? {
         var status = stat()
         guard unsafe stat(self.directory.data, &status) != 0, errno == ENOENT else { return nil }
@@ -52,14 +52,11 @@ struct StateOpening: Sendable {
         let guarded = self.source.isCredential
         let key = try KeyFile.read(self.source.path, isGuarded: guarded)
         let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
-        self.noteLoss(key ?? other)
+        // A key alone may have been laid there for a state that is still to come.
+        if key ?? other != nil, self.directory.hadData {
+            self.report(.missing(path: self.directory.data))
+        }
         return PlannedState(key: key ?? other ?? StateKey())
-    }
-
-    /// Says that a key of Larder's own has lost its state; one that the service manager gave may be
-    /// new.
-    private func noteLoss(_ key: StateKey?) {
-        if key != nil, !self.source.isCredential { self.report(.begunAnew) }
     }
 
     /// Opens the state as its only user, and makes it where there is none.
@@ -92,8 +89,11 @@ struct StateOpening: Sendable {
         let key = try KeyFile.read(self.source.path, isGuarded: guarded)
         let other = try KeyFile.read(self.source.otherPath, isGuarded: guarded)
         if found != .state {
-            if found == .nothing, plan == nil { self.noteLoss(key ?? other) }
             try self.make(key ?? other, plan)
+            // A key that the service manager gave may be new.
+            if found == .nothing, key ?? other != nil, !self.source.isCredential {
+                self.report(.begunAnew)
+            }
         } else if key == nil, other == nil {
             throw StateError(
                 .badKeyFile, path: self.source.path,

@@ -14,7 +14,8 @@ extension ObjectStore {
         _ = self.removeWithSearch(key, begun: self.removalMark(), completion)
     }
 
-    /// The same on account of a request that was sent when the mark was `begun`.
+    /// Removes all responses of a key, and all for any query of its path, on account of a request that
+    /// was sent when the mark was `begun`.
     ///
     /// - Returns: the mark with which what that request brings may be stored: `begun` still where
     ///   something else has removed any of it since.

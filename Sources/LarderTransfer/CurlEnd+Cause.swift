@@ -69,19 +69,8 @@ extension CurlEnd {
         return (TLSFault(verifyResult: Int32(clamping: self.verifyResult)) ?? .untrusted).cause
     }
 
-    /// What a server means that breaks TLS off with an alert (RFC 8446 §6.2): OpenSSL gives the
-    /// alert's name in its text, and libcurl the text.
-    ///
-    /// With TLS 1.3 the alert on a client certificate comes when the handshake is over for us.
     private var alertCause: UpstreamFailure.Cause? {
-        if self.detail.contains("alert certificate required") { return .clientCertificateRequired }
-        guard self.hasIdentity else { return nil }
-        let names = [
-            "alert bad certificate", "alert certificate unknown", "alert certificate expired",
-            "alert certificate revoked", "alert unsupported certificate", "alert unknown ca",
-            "alert access denied", "alert decrypt error",
-        ]
-        return names.contains(where: self.detail.contains) ? .clientCertificateRejected : nil
+        CertificateAlert.cause(inText: self.detail, hasIdentity: self.hasIdentity)
     }
 }
 

@@ -24,8 +24,6 @@ final class SocketPoller {
     /// The number of the loop, by which events find back to it.
     private let owner: UInt32
     private let counters: TransferCounters
-    /// Sockets that were opened and not closed yet.
-    private var count = 0
     private var watches: [Int32: Watch] = [:]
     /// How many of them lie idle.
     private var idle = 0
@@ -35,8 +33,8 @@ final class SocketPoller {
     /// Those that are not plain, to whose connections a TLS library may write at any time, also to end
     /// them.
     private var otherSockets: Set<Int32> = []
-    /// Which sockets lie behind the numbers of both (stat(2), `st_ino`): a number may come to be
-    /// somebody else's unnoticed.
+    /// Which sockets lie behind the numbers of all that were opened and not closed yet (stat(2),
+    /// `st_ino`): a number may come to be somebody else's unnoticed.
     private var identities: [Int32: UInt64] = [:]
     /// The traffic classes that sockets were given.
     private var classes: [Int32: UInt8] = [:]
@@ -48,7 +46,7 @@ final class SocketPoller {
     }
 
     /// How many connections are used, or being made.
-    var used: Int { self.count - self.idle }
+    var used: Int { self.identities.count - self.idle }
 
     // MARK: Sockets
 
@@ -58,7 +56,6 @@ final class SocketPoller {
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
-        self.count += 1
         self.setWatch(socket, nil)
         self.note(socket, isPlain: isPlain)
         self.classes[socket] = nil
@@ -103,7 +100,6 @@ final class SocketPoller {
     /// A socket is closed, or is about to be: epoll forgets it by itself.
     private func forget(_ socket: Int32) {
         self.counters.socketClosed()
-        self.count -= 1
         self.setWatch(socket, nil)
         self.answerSockets.remove(socket)
         self.otherSockets.remove(socket)

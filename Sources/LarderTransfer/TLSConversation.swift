@@ -280,18 +280,11 @@ package import LarderHTTP
         }
     }
 
-    /// What the peer means that ended the connection with an alert (RFC 8446 §6.2).
-    ///
-    /// With TLS 1.3 the one on a client certificate comes when the handshake is over for us.
+    /// What the peer means that ended the connection with an alert.
     private var alertCause: UpstreamFailure.Cause? {
-        switch ERR_GET_REASON(ERR_peek_last_error()) - SSL_AD_REASON_OFFSET {
-        case SSL_AD_CERTIFICATE_REQUIRED: .clientCertificateRequired
-        case SSL_AD_BAD_CERTIFICATE, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_CERTIFICATE_EXPIRED,
-            SSL_AD_CERTIFICATE_REVOKED, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_UNKNOWN_CA,
-            SSL_AD_ACCESS_DENIED, SSL_AD_DECRYPT_ERROR:
-            self.hasIdentity ? .clientCertificateRejected : nil
-        default: nil
-        }
+        CertificateAlert.cause(
+            ofNumber: ERR_GET_REASON(ERR_peek_last_error()) - SSL_AD_REASON_OFFSET,
+            hasIdentity: self.hasIdentity)
     }
 
     /// Enciphers bytes; false where the connection is not fit for it any more.

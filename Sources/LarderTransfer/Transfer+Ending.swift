@@ -52,7 +52,7 @@ extension Transfer {
     private func named(_ failure: UpstreamFailure) -> UpstreamFailure {
         guard let parent = self.way.parent, failure.party != .client else { return failure }
         var failure = failure
-        failure.nextHop = parent.authority
+        failure.hop = NextHop(address: parent.authority, isParent: true)
         failure.detail += " (through the parent \(parent.authority))"
         return failure
     }

@@ -109,7 +109,7 @@ extension NameLookups {
         if host.hasPrefix("[") { return false }
         var address = in_addr()
         if unsafe inet_pton(AF_INET, host, &address) == 1 { return false }
-        let name = host.lowercased()
-        return name != "localhost" && !name.hasSuffix(".localhost")
+        // For a name with a final dot libcurl asks somebody, whichever it is.
+        return !host.isLocalhost || host.hasSuffix(".")
     }
 }

@@ -111,10 +111,9 @@ extension String {
     /// name no destinations; nil otherwise.
     fileprivate func leadingBack(_ access: [AccessRule]) -> String? {
         // What a name leads to is found out when a connection is made; this one leads nowhere else.
-        let isLocal = self == "localhost" || self.hasSuffix(".localhost")
         let question = AccessQuestion(
-            client: ClientFacts(address: nil), method: "GET", host: isLocal ? "127.0.0.1" : self,
-            port: 80)
+            client: ClientFacts(address: nil), method: "GET",
+            host: self.isLocalhost ? "127.0.0.1" : self, port: 80)
         return question.leadsBack && access.contains(where: \.mayLeadBack) ? self : nil
     }
 }

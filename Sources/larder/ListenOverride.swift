@@ -60,19 +60,6 @@ struct ListenOverride: Sendable {
                 old.first { $0.address == address } ?? ListenerSettings(address: address)
             }
         }
-        // What was said of a listener that is gone holds no longer.
-        let gone = old.indices.filter { !loaded.settings.listeners.contains(old[$0]) }
-        loaded.warnings.removeAll { warning in
-            gone.contains {
-                warning.message == "listeners[\($0)].address: \(LoadedSettings.closedListener)"
-            }
-        }
-        for listener in loaded.closedListeners where !old.contains(listener) {
-            loaded.warnings.append(
-                ConfigurationProblem(
-                    file: "--listen",
-                    message:
-                        "\(listener.address.settingText): \(LoadedSettings.closedListener)"))
-        }
+        loaded.listenersNamedBy = "--listen"
     }
 }

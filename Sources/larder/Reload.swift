@@ -16,10 +16,8 @@ struct Reload: AsyncParsableCommand {
     @OptionGroup var options: ConfigurationOptions
 
     func run() async throws {
-        guard var client = try self.options.load().runningProxy(patience: .seconds(60)) else {
-            throw CommandFailure(
-                .unavailable, "no proxy is running", remedy: "\"larder serve\" starts one")
-        }
+        var client = try ControlClient(
+            paths: try self.options.load().controlSockets, patience: .seconds(60))
         var outcome: ReloadOutcome?
         do {
             try client.send(.reload) { reply in

@@ -92,6 +92,22 @@ struct ListenOverrideTests {
         #expect(kept.warnings.first?.message.hasPrefix("listeners[1].address: ") == true)
     }
 
+    @Test("has what is said of those who could use a session's secrets said of where it listens")
+    func secrets() throws {
+        let text = """
+            listeners: [{address: "127.0.0.1:3128"}]
+            sessions: {default: {cookies: jar}}
+            """
+        var guarded = try Self.loaded(text)
+        #expect(guarded.warnings.map(\.line) == [2])
+        try ListenOverride(["unix:/run/x.sock"]).apply(to: &guarded)
+        #expect(guarded.warnings.isEmpty)
+        var moved = try Self.loaded(text)
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &moved)
+        #expect(moved.warnings.map { $0.message.contains("connect to 127.0.0.1:9,") } == [true])
+        #expect(moved.warnings.map(\.line) == [2])
+    }
+
     @Test("that is not given changes nothing")
     func none() throws {
         var loaded = try Self.loaded(Self.guarded)

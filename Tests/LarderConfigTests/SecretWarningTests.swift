@@ -44,6 +44,10 @@ struct SecretWarningTests {
             "listeners: [{ address: 'unix:/s' }, { address: '127.0.0.1:1', session: ephemeral }]\n"
                 + "sessions: { default: { cookies: jar } }\n",
             tcp + "sessions: { s: { cookies: jar } }\nroutes: [{ uids: [5], session: s }]\n",
+            tcp + "sessions: { s: { cookies: jar } }\n"
+                + "routes: [{ clients: [unix, 'user:a', 'uid:5'], session: s }]\n",
+            "listeners: [{ address: '127.0.0.1:1', named-sessions: s, trusted-clients: unix }]\n"
+                + "sessions: { s: { cookies: jar } }\n",
         ])
     func quiet(_ text: String) throws {
         let warnings = try parse(text).warnings.map(\.description)

@@ -22,13 +22,17 @@ struct OpenStoresTests {
         #expect(store.diskCapacity == .zero)
     }
 
-    @Test("are one with others also where their directory could not be used at first")
-    func late() async throws {
+    @Test(
+        "are one with others also where their directory could not be used at first",
+        arguments: [false, true])
+    func late(isGivenCapacityLater: Bool) async throws {
         let directory = NSTemporaryDirectory() + "open-stores-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         #expect(FileManager.default.createFile(atPath: directory, contents: Data()))
         let first = OpenStores.store(
-            memory: .mebibytes(1), disk: .mebibytes(8), directory: directory)
+            memory: .mebibytes(1), disk: isGivenCapacityLater ? .zero : .mebibytes(8),
+            directory: directory)
+        if isGivenCapacityLater { await self.resize(first, to: .mebibytes(8)) }
         try FileManager.default.removeItem(atPath: directory)
         let key = CacheKey(
             method: .get, uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))

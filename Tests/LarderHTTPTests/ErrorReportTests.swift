@@ -7,11 +7,10 @@ struct StatusMemberTests {
         "Proxy-Status holds what is known",
         arguments: [
             (ProxyStatus(), "larder"),
-            (ProxyStatus(error: "dns_timeout"), "larder; error=dns_timeout"),
-            (ProxyStatus(error: "a b; x"), "larder"),
+            (ProxyStatus(error: .dnsTimeout), "larder; error=dns_timeout"),
             (
                 ProxyStatus(
-                    error: "connection_refused", nextHop: "a.example:80",
+                    error: .connectionRefused, nextHop: "a.example:80",
                     receivedStatus: .badGateway, details: "say \"no\" \\ é\r\nX: y"),
                 "larder; error=connection_refused; next-hop=\"a.example:80\";"
                     + " received-status=502; details=\"say \\\"no\\\" \\\\ ???X: y\""
@@ -19,6 +18,16 @@ struct StatusMemberTests {
         ])
     func proxyStatus(_ status: ProxyStatus, _ expected: String) {
         #expect(status.member(named: "larder") == expected)
+    }
+
+    @Test(
+        "an origin is named without its port, a parent with it (RFC 9209 §2.1.2)",
+        arguments: [
+            ("a.example:80", false, "a.example"), ("[::1]:80", false, "[::1]"),
+            ("p.example:3128", true, "p.example:3128"), ("", false, ""),
+        ])
+    func nextHop(_ address: String, _ isParent: Bool, _ name: String) {
+        #expect(NextHop(address: address, isParent: isParent).name == name)
     }
 
     @Test("a name that is no token is a string (RFC 9651 §3.3)")
@@ -59,7 +68,7 @@ struct StatusMemberTests {
     @Test("an http_request_error tells the status that was made (RFC 9209 §2.3)")
     func generatedStatus() {
         let status = ProxyStatus(
-            error: "http_request_error", generatedStatus: StatusCode(431), details: "too large")
+            error: .httpRequestError, generatedStatus: StatusCode(431), details: "too large")
         #expect(
             status.member(named: "p")
                 == "p; error=http_request_error; status-code=431; details=\"too large\"")
@@ -73,7 +82,7 @@ struct StatusMemberTests {
             (.requestBodyFailed, "http_request_error"), (.httpRequestDenied, "http_request_denied"),
         ])
     func errorTypes(_ kind: UpstreamFailure.Kind, _ word: String) {
-        #expect(kind.rawValue == word)
+        #expect(kind.errorType.rawValue == word)
         let all = UpstreamFailure.Kind.allCases
         #expect(Set(all.map(\.errorType)).count == all.count)
     }

@@ -99,7 +99,7 @@ struct ParentTunnelTests {
     @Test("show the parent the way that the request has come (RFC 9110 §7.6.3)")
     func via() async throws {
         var failure = UpstreamFailure(.proxyLoopDetected, detail: "CONNECT: 508")
-        failure.nextHop = "parent.example:3128"
+        failure.hop = NextHop(address: "parent.example:3128", isParent: true)
         let dialer = ScriptedDialer(.fail(failure))
         try await Fixture.run(ScriptedSession(dialer: dialer)) { proxy in
             let client = try await proxy.connect()
@@ -137,7 +137,7 @@ struct ParentTunnelTests {
     @Test("that the parent refuses are answered with its name in Proxy-Status (RFC 9209 §2.1.2)")
     func refused() async throws {
         var failure = UpstreamFailure(.destinationUnavailable, detail: "CONNECT: 403")
-        failure.nextHop = "parent.example:3128"
+        failure.hop = NextHop(address: "parent.example:3128", isParent: true)
         let dialer = ScriptedDialer(.fail(failure))
         try await Fixture.run(ScriptedSession(dialer: dialer)) { proxy in
             let client = try await proxy.connect()

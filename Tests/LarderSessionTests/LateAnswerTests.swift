@@ -115,4 +115,19 @@ struct LateAnswerTests {
         bench.perform()
         #expect(bench.upstream.fetches.count == 2)
     }
+
+    @Test(
+        "but what a POST itself has invalidated is not in its way (RFC 9111 §4.4)",
+        arguments: Kind.allCases)
+    func own(_ kind: Kind) {
+        let bench = Self.bench(kind)
+        bench.perform("/p?u=1", method: .post)
+        var fields = bench.fresh
+        fields.append("Content-Location", "/p?u=1")
+        fields.append("Location", "/p?u=2")
+        fields.append("No-Vary-Search", "params=(\"u\")")
+        bench.upstream.fetches[0].answer(201, fields, "posted")
+        #expect(bench.perform("/p?u=3").client.wholeBody == "posted")
+        #expect(bench.upstream.fetches.count == 1)
+    }
 }

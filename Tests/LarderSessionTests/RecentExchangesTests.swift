@@ -53,7 +53,7 @@ struct RecentExchangesTests {
         let only = try #require(
             bench.session.recentExchanges(for: Self.target, limit: 10).first)
         #expect(only.status == .badGateway)
-        #expect(only.error == "connection_refused")
+        #expect(only.error == .connectionRefused)
         #expect(only.forward == .uriMiss)
         #expect(client.failure?.nextHop == "origin.example")
         #expect(client.failure?.cacheStatus.detail == "nothing-stored")
@@ -80,9 +80,9 @@ struct RecentExchangesTests {
     @Test(
         "a validation in the background, with what came of it (RFC 5861 §3)",
         arguments: [
-            (304, nil), (200, nil), (nil, "connection_refused"),
-        ] as [(UInt16?, String?)])
-    func background(_ status: UInt16?, _ error: String?) throws {
+            (304, nil), (200, nil), (nil, .connectionRefused),
+        ] as [(UInt16?, ProxyErrorType?)])
+    func background(_ status: UInt16?, _ error: ProxyErrorType?) throws {
         let bench = Bench()
         let fields: Fields = [
             "Cache-Control": "max-age=1, stale-while-revalidate=100", "ETag": "\"a\"",

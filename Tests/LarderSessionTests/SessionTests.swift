@@ -181,6 +181,7 @@ struct SessionTests {
             refused.field("Proxy-Status")
                 == "larder; error=connection_refused; next-hop=\"origin.example\"; "
                 + "details=\"scripted\"")
+        #expect(refused.answer?.origin == NextHop(address: "origin.example:80"))
         let broken = bench.perform().client
         bench.upstream.fetches[2].answer(503)
         #expect(broken.wholeBody == "old")

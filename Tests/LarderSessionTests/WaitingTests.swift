@@ -86,6 +86,7 @@ struct WaitingTests {
                 == "larder; fwd=stale; ttl=-9; collapsed; detail=stale-if-error")
         #expect(
             waiting.field("Proxy-Status")?.contains("error=connection_refused") == true)
+        #expect(waiting.answer?.origin == NextHop(address: "origin.example:80"))
         #expect(self.bench.upstream.fetches.count == 3)
     }
 

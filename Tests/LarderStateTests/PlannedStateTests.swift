@@ -106,6 +106,30 @@ struct PlannedStateTests {
         #expect(self.files == ["bad.key", "work", "work.key"])
     }
 
+    @Test("is said to be gone only where it was there, and made anew only once it is")
+    func gone() async throws {
+        // A key that was laid there for it.
+        try KeyFile.write(StateKey(), to: self.place.key)
+        let first = Events()
+        await (try self.open(first)).close()
+        #expect(first.all.isEmpty)
+        let state = try self.open(first)
+        try await state.cookies(of: "").apply([.stored(cookie("a"))])
+        await state.close()
+        #expect(first.all == [.begunAnew])
+        try #require(unsafe unlink(self.place.data) == 0)
+        let later = Events()
+        for _ in 1...2 { await (try self.open(later)).close() }
+        let missing = StateEvent.missing(path: self.place.data)
+        #expect(later.all == [missing, missing])
+        let last = Events()
+        let made = try self.open(last)
+        try await made.cookies(of: "").apply([.stored(cookie("a"))])
+        await made.close()
+        await (try self.open(last)).close()
+        #expect(last.all == [missing, .begunAnew])
+    }
+
     @Test("makes the directory of its key, too, for this user alone")
     func keyDirectory() async throws {
         let key = self.place.path + "/keys/of/work"

@@ -129,8 +129,12 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         guard let request = task.currentRequest ?? task.originalRequest, let url = request.url
         else { return completionHandler(nil) }
         let context = CookieStore.context(url, mainDocumentURL: request.mainDocumentURL)
-        completionHandler(
-            self.cookies(for: url)?.filter { context?.permits($0.facts.sameSite) ?? true })
+        completionHandler(self.cookies(for: url, in: context))
+    }
+
+    /// Those of `cookies(for:)`, which a program may have overridden, that their `SameSite` lets go there.
+    func cookies(for url: URL, in context: CookieContext?) -> [HTTPCookie]? {
+        self.cookies(for: url)?.filter { context?.permits($0.facts.sameSite) ?? true }
     }
 
     /// How many cookies there are, and none of them.

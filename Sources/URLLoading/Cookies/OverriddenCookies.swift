@@ -40,11 +40,10 @@ final class OverriddenCookies: HopCookies {
             self.storage.getCookiesFor(task) { box.answer($0) }
             if let answered = box.answered { return answered }
         }
-        let cookies = Self.url(hop.uri).flatMap { self.storage.cookies(for: $0) } ?? []
         let context = CookieContext(
             uri: hop.uri, mainDocumentHost: hop.cookies?.mainDocumentHost,
             suffixes: PublicSuffixList.system)
-        return cookies.filter { context.permits($0.facts.sameSite) }
+        return Self.url(hop.uri).flatMap { self.storage.cookies(for: $0, in: context) } ?? []
     }
 
     /// What a completion handler got, if it was called in time.

@@ -73,7 +73,7 @@ enum DiskNotices {
                 self.say(
                     "the key that opens what was kept is not in its place", at: path,
                     "it is in \(key): \(cause)")
-            case .keyMade, .begunAnew, .rotationFinished, .rotationUndone: break
+            case .keyMade, .begunAnew, .missing, .rotationFinished, .rotationUndone: break
             }
         }
     }

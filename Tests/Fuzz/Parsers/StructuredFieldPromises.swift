@@ -30,7 +30,7 @@ enum StructuredFieldPromises {
         let status = CacheStatus(
             forward: .stale, forwardStatus: .ok, ttl: .min, stored: true, detail: text)
         let proxy = ProxyStatus(
-            error: text, nextHop: text, receivedStatus: .badGateway, details: text)
+            error: .dnsError, nextHop: text, receivedStatus: .badGateway, details: text)
         for member in [status.member(named: text), proxy.member(named: text)] {
             // The smallest number has more digits than RFC 9651 lets an integer have.
             let sane = member.replacing(String(Int64.min), with: "-1")
