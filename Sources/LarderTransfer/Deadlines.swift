@@ -93,7 +93,7 @@ final class WaitEntry: Timed {
 /// To begin a wait, to begin it anew and to end it are a few steps in a heap. libcurl's own timeouts
 /// know neither kinds below a second nor who paused a transfer.
 struct Deadlines {
-    private var timetable = Timetable<WaitEntry>()
+    private let timetable = Timetable<WaitEntry>()
     private let limits: [Duration?]
 
     init(_ configuration: TransferConfiguration) {
@@ -104,7 +104,7 @@ struct Deadlines {
     var next: MonotonicTime? { self.timetable.first?.moment }
 
     /// Takes out what has waited too long, and says for what.
-    mutating func takeExpired(_ now: MonotonicTime) -> (id: UInt64, wait: Wait)? {
+    func takeExpired(_ now: MonotonicTime) -> (id: UInt64, wait: Wait)? {
         guard let entry = self.timetable.first, entry.moment <= now, let wait = entry.wait else {
             return nil
         }
@@ -115,7 +115,7 @@ struct Deadlines {
     /// Has a transfer wait for something from `now` on, and for nothing else in this place.
     ///
     /// What has no limit is not waited for.
-    mutating func enter(_ entry: WaitEntry, _ wait: Wait, _ now: MonotonicTime) {
+    func enter(_ entry: WaitEntry, _ wait: Wait, _ now: MonotonicTime) {
         guard let limit = entry.ownLimit(wait) ?? self.limits[wait.rawValue] else {
             return self.leave(entry)
         }
@@ -123,7 +123,7 @@ struct Deadlines {
         self.timetable.enter(entry, at: now + limit)
     }
 
-    mutating func leave(_ entry: WaitEntry) {
+    func leave(_ entry: WaitEntry) {
         guard entry.wait != nil else { return }
         entry.wait = nil
         self.timetable.leave(entry)

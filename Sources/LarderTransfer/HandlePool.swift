@@ -17,7 +17,10 @@ final class HandlePool {
     }
 
     func take(for profile: OptionProfile?) throws(TransferError) -> EasyHandle {
-        if let easy = self.idle.popLast(),
+        var idle = exchange(&self.idle, with: [])
+        let last = idle.popLast()
+        self.idle = idle
+        if let easy = last,
             easy.profile == nil || easy.profile == profile || self.renew(easy)
         {
             return easy
@@ -28,7 +31,9 @@ final class HandlePool {
     /// Keeps one that was retired for another transfer.
     func put(_ easy: EasyHandle) {
         guard self.idle.count < Self.limit, easy.profile != nil || self.renew(easy) else { return }
-        self.idle.append(easy)
+        var idle = exchange(&self.idle, with: [])
+        idle.append(easy)
+        self.idle = idle
     }
 
     /// Frees those that are kept: before the multi handle is.

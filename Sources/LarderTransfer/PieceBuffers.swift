@@ -16,18 +16,22 @@ final class PieceBuffers {
 
     /// An empty buffer of `size` that nobody else has; nil where all are in use.
     func take() -> ByteBuffer? {
-        for index in self.kept.indices {
-            guard self.kept[index].modifyIfUniquelyOwned({ $0.clear() }) != nil else { continue }
-            self.kept.swapAt(index, self.kept.count - 1)
-            return self.kept.popLast()
+        var kept = exchange(&self.kept, with: [])
+        defer { self.kept = kept }
+        for index in kept.indices {
+            guard kept[index].modifyIfUniquelyOwned({ $0.clear() }) != nil else { continue }
+            kept.swapAt(index, kept.count - 1)
+            return kept.popLast()
         }
-        guard self.kept.count < Self.most else { return nil }
+        guard kept.count < Self.most else { return nil }
         return ByteBufferAllocator().buffer(capacity: Self.size)
     }
 
     /// Keeps a buffer that has been filled, for when nobody else holds it.
     func keep(_ buffer: ByteBuffer) {
         guard self.kept.count < Self.most, buffer.capacity == Self.size else { return }
-        self.kept.append(buffer)
+        var kept = exchange(&self.kept, with: [])
+        kept.append(buffer)
+        self.kept = kept
     }
 }

@@ -29,7 +29,9 @@ import LarderHTTP
     func removeAll() {
         self.wipe()
         self.used = 0
-        self.starts.removeAll(keepingCapacity: true)
+        var starts = exchange(&self.starts, with: [])
+        starts.removeAll(keepingCapacity: true)
+        self.starts = starts
     }
 
     /// Adds a line; one whose bytes could end a line early is refused with false.
@@ -48,7 +50,7 @@ import LarderHTTP
     ) -> Bool {
         let expectation: StaticString = "\r\nExpect: 100-continue"
         self.reserve(name.count + value.count + expectation.utf8CodeUnitCount + 3)
-        self.starts.append(self.used)
+        self.beginLine()
         var isSafe = !name.isEmpty
         for i in name.indices {
             let byte = name[i]
@@ -85,7 +87,7 @@ import LarderHTTP
     /// Has libcurl leave out a field that it would add by itself.
     func suppress(_ name: StaticString) {
         self.reserve(name.utf8CodeUnitCount + 2)
-        self.starts.append(self.used)
+        self.beginLine()
         self.put(name)
         self.put(UInt8(ascii: ":"))
         self.put(0)
@@ -110,6 +112,12 @@ import LarderHTTP
         if let address = unsafe self.text.baseAddress {
             unsafe explicit_bzero(address, self.used)
         }
+    }
+
+    private func beginLine() {
+        var starts = exchange(&self.starts, with: [])
+        starts.append(self.used)
+        self.starts = starts
     }
 
     private func put(_ byte: UInt8) {

@@ -2,7 +2,7 @@ import LarderHTTP
 
 /// Puts the lines that libcurl hands on together into heads and trailers.
 ///
-/// A value: a line goes in, what it completed comes out.
+/// A line goes in, what it completed comes out. Confined to the loop of its transfer.
 ///
 /// ```
 /// lines … empty line ─▶ 1xx? ─▶ lines … empty line ─▶ final head ─▶ body ─▶ trailer lines
@@ -13,7 +13,7 @@ import LarderHTTP
 /// libcurl shows the head of a challenge before it decides whether it answers it, and then, maybe
 /// on another connection, the head of what came of that. So the head of a response that may be
 /// answered is held until one knows: a further request drops it, content or the end releases it.
-struct ResponseAssembler {
+final class ResponseAssembler {
     /// What libcurl's write callback got.
     enum Shown {
         case content
@@ -71,22 +71,26 @@ struct ResponseAssembler {
     }
 
     /// From now on libcurl's write callback gets heads, too (CURLOPT_HEADER(3)).
-    mutating func guardFirstField() { self.firstField = FirstFieldGuard() }
+    func guardFirstField() { self.firstField = FirstFieldGuard() }
 
     /// Takes what libcurl's write callback got.
-    mutating func shown(_ bytes: UnsafeRawBufferPointer) -> Shown {
+    func shown(_ bytes: UnsafeRawBufferPointer) -> Shown {
         guard self.firstField != nil, !self.isHeadComplete else { return .content }
-        return unsafe self.firstField?.admits(bytes) == true ? .head : .refused
+        var firstField = self.firstField
+        defer { self.firstField = firstField }
+        return unsafe firstField?.admits(bytes) == true ? .head : .refused
     }
 
     /// A request goes out, perhaps once more; true where that is the answer to a challenge.
-    mutating func requestBegins() -> Bool {
-        self.firstField?.requestBegins()
+    func requestBegins() -> Bool {
+        var firstField = self.firstField
+        firstField?.requestBegins()
+        self.firstField = firstField
         return self.dropHeld()
     }
 
     /// Takes one line with its end.
-    mutating func line(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) -> Event {
+    func line(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) -> Event {
         // No trailer's name holds a slash: this is the answer to the next request.
         if self.held != nil, unsafe bytes.starts(with: "HTTP/".utf8) { _ = self.dropHeld() }
         if self.isHeadComplete || self.held != nil {
@@ -98,8 +102,10 @@ struct ResponseAssembler {
         guard unsafe bytes.first != ASCII.cr || Self.isEmptyLine(bytes) else {
             throw .malformed("a line that begins with CR")
         }
-        if self.block.isEmpty { self.block.reserveCapacity(512) }
-        unsafe Self.append(bytes, to: &self.block, mending: self.acceptsBareLF)
+        var block = exchange(&self.block, with: [])
+        if block.isEmpty { block.reserveCapacity(512) }
+        unsafe Self.append(bytes, to: &block, mending: self.acceptsBareLF)
+        self.block = block
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
         let head = try OriginHead.parse(self.block, limits: self.limits)
         if head.status.rawValue < 200 {
@@ -130,13 +136,13 @@ struct ResponseAssembler {
     }
 
     /// Forgets a challenge that is being answered; false when none was held.
-    private mutating func dropHeld() -> Bool {
+    private func dropHeld() -> Bool {
         self.trailerBlock = []
         return self.held.take() != nil
     }
 
     /// Gives out a challenge that is the final response after all.
-    mutating func takeHeld() -> (ResponseHead, BodyLength)? {
+    func takeHeld() -> (ResponseHead, BodyLength)? {
         guard let held = self.held.take() else { return nil }
         self.isHeadComplete = true
         return held
@@ -148,12 +154,14 @@ struct ResponseAssembler {
         return try OriginHead.trailers(self.trailerBlock, limits: self.limits)
     }
 
-    private mutating func trailer(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) {
+    private func trailer(_ bytes: UnsafeRawBufferPointer) throws(UpstreamFailure) {
         guard bytes.count <= self.maximumHead - self.trailerBlock.count else {
             throw self.tooLarge
         }
         if unsafe Self.isEmptyLine(bytes) { return }
-        unsafe Self.append(bytes, to: &self.trailerBlock, mending: self.acceptsBareLF)
+        var block = exchange(&self.trailerBlock, with: [])
+        unsafe Self.append(bytes, to: &block, mending: self.acceptsBareLF)
+        self.trailerBlock = block
     }
 
     /// Adds a line to a block; mending it gives it a CR that it lacks before its LF.

@@ -146,7 +146,7 @@ final class SocketPoller {
     func watch(_ socket: Int32, _ what: Int32, isHeld: Bool, isHTTP1: Bool) -> Bool {
         if what == CURL_POLL_REMOVE {
             if isHTTP1, self.otherSockets.contains(socket) { self.answerSockets.insert(socket) }
-            let known = self.watches[socket]
+            let known = self.watch(socket)
             if known?.hasRead == false, self.isLost(socket) {
                 self.forget(socket)
                 return true
@@ -157,7 +157,7 @@ final class SocketPoller {
         var events: UInt32 = 0
         if what & CURL_POLL_IN != 0 { events |= EPOLLIN.rawValue }
         if what & CURL_POLL_OUT != 0 { events |= EPOLLOUT.rawValue }
-        let hasRead = what & CURL_POLL_IN != 0 || self.watches[socket]?.hasRead == true
+        let hasRead = what & CURL_POLL_IN != 0 || self.watch(socket)?.hasRead == true
         return self.register(socket, Watch(events: events, hasRead: hasRead))
     }
 
@@ -165,7 +165,7 @@ final class SocketPoller {
     /// what is left without waiting for the socket again, and says nothing of it.
     func exchangeEnded(on socket: Int32) {
         // Where the connection ended with it, the number may be another's by now.
-        guard self.watches[socket] == nil, !self.isLost(socket) else { return }
+        guard self.watch(socket) == nil, !self.isLost(socket) else { return }
         _ = self.rests(socket)
     }
 
@@ -198,7 +198,7 @@ final class SocketPoller {
 
     /// Whether libcurl, or this, waits for anything on a socket: an event of one that does not may
     /// have been on its way when it was closed.
-    func isWatched(_ socket: Int32) -> Bool { self.watches[socket] != nil }
+    func isWatched(_ socket: Int32) -> Bool { self.watch(socket) != nil }
 
     /// Whether no socket is for anything but plain HTTP/1.1.
     var isPlain: Bool { self.otherSockets.isEmpty }
@@ -210,7 +210,7 @@ final class SocketPoller {
     ///
     /// Asked for each event at its turn: what an earlier one led to may have put the socket to use.
     func sawIdle(_ socket: Int32) -> Bool {
-        guard let watch = self.watches[socket], watch.isIdle else { return false }
+        guard let watch = self.watch(socket), watch.isIdle else { return false }
         switch Self.unread(socket) {
         // The answer to a request that has gone out and come back between the event and its turn.
         case .nothing: return true
@@ -254,13 +254,20 @@ final class SocketPoller {
         }
     }
 
+    private func watch(_ socket: Int32) -> Watch? {
+        let watches = self.watches
+        return watches[socket]
+    }
+
     /// - Returns: what was known of the socket before.
     @discardableResult
     private func setWatch(_ socket: Int32, _ watch: Watch?) -> Watch? {
+        var watches = exchange(&self.watches, with: [:])
         let known =
-            if let watch { self.watches.updateValue(watch, forKey: socket) } else {
-                self.watches.removeValue(forKey: socket)
+            if let watch { watches.updateValue(watch, forKey: socket) } else {
+                watches.removeValue(forKey: socket)
             }
+        self.watches = watches
         self.idle += (watch?.isIdle == true ? 1 : 0) - (known?.isIdle == true ? 1 : 0)
         return known
     }

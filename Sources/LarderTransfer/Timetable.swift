@@ -10,66 +10,76 @@ protocol Timed: AnyObject {
 
 /// What is to happen when: a binary heap whose members know their places, so that a moment is put
 /// off, brought forward or taken out in a few steps.
-struct Timetable<Entry: Timed> {
+///
+/// A class, as its members can be in one only. Not `Sendable`: used on one thread.
+final class Timetable<Entry: Timed> {
     private var heap: [Entry] = []
 
     /// Whose moment comes first.
     var first: Entry? { self.heap.first }
 
     /// Puts an entry in, or gives one that is in another moment.
-    mutating func enter(_ entry: Entry, at moment: MonotonicTime) {
-        guard let place = entry.place, self.heap.indices.contains(place) else {
+    func enter(_ entry: Entry, at moment: MonotonicTime) {
+        var heap = exchange(&self.heap, with: [])
+        defer { self.heap = heap }
+        guard let place = entry.place, heap.indices.contains(place) else {
             entry.moment = moment
-            entry.place = self.heap.count
-            self.heap.append(entry)
-            self.rise(from: self.heap.count - 1)
+            entry.place = heap.count
+            heap.append(entry)
+            Self.rise(from: heap.count - 1, in: &heap)
             return
         }
         let isEarlier = moment < entry.moment
         entry.moment = moment
-        if isEarlier { self.rise(from: place) } else { self.sink(from: place) }
+        if isEarlier {
+            Self.rise(from: place, in: &heap)
+        } else {
+            Self.sink(from: place, in: &heap)
+        }
     }
 
-    mutating func leave(_ entry: Entry) {
-        guard let place = entry.place, self.heap.indices.contains(place) else { return }
+    func leave(_ entry: Entry) {
+        var heap = exchange(&self.heap, with: [])
+        defer { self.heap = heap }
+        guard let place = entry.place, heap.indices.contains(place) else { return }
         entry.place = nil
-        let last = self.heap.removeLast()
-        guard place < self.heap.count else { return }  // It was the last.
-        self.put(last, at: place)
-        self.rise(from: place)
-        self.sink(from: last.place ?? place)
+        let last = heap.removeLast()
+        guard place < heap.count else { return }  // It was the last.
+        Self.put(last, at: place, in: &heap)
+        Self.rise(from: place, in: &heap)
+        Self.sink(from: last.place ?? place, in: &heap)
     }
 
-    private mutating func put(_ entry: Entry, at place: Int) {
-        self.heap[place] = entry
+    private static func put(_ entry: Entry, at place: Int, in heap: inout [Entry]) {
+        heap[place] = entry
         entry.place = place
     }
 
-    private mutating func rise(from start: Int) {
+    private static func rise(from start: Int, in heap: inout [Entry]) {
         var place = start
-        let entry = self.heap[place]
+        let entry = heap[place]
         while place > 0 {
             let parent = (place - 1) / 2
-            guard entry.moment < self.heap[parent].moment else { break }
-            self.put(self.heap[parent], at: place)
+            guard entry.moment < heap[parent].moment else { break }
+            Self.put(heap[parent], at: place, in: &heap)
             place = parent
         }
-        self.put(entry, at: place)
+        Self.put(entry, at: place, in: &heap)
     }
 
-    private mutating func sink(from start: Int) {
+    private static func sink(from start: Int, in heap: inout [Entry]) {
         var place = start
-        let entry = self.heap[place]
+        let entry = heap[place]
         while true {
             var child = 2 * place + 1
-            guard child < self.heap.count else { break }
-            if child + 1 < self.heap.count, self.heap[child + 1].moment < self.heap[child].moment {
+            guard child < heap.count else { break }
+            if child + 1 < heap.count, heap[child + 1].moment < heap[child].moment {
                 child += 1
             }
-            guard self.heap[child].moment < entry.moment else { break }
-            self.put(self.heap[child], at: place)
+            guard heap[child].moment < entry.moment else { break }
+            Self.put(heap[child], at: place, in: &heap)
             place = child
         }
-        self.put(entry, at: place)
+        Self.put(entry, at: place, in: &heap)
     }
 }

@@ -108,7 +108,7 @@ final class Transfer {
 
     /// The parent is given a login.
     var hasLogin = false
-    var assembler: ResponseAssembler
+    let assembler: ResponseAssembler
     private(set) var announced = BodyLength.unknown
     private(set) var received: UInt64 = 0
     private(set) var attempts = 0

@@ -10,7 +10,8 @@ extension TransferLoop {
     /// Whether libcurl may begin to look a transfer's name up; called by libcurl.
     func mayLookUp(_ transfer: Transfer) -> Bool {
         guard let name = transfer.lookedUpName else { return true }
-        guard self.lookups.take(name, for: transfer.fetch.id, self.now) else {
+        let (id, now) = (transfer.fetch.id, self.now)
+        guard self.changeLookups({ $0.take(name, for: id, now) }) else {
             transfer.awaitedName = name
             if transfer.nameAwaitedSince == nil {
                 transfer.nameAwaitedSince = self.now
@@ -29,7 +30,7 @@ extension TransferLoop {
     func libcurlEnded(_ transfer: Transfer) -> Bool {
         if transfer.hasLookupPlace {
             transfer.hasLookupPlace = false
-            self.lookups.ended(transfer.fetch.id)
+            self.changeLookups { $0.ended(transfer.fetch.id) }
         }
         guard transfer.awaitedName != nil, transfer.phase == .queued else { return false }
         self.detach(transfer)
@@ -40,7 +41,7 @@ extension TransferLoop {
     func socketOpened(_ transfer: Transfer) {
         if transfer.hasLookupPlace {
             transfer.hasLookupPlace = false
-            self.lookups.found(transfer.fetch.id)
+            self.changeLookups { $0.found(transfer.fetch.id) }
         }
         let limit = self.configuration.share(of: self.configuration.maximumConnections)
         if limit > 0, self.poller.used >= limit { self.port.limits.reached(.connections) }
@@ -49,10 +50,10 @@ extension TransferLoop {
     /// A transfer is let go of, or about to end; once more, nothing happens.
     func leaveLookups(_ transfer: Transfer) {
         if let name = transfer.awaitedName.take() {
-            self.lookups.leave(name, transfer.fetch.id)
+            self.changeLookups { $0.leave(name, transfer.fetch.id) }
         } else if transfer.hasLookupPlace, transfer.phase == .queued {
             transfer.hasLookupPlace = false
-            self.lookups.ended(transfer.fetch.id)  // It never began.
+            self.changeLookups { $0.ended(transfer.fetch.id) }  // It never began.
         }
     }
 
@@ -61,17 +62,24 @@ extension TransferLoop {
         guard self.lookups.isWaitedFor else { return }
         // One that was refused just now is still libcurl's: it is launched with another handle.
         self.collectCompletions()
-        let (placed, known) = self.lookups.admit(self.now)
-        for id in placed { self.transfers[id]?.hasLookupPlace = true }
+        let (placed, known) = self.changeLookups { $0.admit(self.now) }
+        for id in placed { self.transfer(id)?.hasLookupPlace = true }
         let admitted = placed + known
-        for id in admitted { self.transfers[id]?.awaitedName = nil }
+        for id in admitted { self.transfer(id)?.awaitedName = nil }
         self.launch(admitted)
         for id in placed {
             // It could not begin.
-            guard let transfer = self.transfers[id], transfer.easy == nil else { continue }
+            guard let transfer = self.transfer(id), transfer.easy == nil else { continue }
             transfer.hasLookupPlace = false
-            self.lookups.ended(id)
+            self.changeLookups { $0.ended(id) }
         }
+    }
+
+    /// Changes the look-ups, outside of their property.
+    private func changeLookups<Result>(_ change: (inout NameLookups) -> Result) -> Result {
+        var lookups = exchange(&self.lookups, with: NameLookups(limit: 0, lifetime: .zero))
+        defer { self.lookups = lookups }
+        return change(&lookups)
     }
 }
 

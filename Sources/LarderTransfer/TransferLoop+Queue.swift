@@ -17,10 +17,11 @@ extension TransferLoop {
         let id = transfer.fetch.id
         if observer.isSuspended {
             guard !transfer.isPassedOver else { return }
-            transfer.isPassedOver = self.queue?.hold(id, for: destination) ?? false
+            transfer.isPassedOver = self.changeQueue { $0.hold(id, for: destination) } ?? false
         } else if transfer.isPassedOver {
             transfer.isPassedOver = false
-            if self.queue?.release(id, for: destination) == true { self.launch([id]) }
+            let mayGo = self.changeQueue { $0.release(id, for: destination) }
+            if mayGo == true { self.launch([id]) }
         }
         // No time runs for one that is passed over.
         self.touch(transfer)
@@ -30,12 +31,13 @@ extension TransferLoop {
     func yieldPlace(_ transfer: Transfer) {
         guard let destination = transfer.destination else { return }
         transfer.destination = nil
-        self.launch(self.queue?.leave(transfer.fetch.id, for: destination) ?? [])
+        let id = transfer.fetch.id
+        self.launch(self.changeQueue { $0.leave(id, for: destination) } ?? [])
     }
 
     func launch(_ admitted: [UInt64]) {
         for id in admitted {
-            guard !self.isOver, let transfer = self.transfers[id], transfer.phase != .over else {
+            guard !self.isOver, let transfer = self.transfer(id), transfer.phase != .over else {
                 continue
             }
             do throws(UpstreamFailure) {
@@ -45,5 +47,13 @@ extension TransferLoop {
             }
             self.touch(transfer)
         }
+    }
+
+    /// Changes the queue, outside of its property; nil where there is none.
+    @inline(__always)
+    func changeQueue<Result>(_ change: (inout ConnectionQueue) -> Result) -> Result? {
+        guard var queue = exchange(&self.queue, with: nil) else { return nil }
+        defer { self.queue = queue }
+        return change(&queue)
     }
 }

@@ -9,7 +9,7 @@ extension TransferLoop {
         self.collectCompletions()
         while let (id, wait) = self.deadlines.takeExpired(self.now) {
             // Of one that is over and undelivered the receiver will learn how it ended.
-            guard let transfer = self.transfers[id], transfer.phase != .over else { continue }
+            guard let transfer = self.transfer(id), transfer.phase != .over else { continue }
             self.touch(transfer)
             switch wait {
             case .content: transfer.goOnSending()
@@ -34,14 +34,16 @@ extension TransferLoop {
     private func settleAll() {
         self.collectCompletions()
         while !self.touched.isEmpty {
-            swap(&self.touched, &self.settling)
-            for transfer in self.settling {
+            let room = exchange(&self.settling, with: [])
+            var settling = exchange(&self.touched, with: room)
+            for transfer in settling {
                 transfer.isTouched = false
                 // Ended while it lay here.
-                guard self.transfers[transfer.fetch.id] != nil else { continue }
+                guard self.transfer(transfer.fetch.id) != nil else { continue }
                 self.settle(transfer)
             }
-            self.settling.removeAll(keepingCapacity: true)
+            settling.removeAll(keepingCapacity: true)
+            self.settling = settling
             self.collectCompletions()
         }
     }
@@ -49,7 +51,7 @@ extension TransferLoop {
     private func settle(_ transfer: Transfer) {
         transfer.tellSent()
         if transfer.isMultiplexed, let destination = transfer.destination {
-            self.launch(self.queue?.shares(destination) ?? [])
+            self.launch(self.changeQueue { $0.shares(destination) } ?? [])
         }
         if transfer.phase == .over { self.yieldPlace(transfer) }
         if transfer.easy != nil, transfer.isAnsweredEarly {

@@ -17,17 +17,19 @@ final class TransferLoop: Timed {
     let port: LoopPort
     let poller: SocketPoller
     // Freed in this order, once `tearDown` has emptied the second.
-    private let multi: MultiHandle
-    private let handles: HandlePool
+    let multi: MultiHandle
+    let handles: HandlePool
 
+    // What these hold is taken out to be changed, and put back: while a property is lent to a function, each
+    // use of it has to be checked at run time, and a transfer uses them some seventy times.
     private(set) var transfers: [UInt64: Transfer] = [:]
     var touched: [Transfer] = []
-    /// Transfers that are being settled.
+    /// Room for the transfers that are being settled.
     var settling: [Transfer] = []
     /// In which receivers are told.
     let round = DeliveryRound()
     let pieces: PieceBuffers
-    var deadlines: Deadlines
+    let deadlines: Deadlines
     /// nil: nobody waits for connections here, and nobody is counted.
     var queue: ConnectionQueue?
     var lookups: NameLookups
@@ -45,7 +47,7 @@ final class TransferLoop: Timed {
     var moment = MonotonicTime(nanoseconds: 0)
     var place: Int?
     /// When the last transfer ended.
-    private(set) var idleSince = MonotonicTime.read()
+    var idleSince = MonotonicTime.read()
 
     var configuration: TransferConfiguration { self.port.configuration }
     var counters: TransferCounters { self.port.counters }
@@ -70,7 +72,11 @@ final class TransferLoop: Timed {
     // MARK: Turns
 
     /// Takes a command, to be seen to in a turn.
-    func accept(_ command: TransferCommand) { self.inbox.append(command) }
+    func accept(_ command: TransferCommand) {
+        var inbox = exchange(&self.inbox, with: [])
+        inbox.append(command)
+        self.inbox = inbox
+    }
 
     func turn(_ now: MonotonicTime) {
         self.now = now
@@ -166,8 +172,7 @@ final class TransferLoop: Timed {
         self.handles.empty()
         // No callback may come from the freeing of the multi handle: this object is on its way out.
         try? unsafe self.multi.setCallbacks(socket: nil, timer: nil, context: nil)
-        defer { self.completions = [] }
-        return self.completions
+        return exchange(&self.completions, with: [])
     }
 
     static let shuttingDown = UpstreamFailure(
@@ -182,7 +187,9 @@ final class TransferLoop: Timed {
             self.inboxNext += 1
         }
         guard self.inboxNext == self.inbox.count else { return }
-        self.inbox.removeAll(keepingCapacity: true)
+        var inbox = exchange(&self.inbox, with: [])
+        inbox.removeAll(keepingCapacity: true)
+        self.inbox = inbox
         self.inboxNext = 0
     }
 
@@ -191,25 +198,25 @@ final class TransferLoop: Timed {
         case .start(let order):
             if self.isOver { order.fail(Self.shuttingDown) } else { self.begin(order) }
         case .resume(let id):
-            guard let transfer = self.transfers[id] else { return }
+            guard let transfer = self.transfer(id) else { return }
             transfer.isPaused = false
             self.touch(transfer)
         case .contentReady(let id):
             // What libcurl has just finished cannot go on.
             self.collectCompletions()
-            guard let transfer = self.transfers[id], transfer.phase != .over,
+            guard let transfer = self.transfer(id), transfer.phase != .over,
                 transfer.content?.isPending == true
             else { return }
             self.unpause(transfer, sendingGoesOn: true)
         case .suspensionChanged(let id):
-            if let transfer = self.transfers[id] { self.reconsider(transfer) }
+            if let transfer = self.transfer(id) { self.reconsider(transfer) }
         case .cancel(let id):
-            guard let transfer = self.transfers[id] else { return }
+            guard let transfer = self.transfer(id) else { return }
             self.detach(transfer)
             self.forget(transfer)
             transfer.tellMeasurement()
         case .shutDown(let completion):
-            self.completions.append(completion)
+            self.completions = self.completions + [completion]
             self.isOver = true
         }
     }
@@ -218,7 +225,7 @@ final class TransferLoop: Timed {
         guard !order.fetch.isCancelled else { return order.cancelled() }
         self.counters.transferStarted()
         let transfer = Transfer(order, content: self.content(of: order), loop: self)
-        self.transfers[order.fetch.id] = transfer
+        self.setTransfer(order.fetch.id, transfer)
         if let lifetime = transfer.lifetime {
             self.deadlines.enter(lifetime, .resource, self.now - order.request.elapsed)
         }
@@ -231,8 +238,10 @@ final class TransferLoop: Timed {
             guard self.queue != nil else { return try self.launch(transfer) }
             let destination = ConnectionQueue.Destination(order.request.uri, transfer.way)
             transfer.destination = destination
-            let mayGo = self.queue?.enter(
-                order.fetch.id, for: destination, priority: order.request.transfer.priority)
+            let mayGo = self.changeQueue {
+                $0.enter(
+                    order.fetch.id, for: destination, priority: order.request.transfer.priority)
+            }
             if mayGo == true { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {
             transfer.end(error)
@@ -267,7 +276,9 @@ final class TransferLoop: Timed {
     func touch(_ transfer: Transfer) {
         guard !transfer.isTouched else { return }
         transfer.isTouched = true
-        self.touched.append(transfer)
+        var touched = exchange(&self.touched, with: [])
+        touched.append(transfer)
+        self.touched = touched
     }
 
     /// A multi handle that fails cannot be trusted with anything further.
@@ -347,44 +358,19 @@ final class TransferLoop: Timed {
         transfer.end(DialledSocket(own))
     }
 
-    // MARK: Letting go
+    // MARK: Transfers
 
-    private func tellFailure(
-        _ fetch: CurlFetch, _ receiver: any UpstreamReceiver, _ failure: UpstreamFailure
-    ) {
-        guard !fetch.isCancelled else { return }
-        receiver.upstream(failed: failure)
+    func transfer(_ id: UInt64) -> Transfer? {
+        let transfers = self.transfers
+        return transfers[id]
     }
 
-    /// Takes the transfer's handle out of libcurl's hands, if it is there.
-    func detach(_ transfer: Transfer) {
-        guard let easy = transfer.easy else { return }
-        transfer.measure(easy)
-        let code = self.multi.remove(easy)
-        transfer.easy = nil
-        // A handle that did not come free is not used again, nor one that may have sent trailers:
-        // libcurl 7.88 leaves such a handle in a state, which curl_easy_reset(3) keeps, in which
-        // the next chunked content is written in front of its buffer.
-        // Nor one that never got as far as a request: where the name was not resolved it keeps its
-        // buffer over curl_easy_reset(3), and refuses every later CURLOPT_BUFFERSIZE.
-        guard code == CURLM_OK, !transfer.mayHaveTrailers, transfer.hasBegunRequest else {
-            easy.transfer = nil
-            return
-        }
-        easy.retire(mayKeep: transfer.leavesHandleAsItWas)
-        self.handles.put(easy)
-    }
-
-    /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
-    func forget(_ transfer: Transfer) {
-        guard self.transfers.removeValue(forKey: transfer.fetch.id) != nil else { return }
-        self.yieldPlace(transfer)
-        self.leaveLookups(transfer)
-        self.deadlines.leave(transfer.waiting)
-        if let lifetime = transfer.lifetime { self.deadlines.leave(lifetime) }
-        if let entry = transfer.contentWaiting { self.deadlines.leave(entry) }
-        transfer.content?.cancel()
-        self.counters.transferEnded()
-        if self.transfers.isEmpty { self.idleSince = self.now }
+    /// - Returns: what was there before.
+    @discardableResult
+    func setTransfer(_ id: UInt64, _ transfer: Transfer?) -> Transfer? {
+        var transfers = exchange(&self.transfers, with: [:])
+        defer { self.transfers = transfers }
+        guard let transfer else { return transfers.removeValue(forKey: id) }
+        return transfers.updateValue(transfer, forKey: id)
     }
 }

@@ -21,11 +21,12 @@ final class TransferRunner {
     let epoll: Epoll
     /// The buffers of all loops: each of many would hold 8 MiB for long.
     private let pieces = PieceBuffers()
+    // Taken out to be changed and put back, as are those of a loop.
     private var loops: [UInt32: TransferLoop] = [:]
     /// Loops that have something to do in the next round.
     private var due: [TransferLoop] = []
     /// When the others want to be looked at.
-    private var timetable = Timetable<TransferLoop>()
+    private let timetable = Timetable<TransferLoop>()
     private var messages: [TransferMessage] = []
     /// Ends with its only loop; otherwise it lives as long as the process.
     private let endsWithLoop: Bool
@@ -43,7 +44,7 @@ final class TransferRunner {
     func open(_ port: LoopPort) throws(TransferError) -> TransferLoop {
         if self.loops.count >= Self.loopLimit { self.dropOldest() }
         let loop = try TransferLoop(port, epoll: self.epoll, pieces: self.pieces)
-        self.loops[port.number] = loop
+        self.setLoop(port.number, loop)
         return loop
     }
 
@@ -71,8 +72,7 @@ final class TransferRunner {
 
     /// Who waits for the end; to be called when the runner itself is gone.
     func takeCompletions() -> [@Sendable () -> Void] {
-        defer { self.completions = [] }
-        return self.completions
+        exchange(&self.completions, with: [])
     }
 
     // MARK: A round
@@ -80,16 +80,18 @@ final class TransferRunner {
     /// Hands commands to their loops; false where the thread has been retired, and they are
     /// refused.
     private func distribute() -> Bool {
-        let isWanted = self.mailbox.take(into: &self.messages)
-        for message in self.messages {
+        var messages = exchange(&self.messages, with: [])
+        let isWanted = self.mailbox.take(into: &messages)
+        for message in messages {
             if isWanted { self.distribute(message) } else { self.refuse(message) }
         }
-        self.messages.removeAll(keepingCapacity: true)
+        messages.removeAll(keepingCapacity: true)
+        self.messages = messages
         return isWanted
     }
 
     private func distribute(_ message: TransferMessage) {
-        if let loop = self.loops[message.port.number] {
+        if let loop = self.loop(message.port.number) {
             loop.accept(message.command)
             self.markDue(loop)
             return
@@ -117,7 +119,7 @@ final class TransferRunner {
         switch message.command {
         case .start(let order): order.fail(failure)
         case .shutDown(let completion):
-            self.completions.append(completion)
+            self.completions = self.completions + [completion]
         case .resume, .cancel, .contentReady, .suspensionChanged: break
         }
     }
@@ -125,15 +127,15 @@ final class TransferRunner {
     private func markDue(_ loop: TransferLoop) {
         guard !loop.isDue else { return }
         loop.isDue = true
-        self.due.append(loop)
+        var due = exchange(&self.due, with: [])
+        due.append(loop)
+        self.due = due
     }
 
     private func turn(_ now: MonotonicTime) {
-        let round = self.due
-        self.due.removeAll(keepingCapacity: true)
-        for loop in round {
+        for loop in exchange(&self.due, with: []) {
             loop.isDue = false
-            guard self.loops[loop.port.number] === loop else { continue }
+            guard self.loop(loop.port.number) === loop else { continue }
             loop.turn(now)
             if loop.isOver {
                 self.end(loop)
@@ -159,7 +161,7 @@ final class TransferRunner {
     /// - Returns: false where the thread has to begin it: there is no connection that it could go out
     ///   on, or sockets are ready, which come first (`SocketPoller.sawIdle`).
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
-        guard let loop = self.loops[port.number], loop.mayHaveGuest, loop.isPlainWay(of: order),
+        guard let loop = self.loop(port.number), loop.mayHaveGuest, loop.isPlainWay(of: order),
             !self.epoll.isReady
         else { return false }
         let now = MonotonicTime.read()
@@ -186,7 +188,7 @@ final class TransferRunner {
             count = self.epoll.wait(milliseconds: 0)
         }
         for index in 0..<count {
-            guard let ready = self.epoll.ready(index), let loop = self.loops[ready.owner] else {
+            guard let ready = self.epoll.ready(index), let loop = self.loop(ready.owner) else {
                 continue
             }
             loop.ready(ready.descriptor, ready.events)
@@ -197,10 +199,21 @@ final class TransferRunner {
     // MARK: The ends of loops
 
     private func end(_ loop: TransferLoop) {
-        self.loops[loop.port.number] = nil
+        self.setLoop(loop.port.number, nil)
         self.timetable.leave(loop)
-        self.completions += loop.tearDown()
+        self.completions = self.completions + loop.tearDown()
         if self.endsWithLoop { self.isOver = true }
+    }
+
+    private func loop(_ number: UInt32) -> TransferLoop? {
+        let loops = self.loops
+        return loops[number]
+    }
+
+    private func setLoop(_ number: UInt32, _ loop: TransferLoop?) {
+        var loops = exchange(&self.loops, with: [:])
+        loops[number] = loop
+        self.loops = loops
     }
 
     private func dropOldest() {

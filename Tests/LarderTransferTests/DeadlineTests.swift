@@ -15,7 +15,7 @@ struct DeadlineTests {
         var configuration = TransferConfiguration()
         configuration.connectTimeout = .seconds(10)
         configuration.stallTimeout = .seconds(3)
-        var deadlines = Deadlines(configuration)
+        let deadlines = Deadlines(configuration)
         let entries = (0..<3).map { WaitEntry(id: UInt64($0)) }
         deadlines.enter(entries[0], .handshake, self.at(0))
         deadlines.enter(entries[1], .receiving, self.at(1))
@@ -46,7 +46,7 @@ struct DeadlineTests {
         }
         #expect(Wait.handshake.limit(configuration) == configuration.connectTimeout)
         #expect(Wait.tunnel.limit(configuration) == configuration.tunnelTimeout)
-        var deadlines = Deadlines(configuration)
+        let deadlines = Deadlines(configuration)
         let waiting = WaitEntry(id: 5)
         let lifetime = WaitEntry(id: 5)
         deadlines.enter(lifetime, .resource, self.at(0))
@@ -62,7 +62,7 @@ struct DeadlineTests {
     func chained() {
         var configuration = TransferConfiguration()
         configuration.resourceTimeout = .seconds(60)
-        var deadlines = Deadlines(configuration)
+        let deadlines = Deadlines(configuration)
         let entries = (0..<4).map { WaitEntry(id: UInt64($0)) }
         for (index, began) in [50, 100, 70, 10].enumerated() {
             deadlines.enter(entries[index], .resource, self.at(100) - .seconds(100 - began))
@@ -89,7 +89,7 @@ struct DeadlineTests {
 
     @Test("without a limit are not kept")
     func unlimited() {
-        var deadlines = Deadlines(TransferConfiguration())
+        let deadlines = Deadlines(TransferConfiguration())
         let entry = WaitEntry(id: 1)
         deadlines.enter(entry, .resource, self.at(0))
         #expect(deadlines.next == nil)

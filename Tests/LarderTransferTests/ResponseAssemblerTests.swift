@@ -7,7 +7,7 @@ import Testing
 struct ResponseAssemblerTests {
     /// Feeds lines as libcurl hands them on: each with its end.
     private func feed(
-        _ text: String, to assembler: inout ResponseAssembler
+        _ text: String, to assembler: ResponseAssembler
     ) throws(UpstreamFailure) -> [ResponseAssembler.Event] {
         var events: [ResponseAssembler.Event] = []
         var rest = Array(text.utf8)[...]
@@ -31,8 +31,8 @@ struct ResponseAssemblerTests {
     private func head(
         _ text: String, _ method: Method = .get
     ) throws(UpstreamFailure) -> (ResponseHead, BodyLength)? {
-        var assembler = ResponseAssembler(method: method, configuration: TransferConfiguration())
-        for event in try self.feed(text, to: &assembler) {
+        let assembler = ResponseAssembler(method: method, configuration: TransferConfiguration())
+        for event in try self.feed(text, to: assembler) {
             if case .head(let head, let length) = event { return (head, length) }
         }
         return nil
@@ -42,9 +42,9 @@ struct ResponseAssemblerTests {
     func bareLF() throws {
         let text = "HTTP/1.1 200 OK\nX-A: b\nContent-Length: 2\r\n\n"
         #expect(throws: UpstreamFailure.self) { try self.head(text) }
-        var assembler = ResponseAssembler(
+        let assembler = ResponseAssembler(
             method: .get, acceptsBareLF: true, configuration: TransferConfiguration())
-        let events = try self.feed(text, to: &assembler)
+        let events = try self.feed(text, to: assembler)
         guard case .head(let head, let length)? = events.last else {
             Issue.record("no head")
             return
@@ -63,15 +63,15 @@ struct ResponseAssemblerTests {
         let fit = 1024 / head.utf8.count
         // The final one is bounded by itself.
         let final = "HTTP/1.1 200 OK\r\nX-Pad: \(String(repeating: "x", count: 900))\r\n\r\n"
-        var assembler = ResponseAssembler(method: .get, configuration: configuration)
-        _ = try self.feed(String(repeating: head, count: fit), to: &assembler)
-        guard case .head? = try self.feed(final, to: &assembler).last else {
+        let assembler = ResponseAssembler(method: .get, configuration: configuration)
+        _ = try self.feed(String(repeating: head, count: fit), to: assembler)
+        guard case .head? = try self.feed(final, to: assembler).last else {
             Issue.record("no head")
             return
         }
-        var endless = ResponseAssembler(method: .get, configuration: configuration)
+        let endless = ResponseAssembler(method: .get, configuration: configuration)
         let failure = #expect(throws: UpstreamFailure.self) {
-            try self.feed(String(repeating: head, count: fit + 1), to: &endless)
+            try self.feed(String(repeating: head, count: fit + 1), to: endless)
         }
         #expect(failure?.kind == .httpResponseHeaderSectionSize)
     }
@@ -143,13 +143,13 @@ struct ResponseAssemblerTests {
         let fits = "HTTP/1.1 200 OK\r\nA: 3456789012345678\r\n\r\n"
         let beyond = "HTTP/1.1 200 OK\r\nA: 3456789012345678901\r\n\r\n"
         var assembler = ResponseAssembler(method: .get, configuration: configuration)
-        #expect(throws: Never.self) { try self.feed(fits, to: &assembler) }
+        #expect(throws: Never.self) { try self.feed(fits, to: assembler) }
         #expect(assembler.isHeadComplete)
         #expect(throws: UpstreamFailure.self) {
-            try self.feed(String(repeating: "A: b\r\n", count: 7), to: &assembler)
+            try self.feed(String(repeating: "A: b\r\n", count: 7), to: assembler)
         }
         assembler = ResponseAssembler(method: .get, configuration: configuration)
-        #expect(throws: UpstreamFailure.self) { try self.feed(beyond, to: &assembler) }
+        #expect(throws: UpstreamFailure.self) { try self.feed(beyond, to: assembler) }
     }
 
     @Test(
