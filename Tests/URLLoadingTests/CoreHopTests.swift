@@ -180,9 +180,10 @@ struct CoreHopTests {
     @Test("an upload of a GET asks for its stream, and ends with dataLengthExceedsMaximum (§3.3)")
     func getUpload() async throws {
         let delegate = RecordingDelegate()
-        let s = ScriptedSession(delegate: delegate)
-        s.session.uploadTask(withStreamedRequest: URLRequest(url: try ScriptedSession.url()))
-            .resume()
+        let session = URLSession(
+            configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(withStreamedRequest: URLRequest(url: try ScriptedSession.url())).resume()
         try await delegate.completion()
         #expect((delegate.errors.value[0] as? URLError)?.code == .dataLengthExceedsMaximum)
         #expect(

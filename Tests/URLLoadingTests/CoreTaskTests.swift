@@ -168,15 +168,18 @@ struct CoreTaskTests {
 
     @Test("with the content of a GET end with dataLengthExceedsMaximum (§3.3)")
     func getWithBody() async throws {
-        let s = ScriptedSession()
+        let delegate = RecordingDelegate()
+        let session = URLSession(
+            configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
         var request = URLRequest(url: try ScriptedSession.url())
         request.httpBody = Data("content".utf8)
-        s.session.dataTask(with: request).resume()
-        try await s.delegate?.completion()
-        let error = try #require(s.delegate?.errors.value[0] as? URLError)
+        session.dataTask(with: request).resume()
+        try await delegate.completion()
+        let error = try #require(delegate.errors.value[0] as? URLError)
         #expect(error.code.rawValue == NSURLErrorDataLengthExceedsMaximum)
         #expect(error.localizedDescription == "resource exceeds maximum size")
-        #expect(s.delegate?.messages.value == ["created", "metrics", "complete"])
+        #expect(delegate.messages.value == ["created", "metrics", "complete"])
     }
 
     @Test(

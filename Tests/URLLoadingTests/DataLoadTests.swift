@@ -50,6 +50,25 @@ struct DataLoadTests {
         #expect(DataURL(url) == nil)
     }
 
+    /// `URL(string:)` writes escapes in their place.
+    @Test(
+        "have spaces and quotation marks before the comma",
+        arguments: [
+            ("data:text/x; charset=utf-8,a", "a", "text/x", "utf-8"),
+            ("data: ,a", "a", "text/plain", nil), ("data:text/x ,a", "a", "text/x", nil),
+            ("data:text/x; charset=utf-8; base64,YQ==", "a", "text/x", "utf-8"),
+            ("data:text/x;base64 ,YQ==", "a", "text/x", nil),
+            ("data:text/x;charset=\"y z\",a", "a", "text/x", "y z"),
+            ("data:text/x;a%20b,c", "c", "text/x", nil),
+            ("data:%20,%2520", "%20", "text/plain", nil),
+        ] as [(String, String, String, String?)])
+    func spaces(url: String, text: String, type: String, charset: String?) throws {
+        let written = try #require(URL(string: url)).absoluteString
+        let contents = try #require(DataURL(written))
+        #expect(String(decoding: contents.data, as: UTF8.self) == text)
+        #expect(contents.mediaType == type && contents.charset == charset)
+    }
+
     @Test("are their own response, in one piece")
     func loading() async throws {
         let recorder = LoadRecorder()

@@ -83,6 +83,28 @@ struct ProtocolSessionTests {
         try await first.stops.wait(for: "stopLoading") { $0 == 1 }
     }
 
+    @Test("a GET with content is the protocol's to take or refuse, and HTTP's to refuse")
+    func contentOfGet() async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        for isUpload in [true, false] {
+            let script = ProtocolScript {
+                $0.respond()
+                $0.load("taken")
+                $0.finish()
+            }
+            var request = script.request()
+            if isUpload {
+                let (data, _) = try await session.upload(for: request, from: Data("a".utf8))
+                #expect(data == Data("taken".utf8))
+            } else {
+                request.httpBody = Data("a".utf8)
+                let (data, _) = try await session.data(for: request)
+                #expect(data == Data("taken".utf8))
+            }
+        }
+    }
+
     /// Has a credential for every challenge.
     private final class Knowing: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         let heard = Event<[String]>([])

@@ -10,6 +10,8 @@ struct DataURL {
     let data: Data
 
     /// nil: no comma, escapes before it, which Foundation refuses, or Base64 that is none.
+    ///
+    /// A space and a quotation mark may be escaped there: `URL(string:)` does that to what programs write.
     init?(_ text: String) {
         let all = Array(text.utf8.prefix { $0 != UInt8(ascii: "#") })
         let scheme = Array("data:".utf8)
@@ -17,8 +19,8 @@ struct DataURL {
             zip(all, scheme).allSatisfy({ ASCII.lowercased($0) == $1 }),
             let comma = all.firstIndex(of: ASCII.comma)
         else { return nil }
-        var header = all[scheme.count..<comma].trimmingOWS()
-        guard !header.contains(UInt8(ascii: "%")) else { return nil }
+        guard let written = Self.written(all[scheme.count..<comma]) else { return nil }
+        var header = written[...].trimmingOWS()
         let isBase64 = Self.takeBase64(from: &header)
         let bytes = Self.unescaped(all[(comma + 1)...])
         if isBase64 {
@@ -30,6 +32,14 @@ struct DataURL {
         let type = ParameterizedValue(String(decoding: header, as: UTF8.self))
         self.mediaType = type.mediaType.flatMap { Self.isMediaType($0) ? $0 : nil } ?? "text/plain"
         self.charset = type.first("charset")
+    }
+
+    /// The header as a program wrote it; nil where there are escapes of other characters.
+    private static func written(_ header: ArraySlice<UInt8>) -> [UInt8]? {
+        guard header.contains(UInt8(ascii: "%")) else { return Array(header) }
+        let unescaped = String(decoding: header, as: UTF8.self)
+            .replacing("%20", with: " ").replacing("%22", with: "\"")
+        return unescaped.contains("%") ? nil : Array(unescaped.utf8)
     }
 
     /// Whether the header ends in `;base64`, which is taken off.

@@ -43,10 +43,6 @@ extension URLSessionTask {
     }
 
     private func open(_ content: UploadBody, of request: URLRequest) {
-        // Nobody knows what the content of a GET means (RFC 9110 §9.3.1).
-        guard request.httpMethod ?? "GET" != "GET" else {
-            return self.fail(.dataLengthExceedsMaximum)
-        }
         let announced = UploadBody.announcedLength(
             request.value(forHTTPHeaderField: "Content-Length"))
         do throws(URLError) {
