@@ -102,8 +102,9 @@ extension DiskCore {
     ) throws(LMDBError) -> Bool {
         for index in entries.indices.prefix(Self.variantsWithBody)
         where self.isSmall(entries[index].record) {
-            let entry = entries[index]
-            switch try self.smallBody(entry.id, entry.record, transaction, waits: waits) {
+            switch try self.smallBody(
+                entries[index].id, entries[index].record, transaction, waits: waits)
+            {
             case .piece(let body): entries[index].body = body
             case .notResident: return false
             // Whoever reads it will find the same, and say so.
@@ -118,7 +119,10 @@ extension DiskCore {
     private func admitted(_ found: [FoundEntry], since mark: UInt64) -> [StoredObject]? {
         let admitted = self.entries.withLock { entries -> [FoundEntry]? in
             guard entries.removals == mark else { return nil }
-            let admitted = found.filter { entries.admits($0.id, of: $0.record.key) }
+            // Mostly all.
+            let isWhole = found.allSatisfy { entries.admits($0.id, of: $0.record.key) }
+            let admitted =
+                isWhole ? found : found.filter { entries.admits($0.id, of: $0.record.key) }
             for entry in admitted where entry.body == nil { entries.hold(entry.id) }
             return admitted
         }

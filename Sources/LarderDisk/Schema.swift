@@ -21,41 +21,46 @@ import LarderStore
 ///
 /// A body belongs to a record in `objects`, or is named in `pending` or `garbage`: none is lost,
 /// whenever the process dies.
-struct Schema: Sendable {
-    var meta: Database
-    var objects: Database
-    var segments: Database
-    var queue: Database
-    var pending: Database
-    var garbage: Database
-    var main: Database
-    var ghosts: Database
+///
+/// A class: each look-up asks for it, and copied it would be nine references.
+final class Schema: Sendable {
+    let meta: Database
+    let objects: Database
+    let segments: Database
+    let queue: Database
+    let pending: Database
+    let garbage: Database
+    let main: Database
+    let ghosts: Database
     /// All of them, once each.
     let all: [Database]
 
     private static let formerNames = ["meta", "objects", "segments", "queue", "pending", "garbage"]
-    static let names = Self.formerNames + ["main", "ghosts"]
+    static let names = Schema.formerNames + ["main", "ghosts"]
 
     /// Opens the databases; throws `.notFound` where one is missing and not to be made.
     ///
     /// A file of the first format may lack two of them. A process that only looks gets `queue` in
     /// their place, which holds all that there is of queues; one that writes makes them.
-    init(_ environment: Environment, creating: Bool) throws(LMDBError) {
+    convenience init(_ environment: Environment, creating: Bool) throws(LMDBError) {
+        try self.init(Self.open(environment, creating: creating))
+    }
+
+    private static func open(
+        _ environment: Environment, creating: Bool
+    ) throws(LMDBError) -> [Database] {
         do throws(LMDBError) {
-            try self.init(environment.openDatabases(Self.names, creating: creating))
+            return try environment.openDatabases(Self.names, creating: creating)
         } catch {
             guard error.code == .notFound, !creating else { throw error }
-            let former = try Self(
-                environment.openDatabases(Self.formerNames, creating: false))
+            let opened = try environment.openDatabases(Self.formerNames, creating: false)
+            let former = try Schema(opened)
             let meta = try environment.read { (transaction) throws(LMDBError) in
                 try former.readMeta(transaction)
             }
             guard meta?.format == StoreMeta.formerFormat else { throw error }
-            if environment.options.isReadOnly {
-                self = former
-            } else {
-                try self.init(environment.openDatabases(Self.names, creating: true))
-            }
+            if environment.options.isReadOnly { return opened }
+            return try environment.openDatabases(Self.names, creating: true)
         }
     }
 

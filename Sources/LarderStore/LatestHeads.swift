@@ -26,6 +26,8 @@ struct LatestHeads: Sendable {
     private var awaited: [ObjectID: Awaited] = [:]
     private var number: UInt64 = 0
 
+    var isEmpty: Bool { self.awaited.isEmpty && self.written.isEmpty }
+
     subscript(id: ObjectID) -> StoredHead? {
         if !self.awaited.isEmpty, let head = self.awaited[id]?.latest.head { return head }
         return self.written.first { $0.id == id }?.head

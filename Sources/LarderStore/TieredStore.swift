@@ -131,12 +131,13 @@ package final class TieredStore: ObjectStore {
                 else { continue }
                 Self.takeUp(object, body, key, lookup, awaitsUse: true, &shard)
             }
-            let missing = below.filter { shard.entry($0.id, of: key) == nil }
+            let missing = below.filtered { shard.entry($0.id, of: key) == nil }
             if tellsAll, missing.isEmpty { shard.setComplete(true, key) }
             let objects = shard.objects(of: key)
             if missing.isEmpty { return objects }
-            return (objects + missing.map { self.promoting($0, lookup) })
-                .sorted { $0.precedes($1) }
+            let promoted = missing.map { self.promoting($0, lookup) }
+            if objects.isEmpty, promoted.count == 1 { return promoted }
+            return (objects + promoted).sorted { $0.precedes($1) }
         }
     }
 
@@ -145,11 +146,14 @@ package final class TieredStore: ObjectStore {
         _ found: [StoredObject], _ key: HashedKey, _ shard: borrowing MemoryShard
     ) -> [StoredObject] {
         let entries = shard.entries(of: key)
-        return found.compactMap { object in
+        let shown = found.filtered { object in
             let isKnown = entries.contains {
                 $0.isNamed(object.id) || ($0.isLanding && $0.object.isCopy(of: object))
             }
-            if isKnown || !shard.lower.mayShow(object, of: key) { return nil }
+            return !isKnown && shard.lower.mayShow(object, of: key)
+        }
+        if shard.lower.heads.isEmpty { return shown }
+        return shown.map { object in
             var object = object
             if var head = shard.lower.heads[object.id] {
                 // How much is stored the lower tier knows.
@@ -363,4 +367,11 @@ struct LowerLookup: Sendable {
     let mark: RemovalMark
     /// All that the lower tier had of the key; nil where that is not certain.
     let found: [ObjectID]?
+}
+
+extension Array {
+    /// The elements that satisfy a predicate; where all do, as mostly here, the array itself.
+    fileprivate func filtered(_ isKept: (Element) -> Bool) -> [Element] {
+        self.allSatisfy(isKept) ? self : self.filter(isKept)
+    }
 }
