@@ -52,18 +52,24 @@ extension ClientConnection {
     }
 
     /// Sends a whole answer at any moment, where nothing follows yet.
-    ///
-    /// A channel that is closed has given its descriptor back before its handlers hear of that: it is
-    /// asked.
     func sendWhole(_ answer: ByteBuffer) {
-        guard self.inbound.readableBytes == 0, self.socket != nil,
-            self.context?.channel.isActive == true
-        else { return self.write(answer) }
+        guard self.inbound.readableBytes == 0, self.openSocket != nil else {
+            return self.write(answer)
+        }
         self.sendAtOnce(answer)
     }
 
+    /// The socket, at any moment; nil where it may be another's by now.
+    ///
+    /// A channel that is closed has given its descriptor back before its handlers hear of that: it is
+    /// asked.
+    var openSocket: NIOBSDSocket.Handle? {
+        guard let socket = self.socket, self.context?.channel.isActive == true else { return nil }
+        return socket
+    }
+
     /// Whether the client has been given all that was written; what is said now comes next.
-    private var hasNothingUnsent: Bool {
+    var hasNothingUnsent: Bool {
         guard self.mayHaveUnsent else { return true }
         guard !self.needsFlush, self.unsentBytes == 0 else { return false }
         self.mayHaveUnsent = false

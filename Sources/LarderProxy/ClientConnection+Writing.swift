@@ -80,15 +80,11 @@ extension ClientConnection {
     ///
     /// What it does not take stays, and goes the usual way: that is how a slow client is waited for.
     private func lend(_ head: inout ByteBuffer, _ body: inout ByteBuffer) {
-        guard let context = self.context, !self.needsFlush, self.unsentBytes == 0,
-            body.readableBytes >= PageLender.smallestBody, LentMemory.holds(body)
+        guard body.readableBytes >= PageLender.smallestBody, let socket = self.openSocket,
+            self.hasNothingUnsent, LentMemory.holds(body)
         else { return }
-        let lender = self.loop.lender
         let before = head.readableBytes + body.readableBytes
-        // It throws where the channel is closed; whatever is written next finds that out.
-        _ = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { lender.send(&head, &body, to: $0) }
+        self.loop.lender.send(&head, &body, to: socket)
         self.loop.counters.sent(before - head.readableBytes - body.readableBytes)
     }
 

@@ -45,10 +45,16 @@ final class SplicePipes {
         for use: Use = .tunnel, at now: @autoclosure () -> NIODeadline = .now()
     ) -> SplicePipe? {
         guard self.lent < (use == .tunnel ? self.most : self.most + 1),
-            let pipe = self.idle.popLast() ?? self.opened(at: now())
+            let pipe = self.takeIdle() ?? self.opened(at: now())
         else { return nil }
         self.lent += 1
         return pipe
+    }
+
+    private func takeIdle() -> SplicePipe? {
+        var idle = exchange(&self.idle, with: [])
+        defer { self.idle = idle }
+        return idle.popLast()
     }
 
     private func opened(at now: NIODeadline) -> SplicePipe? {
@@ -61,6 +67,9 @@ final class SplicePipes {
     /// Takes a pipe back; what still lies in it is thrown away with it.
     func giveBack(_ pipe: SplicePipe) {
         self.lent -= 1
-        if pipe.held == 0, self.idle.count < Self.mostIdle { self.idle.append(pipe) }
+        guard pipe.held == 0, self.idle.count < Self.mostIdle else { return }
+        var idle = exchange(&self.idle, with: [])
+        idle.append(pipe)
+        self.idle = idle
     }
 }
