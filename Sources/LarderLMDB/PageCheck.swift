@@ -126,6 +126,10 @@ struct PageCheck {
 struct PageBits {
     private var words: [UInt64]
 
+    init() {
+        self.words = []
+    }
+
     init(lastPage: UInt64) {
         self.words = Array(repeating: 0, count: Int(clamping: lastPage / 64) + 1)
     }

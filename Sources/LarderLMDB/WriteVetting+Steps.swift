@@ -16,7 +16,7 @@ extension WriteVetting {
         try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
             guard let leaf = cursor.way.last else { return }
-            self.trees[database.handle]?.account.willReplace(
+            self.tree(database)?.account.willReplace(
                 in: leaf.page, bytes: try self.weight(of: leaf).node)
         }
     }
@@ -26,7 +26,7 @@ extension WriteVetting {
         let record = try self.record(of: database)
         try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
+            guard let leaf = cursor.way.last, let known = self.tree(database) else {
                 return
             }
             let (removed, used) = try self.weight(of: leaf)
@@ -45,7 +45,7 @@ extension WriteVetting {
         let record = try self.record(of: database)
         try self.vetStep { () throws(TreeFailure) in
             let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.trees[database.handle] else {
+            guard let leaf = cursor.way.last, let known = self.tree(database) else {
                 return
             }
             let staysInside = leaf.index + 1 < leaf.count
@@ -62,7 +62,7 @@ extension WriteVetting {
             self.kind = .plain
             var cursor = TreeCursor(self.pages(), record)
             guard try isFirst ? cursor.first() : cursor.last() else { return }
-            guard let known = self.trees[database.handle] else { return }
+            guard let known = self.tree(database) else { return }
             try self.vetLeaves(beside: cursor, by: isFirst ? 1 : -1, known.account.reach)
         }
     }
@@ -70,7 +70,7 @@ extension WriteVetting {
     /// To be called after LMDB changed a database, with what it says of its size.
     func changed(_ database: Database, _ statistics: MDB_stat, key: Span<UInt8>) {
         self.isDirty = true
-        guard let known = self.trees[database.handle] else { return }
+        guard let known = self.tree(database) else { return }
         let isSplit = known.account.changed(
             leafPages: UInt64(statistics.ms_leaf_pages),
             branchPages: UInt64(statistics.ms_branch_pages))
@@ -83,7 +83,7 @@ extension WriteVetting {
     ///
     /// LMDB reads it on the first use in a transaction, and writes over it at the commit.
     func record(of database: Database) throws(LMDBError) -> TreeRecord {
-        if let known = self.trees[database.handle] { return known.record }
+        if let known = self.tree(database) { return known.record }
         return try self.vet { () throws(TreeFailure) in
             guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
             self.kind = .names
@@ -95,9 +95,20 @@ extension WriteVetting {
                 default:
                     try self.pages().namedTree(database.name.span, in: meta.names) ?? .empty
                 }
-            self.trees[database.handle] = KnownTree(record, pageSize: self.map.pageSize)
+            self.note(KnownTree(record, pageSize: self.map.pageSize), of: database)
             return record
         }
+    }
+
+    private func tree(_ database: Database) -> KnownTree? {
+        let trees = self.trees
+        return trees[database.handle]
+    }
+
+    private func note(_ tree: KnownTree, of database: Database) {
+        var trees = exchange(&self.trees, with: [:])
+        trees[database.handle] = tree
+        self.trees = trees
     }
 
     /// To be called before LMDB looks up a database's name; false where there is none yet.

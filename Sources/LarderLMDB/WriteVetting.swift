@@ -19,7 +19,10 @@ import Synchronization
     let map: PageMap
     private let soundness: Soundness
     /// Pages that were found sound, or written since.
-    private var vetted = PageBits(lastPage: 0)
+    ///
+    /// Taken out to be changed and put back, as others here: while a property is lent to a function,
+    /// each use of it has to be checked at run time.
+    private var vetted = PageBits()
     /// The commit after which ``vetted`` holds.
     private var knownTransaction: UInt64?
     /// Free pages of the commit ``freeTransaction``, as long as that is the last: none may be used.
@@ -70,16 +73,24 @@ import Synchronization
                 self.freeTransaction = transaction
             }
             if self.freeTransaction != transaction { self.free = nil }
-            self.vetted.grow(lastPage: meta.lastPage)
+            self.makeRoom(lastPage: meta.lastPage)
         }
     }
 
     /// Begins for a transaction of LMDB's that changes nothing, on the snapshot of `meta`.
     func begin(_ meta: MetaRecord?) {
-        self.trees.removeAll(keepingCapacity: true)
+        var trees = exchange(&self.trees, with: [:])
+        trees.removeAll(keepingCapacity: true)
+        self.trees = trees
         self.isDirty = false
         self.meta = meta
-        self.vetted.grow(lastPage: meta?.lastPage ?? 0)
+        self.makeRoom(lastPage: meta?.lastPage ?? 0)
+    }
+
+    private func makeRoom(lastPage: UInt64) {
+        var vetted = exchange(&self.vetted, with: PageBits())
+        vetted.grow(lastPage: lastPage)
+        self.vetted = vetted
     }
 
     /// To be called before the transaction `number` is committed, while nobody else can write.
@@ -221,13 +232,19 @@ import Synchronization
     func arrived(
         at number: UInt64, _ page: borrowing Span<UInt8>, isLeaf: Bool
     ) throws(TreeFailure) {
-        if self.seen?.insert(number) == false { throw .damaged(page: number, .usedTwice) }
+        if var seen = exchange(&self.seen, with: nil) {
+            let isNew = seen.insert(number)
+            self.seen = seen
+            if !isNew { throw .damaged(page: number, .usedTwice) }
+        }
         if self.vetted.contains(number) { return }
         let lastPage = self.meta?.lastPage ?? 0
         let check = PageCheck(pageSize: self.map.pageSize, lastPage: lastPage)
         let damage = check.damage(of: page, number: number, isLeaf: isLeaf, kind: self.kind)
         if let damage { throw .damaged(page: number, damage) }
         if self.free?.contains(number) == true { throw .damaged(page: number, .freeAndUsed) }
-        self.vetted.insert(number)
+        var vetted = exchange(&self.vetted, with: PageBits())
+        vetted.insert(number)
+        self.vetted = vetted
     }
 }

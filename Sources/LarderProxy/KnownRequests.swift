@@ -154,10 +154,11 @@ final class KnownRequests {
 
     /// Whether a request with this hash was seen before; it is from now on.
     func wasSeen(_ hash: UInt64) -> Bool {
-        if self.seen.isEmpty { self.seen = Array(repeating: 0, count: Self.places) }
+        var seen = exchange(&self.seen, with: [])
+        defer { self.seen = seen }
+        if seen.isEmpty { seen = Array(repeating: 0, count: Self.places) }
         let place = Int(hash & Self.mask)
-        defer { self.seen[place] = hash }
-        return self.seen[place] == hash
+        return exchange(&seen[place], with: hash) == hash
     }
 
     /// Whether a request with the same first line was seen before; it is from now on.
