@@ -1,6 +1,7 @@
 /// What a proxy says of its dealings with the next hop: the member that Larder adds to `Proxy-Status`
 /// (RFC 9209).
 package struct ProxyStatus: Sendable, Equatable {
+    /// Nil: there is none (§2.3).
     package var error: ProxyErrorType?
     /// The host or address that was asked (§2.1.2).
     package var nextHop: String?

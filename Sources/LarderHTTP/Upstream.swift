@@ -93,9 +93,9 @@ package struct NextHop: Hashable, Sendable {
 
     /// As `Proxy-Status` has it (RFC 9209 §2.1.2): a parent with its port, an origin without.
     package var name: String {
-        guard !self.isParent, let colon = self.address.lastIndex(of: ":") else {
-            return self.address
-        }
+        guard !self.isParent, let colon = self.address.lastIndex(of: ":"),
+            self.address.last != "]"
+        else { return self.address }
         return String(self.address[..<colon])
     }
 }
@@ -199,6 +199,7 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     /// The parent proxy that was to lead to the origin, or the server that redirections led to; nil
     /// where it was the request's own.
     package var hop: NextHop?
+    /// Its name (``NextHop/name``).
     package var nextHop: String? { self.hop?.name }
     /// Finer than the kind; nil: there is no more to it.
     package var cause: Cause?

@@ -17,16 +17,8 @@ extension ClientConnection {
     /// The channel would queue the answer, note where to flush and then do the same: a third of the
     /// instructions of a hit. To be called from `channelRead`, before anything may have closed the
     /// channel: it has just been read from, so the descriptor is that of its socket. Elsewhere
-    /// ``sendWhole(_:)`` makes sure of that.
-    private func sendAtOnce(_ answer: ByteBuffer) {
-        guard let socket = self.socket, self.hasNothingUnsent else { return self.write(answer) }
-        let sent = unsafe answer.withUnsafeReadableBytes { unsafe self.send($0, to: socket) }
-        guard sent < answer.readableBytes else { return }
-        self.write(answer.dropping(sent))
-    }
-
-    /// The same with an answer whose head and content lie apart; together they are no longer than
-    /// ``JoinedAnswer`` takes, or go by way of the channel.
+    /// ``sendWhole(_:)`` makes sure of that. What is longer than ``JoinedAnswer`` takes goes by way of
+    /// the channel.
     func sendAtOnce(_ head: ByteBuffer, _ body: ByteBuffer?) {
         guard let socket = self.socket, self.hasNothingUnsent,
             let sent = unsafe self.loop.joined.withBytes(
@@ -51,12 +43,13 @@ extension ClientConnection {
         return sent
     }
 
-    /// Sends a whole answer at any moment, where nothing follows yet.
+    /// Sends a whole answer at any moment, where nothing follows yet: past the channel, too.
     func sendWhole(_ answer: ByteBuffer) {
-        guard self.inbound.readableBytes == 0, self.openSocket != nil else {
-            return self.write(answer)
-        }
-        self.sendAtOnce(answer)
+        guard self.inbound.readableBytes == 0, let socket = self.openSocket, self.hasNothingUnsent
+        else { return self.write(answer) }
+        let sent = unsafe answer.withUnsafeReadableBytes { unsafe self.send($0, to: socket) }
+        guard sent < answer.readableBytes else { return }
+        self.write(answer.dropping(sent))
     }
 
     /// The socket, at any moment; nil where it may be another's by now.

@@ -20,8 +20,6 @@ final class KnownRequest {
     /// What the log is told of it each time.
     let pattern: EntryPattern
     private(set) var answerHead: RepeatedHead
-    /// What it says of them now.
-    private var said: (age: Int64, ttl: Int64)?
     /// Who was last let through with it, and by which access rules.
     ///
     /// Clients without a user: of those who have one, no request is known.
@@ -62,11 +60,11 @@ final class KnownRequest {
     /// The head of its answer, as it says these.
     func head(age: Int64, ttl: Int64) -> ByteBuffer {
         // Within one second, which is most of the time, it does already.
-        if self.said?.age != age || self.said?.ttl != ttl {
+        if !self.answerHead.says(age: age, ttl: ttl) {
+            // A copy: lent to the function, the property would be checked at each use of it.
             var head = self.answerHead
             head.say(age: age, ttl: ttl)
             self.answerHead = head
-            self.said = (age, ttl)
         }
         return self.answerHead.bytes
     }
@@ -87,6 +85,7 @@ final class KnownRequests {
     private static let mask = UInt64(KnownRequests.places - 1)
     static let byteLimit = 8 << 20
 
+    // These are taken out to be changed and put back, too.
     /// Empty until there is something to keep.
     private var entries: [KnownRequest?] = []
     private(set) var bytes = 0
@@ -200,9 +199,7 @@ final class KnownRequests {
     }
 
     private func put(_ request: KnownRequest?, at place: Int) {
-        // Taken out and put back: while a property is lent out, each use of it is checked at run time.
-        var entries = self.entries
-        self.entries = []
+        var entries = exchange(&self.entries, with: [])
         entries[place] = request
         self.entries = entries
     }

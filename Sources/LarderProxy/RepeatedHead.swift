@@ -71,9 +71,11 @@ struct RepeatedHead {
         return Number(value: value, start: start, digits: digits.count)
     }
 
+    /// Whether it says these.
+    func says(age: Int64, ttl: Int64) -> Bool { self.age.value == age && self.ttl.value == ttl }
+
     /// Lets it say these.
     mutating func say(age: Int64, ttl: Int64) {
-        // Within one second, which is most of the time, it does already.
         if self.age.value != age { self.write(age, \.age) }
         if self.ttl.value != ttl { self.write(ttl, \.ttl) }
     }

@@ -57,7 +57,7 @@ extension Filling {
         var reason: PolicyReason?
         /// What went wrong on the way to the origin, where the response stands in for that.
         var failure: ProxyStatus?
-        /// Whom the request was sent to.
+        /// Whom the request was sent to, or was to be.
         var origin = NextHop()
     }
 
@@ -157,7 +157,9 @@ extension Filling.Stored {
     ) {
         self.init(
             object: object, isValidated: false, status: status, reason: reason,
-            failure: ProxyStatus(nextHop: uri.host, receivedStatus: status), origin: origin)
+            failure: ProxyStatus(
+                nextHop: origin.isParent ? origin.name : uri.host, receivedStatus: status),
+            origin: origin)
     }
 
     /// One that stands in where there is no answer.

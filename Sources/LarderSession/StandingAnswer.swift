@@ -23,6 +23,7 @@ package final class StandingAnswer: Sendable {
 
     /// It, given once more.
     package struct Repetition: Sendable {
+        /// What is said of it this time.
         package let moment: Moment
         /// The part of the stored body that is sent; nil: none.
         package let body: ByteBuffer?

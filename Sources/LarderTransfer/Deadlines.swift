@@ -92,7 +92,9 @@ final class WaitEntry: Timed {
 ///
 /// To begin a wait, to begin it anew and to end it are a few steps in a heap. libcurl's own timeouts
 /// know neither kinds below a second nor who paused a transfer.
-struct Deadlines {
+///
+/// Not `Sendable`: belongs to one loop.
+final class Deadlines {
     private let timetable = Timetable<WaitEntry>()
     private let limits: [Duration?]
 

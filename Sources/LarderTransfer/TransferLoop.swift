@@ -20,8 +20,9 @@ final class TransferLoop: Timed {
     let multi: MultiHandle
     let handles: HandlePool
 
-    // What these hold is taken out to be changed, and put back: while a property is lent to a function, each
-    // use of it has to be checked at run time, and a transfer uses them some seventy times.
+    // Collections and values are taken out to be changed, here and in what belongs to a loop, and put back:
+    // while a property is lent to a function, each use of it has to be checked at run time, and a transfer
+    // has some seventy of those (Tests/Benchmarks/NOTES.md, Counting).
     private(set) var transfers: [UInt64: Transfer] = [:]
     var touched: [Transfer] = []
     /// Room for the transfers that are being settled.

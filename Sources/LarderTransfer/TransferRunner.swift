@@ -21,7 +21,6 @@ final class TransferRunner {
     let epoll: Epoll
     /// The buffers of all loops: each of many would hold 8 MiB for long.
     private let pieces = PieceBuffers()
-    // Taken out to be changed and put back, as are those of a loop.
     private var loops: [UInt32: TransferLoop] = [:]
     /// Loops that have something to do in the next round.
     private var due: [TransferLoop] = []
@@ -201,7 +200,9 @@ final class TransferRunner {
     private func end(_ loop: TransferLoop) {
         self.setLoop(loop.port.number, nil)
         self.timetable.leave(loop)
-        self.completions = self.completions + loop.tearDown()
+        // It tells receivers: only then is it looked at what there is.
+        let ended = loop.tearDown()
+        self.completions = self.completions + ended
         if self.endsWithLoop { self.isOver = true }
     }
 

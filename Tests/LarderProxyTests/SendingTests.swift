@@ -32,6 +32,9 @@ struct SendingTests {
         defer { _ = close(same) }
         guard same == socket else { return .lost }
         connection.sendWhole(ByteBuffer(string: "for another"))
+        if let body = LentMemory.copy(of: ByteBuffer(repeating: 1, count: 100_000)) {
+            connection.write(ByteBuffer(string: "for another"), before: body)
+        }
         var bytes = [UInt8](repeating: 0, count: 64)
         let count = unsafe recv(pair[1], &bytes, bytes.count, Int32(MSG_DONTWAIT))
         return .tried(received: count)

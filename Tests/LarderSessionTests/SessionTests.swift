@@ -189,9 +189,19 @@ struct SessionTests {
         #expect(
             broken.field("Proxy-Status")
                 == "larder; next-hop=\"origin.example\"; received-status=503")
+        let behind = bench.perform().client
+        var facts = UpstreamConnectionFacts(remoteAddress: "parent.example:3128")
+        facts.isParent = true
+        bench.upstream.fetches[3].receiver.upstream(
+            whole: WholeResponse(
+                head: ResponseHead(status: .serviceUnavailable), bodyLength: .known(0),
+                connection: facts, body: ByteBuffer()))
+        #expect(
+            behind.field("Proxy-Status")
+                == "larder; next-hop=\"parent.example:3128\"; received-status=503")
         bench.clock.advance(.seconds(200))
         let late = bench.perform().client
-        bench.upstream.fetches[3].fail(.connectionRefused)
+        bench.upstream.fetches[4].fail(.connectionRefused)
         #expect(late.failure?.status == .badGateway)
     }
 
