@@ -54,7 +54,7 @@ extension ClientConnection {
 
     /// Takes out what was received, to be put back changed: while a property is lent to a function, each
     /// use of it has to be checked at run time (Tests/Benchmarks/NOTES.md, Counting).
-    func takeInbound() -> ByteBuffer { exchange(&self.inbound, with: ByteBuffer()) }
+    func takeInbound() -> ByteBuffer { Swift.exchange(&self.inbound, with: ByteBuffer()) }
 
     private func inputExhausted() -> Bool {
         if !self.state.takesInput { self.apply(self.state.inputExhausted()) }

@@ -14,7 +14,7 @@ struct JoinedAnswerTests {
         for letter in ["a", "b"] {
             let start = String(repeating: letter, count: head)
             let rest = body.map { String(repeating: "-", count: $0) }
-            let made = joined.withBytes(
+            let made = unsafe joined.withBytes(
                 of: ByteBuffer(string: start), rest.map { ByteBuffer(string: $0) }
             ) { unsafe String(decoding: $0, as: UTF8.self) }
             let whole = start + (rest ?? "")
