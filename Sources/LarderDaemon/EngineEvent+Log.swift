@@ -207,7 +207,7 @@ extension CookieEvent {
             if untold > 0 { metadata["before"] = "\(untold) principals that were counted only" }
             log.warning("cookies are not kept for now", metadata: metadata)
         case .keptAgain:
-            guard let principals = notices.withLock({ $0.cookies.ended() }) else { return }
+            guard let principals = notices.withLock({ $0.cookies.ended(at: now) }) else { return }
             log.notice(
                 "cookies are kept again",
                 metadata: ["session": "\(session)", "principals": "\(principals)"])
