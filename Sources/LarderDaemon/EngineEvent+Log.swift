@@ -148,7 +148,10 @@ extension StateEvent {
         case .missing(let path):
             log.warning(
                 "file of cookies and credentials is gone; a new one is made when it is needed",
-                metadata: ["session": "\(session)", "path": "\(path)"])
+                metadata: [
+                    "session": "\(session)", "path": "\(path)",
+                    "remedy": "where you moved it away, move state.mdb-lock away, too",
+                ])
         case .setAside(let name, let reason):
             log.warning(
                 "file of cookies and credentials set aside, a new one made",
