@@ -19,6 +19,7 @@ struct ListenerGrounds: Sendable, Equatable {
     struct Listener: Sendable, Equatable {
         let address: ListenAddress
         let place: SettingPlace
+        let unixPeers: SettingPlace
     }
 
     /// Something that a session sends of its own, because somebody has configured it.
@@ -28,15 +29,72 @@ struct ListenerGrounds: Sendable, Equatable {
         let place: SettingPlace
     }
 
+    /// A rule asks clients to be who only listeners of a kind can say.
+    struct Claim: Sendable, Equatable {
+        /// The route that asks; nil: an access rule, whatever the listener.
+        let route: Int?
+        /// Known to listeners that ask who their clients are.
+        let speaksOfUsers: Bool
+        /// Known to Unix sockets.
+        let speaksOfUIDs: Bool
+        let place: SettingPlace
+    }
+
     /// In the order of the file.
     var listeners: [Listener] = []
     var secrets: [Secret] = []
+    var claims: [Claim] = []
 }
 
 extension LoadedSettings {
     /// What can have no effect, or another than was meant, with the listeners in force.
     package var warnings: [ConfigurationProblem] {
-        self.fileWarnings + self.secretWarnings + self.closedListenerWarnings
+        self.fileWarnings + self.idlePeerWarnings + self.claimWarnings + self.secretWarnings
+            + self.closedListenerWarnings
+    }
+
+    /// Warns of listeners that are to know their clients by a Unix socket, and are none, or ask nobody.
+    private var idlePeerWarnings: [ConfigurationProblem] {
+        self.settings.listeners.enumerated().compactMap { index, listener in
+            let authentication = listener.authentication
+            guard authentication.includesUnixPeers,
+                !listener.address.isUnix || !authentication.isDemanded
+            else { return nil }
+            return self.named(listener.address, index)?.unixPeers.problem(
+                in: self.file ?? "",
+                "has no effect without a Unix socket and a password-file or token-file")
+        }
+    }
+
+    /// What the file says of a listener in force that has settings from it.
+    ///
+    /// One that lies elsewhere now was the only one.
+    private func named(_ address: ListenAddress, _ index: Int) -> ListenerGrounds.Listener? {
+        let named = self.grounds.listeners
+        if named.indices.contains(index), named[index].address == address { return named[index] }
+        return named.first { $0.address == address } ?? named.first
+    }
+
+    /// Warns of rules that speak of clients whom no listener in question knows.
+    private var claimWarnings: [ConfigurationProblem] {
+        self.grounds.claims.flatMap { claim in
+            let only = claim.route.map { self.settings.routes[$0].listeners } ?? []
+            let listeners = self.settings.listeners.filter {
+                only.isEmpty || only.contains($0.address)
+            }
+            var messages: [String] = []
+            if claim.speaksOfUsers, !listeners.contains(where: \.authentication.isDemanded) {
+                messages.append(
+                    "speaks of users, and no listener in question asks who its clients are; it fits "
+                        + "nobody")
+            }
+            if claim.speaksOfUIDs, !listeners.contains(where: \.address.isUnix) {
+                messages.append(
+                    "speaks of users of this machine, and no listener in question is a Unix socket; "
+                        + "it fits nobody")
+            }
+            return messages.map { claim.place.problem(in: self.file ?? "", $0) }
+        }
     }
 
     /// Warns where whoever can connect, as every user of this machine can to loopback, has a session

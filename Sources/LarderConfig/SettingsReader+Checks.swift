@@ -32,7 +32,6 @@ extension SettingsReader {
                 self.warn(
                     "\(label).named-sessions", "has no effect without trusted-clients")
             }
-            self.checkAuthentication(of: listener, label)
             let address = listener.address
             if self.settings.listeners[..<index].contains(where: { $0.address == address }),
                 !address.takesFreePort
@@ -54,16 +53,6 @@ extension SettingsReader {
     }
 
     /// Whether there is a session of this name.
-    private mutating func checkAuthentication(of listener: ListenerSettings, _ label: String) {
-        let authentication = listener.authentication
-        guard authentication.includesUnixPeers else { return }
-        if !listener.address.isUnix || !authentication.isDemanded {
-            self.warn(
-                "\(label).authentication.unix-peers",
-                "has no effect without a Unix socket and a password-file or token-file")
-        }
-    }
-
     mutating func checkSession(_ name: SessionName, _ path: String) {
         let names = self.settings.sessions.map(\.name.text)
         guard !names.contains(name.text) else { return }

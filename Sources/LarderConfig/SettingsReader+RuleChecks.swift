@@ -50,19 +50,12 @@ extension SettingsReader {
                     at: self.mark("\(label).listeners"),
                     "\(label).listeners: there is no listener at \(listener.settingText); \(hint)")
             }
-            let leading = self.settings.listeners.filter {
-                route.listeners.isEmpty || route.listeners.contains($0.address)
-            }
-            if !route.users.isEmpty { self.warnWithoutUsers(leading, "\(label).users") }
-            if !route.uids.isEmpty { self.warnWithoutSockets(leading, "\(label).uids") }
-            self.warnOfClients(route.clients, leading, "\(label).clients")
             self.warnIfShadowed(self.settings.routes, index, "routes")
         }
     }
 
     mutating func checkAccess() {
-        for (index, rule) in self.settings.access.enumerated() {
-            self.warnOfClients(rule.clients, self.settings.listeners, "access[\(index)].clients")
+        for index in self.settings.access.indices {
             self.warnIfShadowed(self.settings.access, index, "access")
         }
         if self.settings.access.isEmpty {
@@ -71,30 +64,6 @@ extension SettingsReader {
                 "is empty, and everybody is denied; add rules, or remove it, and clients of this "
                     + "machine are allowed")
         }
-    }
-
-    private mutating func warnOfClients(
-        _ clients: [ClientPattern], _ listeners: [ListenerSettings], _ path: String
-    ) {
-        let speaksOfUsers = clients.contains { if case .user = $0 { true } else { false } }
-        let speaksOfUIDs = clients.contains { if case .uid = $0 { true } else { false } }
-        if speaksOfUsers { self.warnWithoutUsers(listeners, path) }
-        if speaksOfUIDs { self.warnWithoutSockets(listeners, path) }
-    }
-
-    private mutating func warnWithoutUsers(_ listeners: [ListenerSettings], _ path: String) {
-        guard !listeners.contains(where: \.authentication.isDemanded) else { return }
-        self.warn(
-            path,
-            "speaks of users, and no listener in question asks who its clients are; it fits nobody")
-    }
-
-    private mutating func warnWithoutSockets(_ listeners: [ListenerSettings], _ path: String) {
-        guard !listeners.contains(where: \.address.isUnix) else { return }
-        self.warn(
-            path,
-            "speaks of users of this machine, and no listener in question is a Unix socket; it fits "
-                + "nobody")
     }
 
     mutating func checkInjections() {

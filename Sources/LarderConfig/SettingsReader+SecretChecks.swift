@@ -5,9 +5,41 @@ extension SettingsReader {
             listeners: self.settings.listeners.indices.map { index in
                 ListenerGrounds.Listener(
                     address: self.settings.listeners[index].address,
-                    place: self.place("listeners[\(index)].address"))
+                    place: self.place("listeners[\(index)].address"),
+                    unixPeers: self.place("listeners[\(index)].authentication.unix-peers"))
             },
-            secrets: self.settings.sessions.compactMap(self.secret))
+            secrets: self.settings.sessions.compactMap(self.secret),
+            claims: self.claims.filter { $0.speaksOfUsers || $0.speaksOfUIDs })
+    }
+
+    /// What rules ask clients to be.
+    private var claims: [ListenerGrounds.Claim] {
+        let routes = self.settings.routes.enumerated().flatMap { index, route in
+            let label = "routes[\(index)]"
+            return [
+                ListenerGrounds.Claim(
+                    route: index, speaksOfUsers: !route.users.isEmpty, speaksOfUIDs: false,
+                    place: self.place("\(label).users")),
+                ListenerGrounds.Claim(
+                    route: index, speaksOfUsers: false, speaksOfUIDs: !route.uids.isEmpty,
+                    place: self.place("\(label).uids")),
+                self.claim(of: route.clients, route: index, at: "\(label).clients"),
+            ]
+        }
+        return routes
+            + self.settings.access.enumerated().map { index, rule in
+                self.claim(of: rule.clients, route: nil, at: "access[\(index)].clients")
+            }
+    }
+
+    private func claim(
+        of clients: [ClientPattern], route: Int?, at path: String
+    ) -> ListenerGrounds.Claim {
+        ListenerGrounds.Claim(
+            route: route,
+            speaksOfUsers: clients.contains { if case .user = $0 { true } else { false } },
+            speaksOfUIDs: clients.contains { if case .uid = $0 { true } else { false } },
+            place: self.place(path))
     }
 
     /// What a session sends of its own, and where that is said.

@@ -148,7 +148,10 @@ extension StateEvent {
         case .missing(let path):
             log.warning(
                 "file of cookies and credentials is gone; a new one is made when it is needed",
-                metadata: ["session": "\(session)", "path": "\(path)"])
+                metadata: [
+                    "session": "\(session)", "path": "\(path)",
+                    "remedy": "where you moved it away, move state.mdb-lock away, too",
+                ])
         case .setAside(let name, let reason):
             log.warning(
                 "file of cookies and credentials set aside, a new one made",
@@ -207,7 +210,7 @@ extension CookieEvent {
             if untold > 0 { metadata["before"] = "\(untold) principals that were counted only" }
             log.warning("cookies are not kept for now", metadata: metadata)
         case .keptAgain:
-            guard let principals = notices.withLock({ $0.cookies.ended() }) else { return }
+            guard let principals = notices.withLock({ $0.cookies.ended(at: now) }) else { return }
             log.notice(
                 "cookies are kept again",
                 metadata: ["session": "\(session)", "principals": "\(principals)"])

@@ -8,6 +8,9 @@ struct StateDirectory: Sendable {
     var data: String { "\(self.path)/state.mdb" }
     /// LMDB's table of readers.
     private var readerTable: String { "\(self.data)-lock" }
+    /// Both of LMDB's, for messages to whoever is to begin anew: the table of readers alone says that
+    /// there was a state, see ``hadData``.
+    var dataFiles: String { "\(self.data) and state.mdb-lock" }
     var lock: String { "\(self.path)/state.lock" }
     /// Counts the changes of those who share the state; see ``turn()``.
     private var turnFile: String { "\(self.path)/state.turn" }

@@ -99,7 +99,8 @@ struct StateOpening: Sendable {
                 .badKeyFile, path: self.source.path,
                 cause:
                     "there is no key file, and the state of \(self.directory.path) needs its key",
-                remedy: "put the key file back, or move \(self.directory.data) away to begin anew")
+                remedy: "put the key file back, or move \(self.directory.dataFiles) away to "
+                    + "begin anew")
         }
         return try self.openExisting()
     }
@@ -221,7 +222,8 @@ struct StateOpening: Sendable {
             throw StateError(
                 .unavailable, path: self.directory.data,
                 cause: "it is of format \(format), which this release does not know",
-                remedy: "use the release that wrote it, or move the file away to begin anew")
+                remedy: "use the release that wrote it, or move \(self.directory.dataFiles) away "
+                    + "to begin anew")
         case .damaged, nil:
             throw StateError(
                 .damaged, path: self.directory.data, cause: "its description is damaged",
@@ -245,8 +247,8 @@ struct StateOpening: Sendable {
             throw StateError(
                 .wrongKey, path: self.source.path,
                 cause: "this key does not open the state in \(self.directory.path)",
-                remedy: "put the right key there, or move \(self.directory.data) away to begin "
-                    + "anew; nothing was changed")
+                remedy: "put the right key there, or move \(self.directory.dataFiles) away to "
+                    + "begin anew; nothing was changed")
         }
         switch self.source {
         case .file(let path):

@@ -111,7 +111,9 @@ enum StateText {
         switch event {
         case .keyMade(let path): "a key was made: \(path); without it nothing can be read again"
         case .begunAnew: "there was a key, and no state for it: a new one was made"
-        case .missing(let path): "\(path) is gone; a new one is made when it is needed"
+        case .missing(let path):
+            "\(path) is gone; a new one is made when it is needed (where you moved it away, move "
+                + "state.mdb-lock away, too)"
         case .setAside(let name, let reason):
             "the state could not be used (\(reason)) and lies under \(name) now; a new one was made"
         case .rotationFinished, .rotationUndone: nil

@@ -108,6 +108,66 @@ struct ListenOverrideTests {
         #expect(moved.warnings.map(\.line) == [2])
     }
 
+    @Test(
+        "has rules that fit nobody told by where it listens",
+        arguments: [
+            ("access: [{clients: 'uid:5', action: allow}]", 2, "access[0].clients"),
+            ("routes: [{uids: 5, session: default}]", 2, "routes[0].uids"),
+            ("routes: [{listeners: LISTENER, uids: 5, session: default}]", 2, "routes[0].uids"),
+            ("routes: [{clients: 'uid:5', session: default}]", 2, "routes[0].clients"),
+        ])
+    func claims(_ rule: String, _ line: Int, _ path: String) throws {
+        func told(_ listener: String, moved: String) throws -> [[String]] {
+            var loaded = try Self.loaded(
+                "listeners: [{address: '\(listener)'}]\n"
+                    + rule.replacing("LISTENER", with: "'\(listener)'"))
+            func messages() -> [String] { loaded.warnings.map { "\($0.line) \($0.message)" } }
+            let before = messages()
+            try ListenOverride([moved]).apply(to: &loaded)
+            return [before, messages()]
+        }
+        let warning =
+            "\(line) \(path): speaks of users of this machine, and no listener in question is a Unix "
+            + "socket; it fits nobody"
+        #expect(try told("127.0.0.1:3128", moved: "unix:/run/x.sock") == [[warning], []])
+        #expect(try told("unix:/run/x.sock", moved: "127.0.0.1:3128") == [[], [warning]])
+    }
+
+    @Test("has rules for users told where it asks nobody")
+    func users() throws {
+        let listeners = "listeners: [{address: '127.0.0.1:1', authentication: {token-file: /t}}]\n"
+        var loaded = try Self.loaded(
+            listeners + "access: [{clients: 'user:a', action: allow}]")
+        #expect(loaded.warnings.isEmpty)
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &loaded)
+        #expect(loaded.warnings.isEmpty)
+        // The listener that asks is kept, and others come.
+        try ListenOverride(["127.0.0.1:9", "127.0.0.1:10"]).apply(to: &loaded)
+        #expect(loaded.warnings.isEmpty)
+        var plain = try Self.loaded("access: [{clients: 'user:a', action: allow}]")
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &plain)
+        #expect(plain.warnings.map(\.line) == [1])
+    }
+
+    @Test("has unix-peers told where it moves them off a Unix socket, and not where onto one")
+    func unixPeers() throws {
+        func loaded(_ address: String) throws -> LoadedSettings {
+            try Self.loaded(
+                "listeners:\n  - address: '\(address)'\n"
+                    + "    authentication: {token-file: /t, unix-peers: true}\n")
+        }
+        var off = try loaded("unix:/run/x.sock")
+        #expect(off.warnings.isEmpty)
+        try ListenOverride(["127.0.0.1:9"]).apply(to: &off)
+        #expect(off.warnings.map(\.line) == [3])
+        let path = "listeners[0].authentication.unix-peers: "
+        #expect(off.warnings.first?.message.hasPrefix(path) == true)
+        var onto = try loaded("127.0.0.1:9")
+        #expect(onto.warnings.map(\.line) == [3])
+        try ListenOverride(["unix:/run/x.sock"]).apply(to: &onto)
+        #expect(onto.warnings.isEmpty)
+    }
+
     @Test("that is not given changes nothing")
     func none() throws {
         var loaded = try Self.loaded(Self.guarded)

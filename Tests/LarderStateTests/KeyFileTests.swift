@@ -91,6 +91,7 @@ struct KeyFileTests {
         try #require(unsafe unlink(self.place.key) == 0)
         try await self.expectRefused(.badKeyFile)
         #expect(mode(self.place.key) == nil)
+        try await self.expectRemedy()
     }
 
     @Test("of another machine is told at once, and nothing is overwritten")
@@ -99,10 +100,17 @@ struct KeyFileTests {
         let right = try readFile(self.place.key)
         try KeyFile.write(StateKey(), to: self.place.key)
         try await self.expectRefused(.wrongKey)
+        try await self.expectRemedy()
         try writeFile(self.place.key, right)
         let state = try self.place.open()
         #expect(try await state.cookies(of: "").load() == [cookie("a")])
         await state.close()
+    }
+
+    /// Both files, as the second alone says at each start that there was a state.
+    private func expectRemedy() async throws {
+        let remedy = try #require(await self.place.openingError()?.remedy)
+        #expect(remedy.contains("move \(self.place.data) and state.mdb-lock away to begin anew"))
     }
 
     @Test("is refused where others may read it", arguments: [0o640, 0o604, 0o660] as [mode_t])

@@ -128,6 +128,13 @@ struct PlannedStateTests {
         await made.close()
         await (try self.open(last)).close()
         #expect(last.all == [missing, .begunAnew])
+        // As the remedies say: nobody misses it.
+        for file in [self.place.data, "\(self.place.data)-lock"] {
+            try #require(unsafe unlink(file) == 0)
+        }
+        let away = Events()
+        await (try self.open(away)).close()
+        #expect(away.all.isEmpty)
     }
 
     @Test("makes the directory of its key, too, for this user alone")

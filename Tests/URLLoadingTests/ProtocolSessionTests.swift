@@ -83,7 +83,7 @@ struct ProtocolSessionTests {
         try await first.stops.wait(for: "stopLoading") { $0 == 1 }
     }
 
-    @Test("a GET with content is the protocol's to take or refuse, and HTTP's to refuse")
+    @Test("a GET with content is the protocol's to take")
     func contentOfGet() async throws {
         let session = Self.session()
         defer { session.invalidateAndCancel() }
@@ -103,6 +103,36 @@ struct ProtocolSessionTests {
                 #expect(data == Data("taken".utf8))
             }
         }
+    }
+
+    private static let urlsOfGets = ["http://a.test/", "file:///etc/hostname", "data:,a"]
+
+    @Test(
+        "a GET with content that no protocol takes is refused unseen (§3.3)",
+        arguments: Self.urlsOfGets)
+    func contentOfOtherGet(_ text: String) async throws {
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let plain = URLRequest(url: try #require(URL(string: text)))
+        var whole = plain
+        whole.httpBody = Data("a".utf8)
+        let nowhere = URL(fileURLWithPath: "/nowhere/at/all")
+        let empty = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data().write(to: empty)
+        defer { try? FileManager.default.removeItem(at: empty) }
+        let errors = [
+            await #expect(throws: URLError.self) { try await session.data(for: whole) },
+            await #expect(throws: URLError.self) {
+                try await session.upload(for: plain, fromFile: empty)
+            },
+            await #expect(throws: URLError.self) {
+                try await session.upload(for: plain, from: Data("a".utf8))
+            },
+            await #expect(throws: URLError.self) {
+                try await session.upload(for: plain, fromFile: nowhere)
+            },
+        ]
+        #expect(errors.map(\.?.code) == Array(repeating: .dataLengthExceedsMaximum, count: 4))
     }
 
     /// Has a credential for every challenge.

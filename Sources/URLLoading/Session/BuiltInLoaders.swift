@@ -14,10 +14,7 @@ final class BuiltInLoaders: SessionLoaders {
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
-        let own = ProtocolLoader.loader(
-            for: request, task: task, classes: self.settings.protocolClasses,
-            cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
-        if let own { return own }
+        if let own = self.programsOwn(for: request, of: task) { return own }
         guard let url = request.url else { return nil }
         if url.isPlainlyWeb { return self.engine }
         guard let scheme = url.scheme else { return nil }
@@ -29,6 +26,18 @@ final class BuiltInLoaders: SessionLoaders {
             return WebSocketLoader(session: session)
         case let other: return SessionEngine.knows(other) ? self.engine : nil
         }
+    }
+
+    func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool {
+        self.programsOwn(for: request, of: task) != nil
+    }
+
+    private func programsOwn(
+        for request: URLRequest, of task: URLSessionTask
+    ) -> (any Loader)? {
+        ProtocolLoader.loader(
+            for: request, task: task, classes: self.settings.protocolClasses,
+            cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
     }
 
     func connect(

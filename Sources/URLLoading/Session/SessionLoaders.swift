@@ -6,6 +6,8 @@ import Synchronization
 protocol SessionLoaders: Sendable {
     /// nil: nobody knows such URLs.
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)?
+    /// Whether a class of the program's would load a request. It may be asked once more when it is loaded.
+    func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool
     /// Connects to a server, through the proxy where there is one.
     ///
     /// - Parameters:
@@ -24,6 +26,8 @@ protocol SessionLoaders: Sendable {
 }
 
 extension SessionLoaders {
+    func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool { false }
+
     func connect(
         host: String, port: UInt16, for scheme: Scheme?,
         completion: @escaping @Sendable (Result<DialledSocket, URLError>) -> Void

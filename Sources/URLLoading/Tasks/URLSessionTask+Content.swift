@@ -43,6 +43,11 @@ extension URLSessionTask {
     }
 
     private func open(_ content: UploadBody, of request: URLRequest) {
+        // Nobody knows what the content of a GET means (RFC 9110 §9.3.1), but perhaps the program's own
+        // protocol. Nothing of the content is looked at: what is wrong is that there is some.
+        guard request.httpMethod ?? "GET" != "GET" || self.isProgramsOwn(request) else {
+            return self.fail(.dataLengthExceedsMaximum)
+        }
         let announced = UploadBody.announcedLength(
             request.value(forHTTPHeaderField: "Content-Length"))
         do throws(URLError) {
@@ -50,6 +55,11 @@ extension URLSessionTask {
         } catch {
             self.settle(.failed(error))
         }
+    }
+
+    private func isProgramsOwn(_ request: URLRequest) -> Bool {
+        let whole = self.guarded.withLock { $0.completed(request) }
+        return self.session?.loaders.isProgramsOwn(self.purpose.asking(whole), of: self) == true
     }
 }
 
