@@ -7,15 +7,17 @@ import Synchronization
 final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
+    private let classes: [AnyClass]?
 
     init(_ settings: URLSessionConfiguration) {
         self.settings = settings
         self.engine = SessionEngine(settings)
+        self.classes = settings.protocolClasses
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
         let own = ProtocolLoader.loader(
-            for: request, task: task, classes: self.settings.protocolClasses,
+            for: request, task: task, classes: self.classes,
             cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
         if let own { return own }
         guard let url = request.url else { return nil }
