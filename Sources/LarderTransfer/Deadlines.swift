@@ -66,20 +66,20 @@ enum Wait: Int, CaseIterable {
 final class WaitEntry: Timed {
     /// The fetch's.
     let id: UInt64
-    /// What the request says itself of how long it waits.
-    private let idle: Duration?
-    private let resource: Duration?
+    /// What the request says itself of how long it waits, in nanoseconds.
+    private let idle: UInt64?
+    private let resource: UInt64?
     fileprivate(set) var wait: Wait?
     var moment = MonotonicTime(nanoseconds: 0)
     var place: Int?
 
     init(id: UInt64, idle: Duration? = nil, resource: Duration? = nil) {
         self.id = id
-        self.idle = idle
-        self.resource = resource
+        self.idle = idle.map(\.inNanoseconds)
+        self.resource = resource.map(\.inNanoseconds)
     }
 
-    fileprivate func ownLimit(_ wait: Wait) -> Duration? {
+    fileprivate func ownLimit(_ wait: Wait) -> UInt64? {
         switch wait {
         case .name, .handshake, .tunnel, .head, .sending, .receiving: self.idle
         case .resource: self.resource
@@ -94,10 +94,11 @@ final class WaitEntry: Timed {
 /// know neither kinds below a second nor who paused a transfer.
 struct Deadlines {
     private let timetable = Timetable<WaitEntry>()
-    private let limits: [Duration?]
+    /// In nanoseconds.
+    private let limits: [UInt64?]
 
     init(_ configuration: TransferConfiguration) {
-        self.limits = Wait.allCases.map { $0.limit(configuration) }
+        self.limits = Wait.allCases.map { $0.limit(configuration)?.inNanoseconds }
     }
 
     /// The moment at which the next transfer has waited too long.
@@ -120,7 +121,7 @@ struct Deadlines {
             return self.leave(entry)
         }
         entry.wait = wait
-        self.timetable.enter(entry, at: now + limit)
+        self.timetable.enter(entry, at: now.adding(limit))
     }
 
     func leave(_ entry: WaitEntry) {

@@ -168,10 +168,11 @@ final class ResponseAssembler {
     private static func append(
         _ line: UnsafeRawBufferPointer, to block: inout [UInt8], mending: Bool
     ) {
-        unsafe block.append(contentsOf: line)
-        guard mending, unsafe line.last == ASCII.lf, unsafe line.dropLast().last != ASCII.cr else {
-            return
-        }
+        unsafe block.append(contentsOf: line.assumingMemoryBound(to: UInt8.self))
+        let count = line.count
+        guard mending, count > 0, unsafe line[count - 1] == ASCII.lf,
+            unsafe count == 1 || line[count - 2] != ASCII.cr
+        else { return }
         block[block.count - 1] = ASCII.cr
         block.append(ASCII.lf)
     }
