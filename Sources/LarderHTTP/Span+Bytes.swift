@@ -23,7 +23,7 @@ extension Span<UInt8> {
     }
 
     /// Where `byte` stands first in a range.
-    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+    package func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
         let part = self.extracting(range)
         return unsafe part.withUnsafeBufferPointer { bytes in
             guard let start = bytes.baseAddress,

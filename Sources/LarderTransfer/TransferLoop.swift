@@ -36,7 +36,7 @@ final class TransferLoop: Timed {
     var queue: ConnectionQueue?
     var lookups: NameLookups
     /// The peer of the last request.
-    var peer = PeerText()
+    let peer = PeerText()
     private var timer: MonotonicTime?
     private(set) var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
@@ -242,7 +242,7 @@ final class TransferLoop: Timed {
             transfer.destination = destination
             let mayGo = self.changeQueue {
                 $0.enter(
-                    order.fetch.id, for: destination, priority: order.request.transfer.priority)
+                    order.fetch.id, for: destination, priority: transfer.options.priority)
             }
             if mayGo == true { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {
