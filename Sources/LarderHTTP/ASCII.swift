@@ -22,6 +22,8 @@ package enum ASCII {
     /// `tchar` (RFC 9110 §5.6.2).
     @inline(__always)
     package static func isToken(_ byte: UInt8) -> Bool {
+        // What names are mostly made of.
+        if (byte | 0x20) &- 0x61 < 26 { return true }
         // Two words of a bitmap: 0–63 and 64–127.
         let low: UInt64 = 0x03FF_6CFA_0000_0000
         let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE

@@ -39,7 +39,7 @@ enum FieldLineParser {
         var end = range.upperBound
         while start < end, ASCII.isOWS(bytes[start]) { start &+= 1 }
         while end > start, ASCII.isOWS(bytes[end &- 1]) { end &-= 1 }
-        for i in start..<end where !ASCII.isFieldValue(bytes[i]) {
+        guard bytes.areFieldValue(start..<end) else {
             throw HeadError(.badFieldValue, "a control character in a field value")
         }
         return start..<end

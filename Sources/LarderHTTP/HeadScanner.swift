@@ -21,28 +21,25 @@ struct HeadScanner: Sendable {
     ///
     /// A CR that no LF follows is refused everywhere (RFC 9112 §2.2).
     mutating func nextLine(in bytes: Span<UInt8>) throws(HeadError) -> Range<Int>? {
-        var i = self.position
-        while i < bytes.count {
-            let byte = bytes[i]
-            if byte > ASCII.cr {
-                i &+= 1
-            } else if byte == ASCII.cr {
-                guard i &+ 1 < bytes.count else { break }
-                guard bytes[i &+ 1] == ASCII.lf else {
-                    throw HeadError(.bareCR, "a CR without a LF after it")
-                }
-                return self.endLine(at: i, next: i &+ 2)
-            } else if byte == ASCII.lf {
-                guard self.acceptsBareLF else {
-                    throw HeadError(.bareLF, "a LF without a CR before it")
-                }
-                return self.endLine(at: i, next: i &+ 1)
-            } else {
-                i &+= 1
+        guard self.position < bytes.count else { return nil }
+        let feed = bytes.firstIndex(of: ASCII.lf, in: self.position..<bytes.count)
+        let end = feed ?? bytes.count
+        if let cr = bytes.firstIndex(of: ASCII.cr, in: self.position..<end) {
+            guard cr &+ 1 == end else {
+                throw HeadError(.bareCR, "a CR without a LF after it")
             }
+            if feed != nil { return self.endLine(at: cr, next: cr &+ 2) }
+            self.position = cr
+            return nil
         }
-        self.position = i
-        return nil
+        guard let feed else {
+            self.position = bytes.count
+            return nil
+        }
+        guard self.acceptsBareLF else {
+            throw HeadError(.bareLF, "a LF without a CR before it")
+        }
+        return self.endLine(at: feed, next: feed &+ 1)
     }
 
     private mutating func endLine(at end: Int, next: Int) -> Range<Int> {

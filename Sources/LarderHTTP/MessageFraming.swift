@@ -82,21 +82,31 @@ package enum MessageFraming {
         var found: UInt64?
         for line in fields.lines where line.known == .contentLength {
             let value = fields.value(of: line)
-            let isNumber = ASCII.isDigit(value.first ?? 0) && value.allSatisfy(ASCII.isDigit)
+            // As it nearly always is: one number.
+            if let length = self.number(value) {
+                found = try self.agreeing(length, with: found)
+                continue
+            }
             let members =
-                mayRepeat && !isNumber
+                mayRepeat
                 ? value.split(separator: ASCII.comma, omittingEmptySubsequences: false) : [value]
             for member in members {
                 guard let length = self.number(member.trimmingOWS()) else {
                     throw HeadError(.badContentLength, "Content-Length is not a number")
                 }
-                guard found == nil || found == length else {
-                    throw HeadError(.repeatedContentLength, "Content-Length twice, and different")
-                }
-                found = length
+                found = try self.agreeing(length, with: found)
             }
         }
         return found
+    }
+
+    private static func agreeing(
+        _ length: UInt64, with found: UInt64?
+    ) throws(HeadError) -> UInt64 {
+        guard found == nil || found == length else {
+            throw HeadError(.repeatedContentLength, "Content-Length twice, and different")
+        }
+        return length
     }
 
     private static func number(_ digits: FieldValue) -> UInt64? {

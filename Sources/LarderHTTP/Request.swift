@@ -44,13 +44,10 @@ package struct Request: Sendable {
         method: Method, uri: TargetURI, fields: Fields, bodyLength: BodyLength,
         transfer: TransferOptions, observer: (any TransferObserver)?, cookies: RequestCookies?
     ) {
-        var parts = RequestParts(
-            method: method, uri: uri, fields: fields, bodyLength: bodyLength,
-            expectsContinue: false)
-        parts.transfer = transfer
-        parts.observer = observer
-        parts.cookies = cookies
-        self.storage = RequestStorage(parts)
+        self.storage = RequestStorage(
+            RequestParts(
+                method: method, uri: uri, fields: fields, bodyLength: bodyLength,
+                expectsContinue: false, transfer: transfer, observer: observer, cookies: cookies))
     }
 
     package var method: Method {

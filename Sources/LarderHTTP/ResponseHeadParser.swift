@@ -157,7 +157,7 @@ struct StatusLine: Sendable {
         }
         self.status = StatusCode(code)
         let reasonStart = Swift.min(end + 1, line.count)
-        for i in reasonStart..<line.count where !ASCII.isFieldValue(line[i]) {
+        guard line.areFieldValue(reasonStart..<line.count) else {
             throw HeadError(.badStatusLine, "a control character in the reason phrase")
         }
         self.reason = line.text(reasonStart..<line.count)

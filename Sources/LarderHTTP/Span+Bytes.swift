@@ -1,3 +1,5 @@
+import Glibc
+
 /// Reading text and numbers out of lent bytes. Every range must lie inside the span.
 extension Span<UInt8> {
     /// A copy of a range.
@@ -21,11 +23,39 @@ extension Span<UInt8> {
     }
 
     /// Where `byte` stands first in a range.
-    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
-        for i in range where self[i] == byte {
-            return i
+    package func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+        let part = self.extracting(range)
+        return unsafe part.withUnsafeBufferPointer { bytes in
+            guard let start = bytes.baseAddress,
+                let found = unsafe memchr(start, Int32(byte), bytes.count)
+            else { return nil }
+            return unsafe range.lowerBound + (UnsafeRawPointer(found) - UnsafeRawPointer(start))
         }
-        return nil
+    }
+
+    /// Whether a field value may hold all bytes of a range (RFC 9110 §5.5).
+    ///
+    /// Eight at a time where none of them is a control character, which is nearly always.
+    func areFieldValue(_ range: Range<Int>) -> Bool {
+        let part = self.extracting(range)
+        let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        return unsafe part.withUnsafeBytes { bytes in
+            var i = 0
+            while i &+ 8 <= bytes.count {
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+                let deletes = word ^ (ones &* 0x7F)
+                // A byte's top bit is set where it, or one below it, is less than 0x20, or is 0x7F.
+                let controls = (word &- ones &* 0x20) & ~word & tops
+                let others = (deletes &- ones) & ~deletes & tops
+                if controls | others != 0 { break }
+                i &+= 8
+            }
+            while i < bytes.count {
+                guard unsafe ASCII.isFieldValue(bytes[i]) else { return false }
+                i &+= 1
+            }
+            return true
+        }
     }
 
     /// Whether the bytes are this lower-case ASCII text, case set aside.

@@ -74,7 +74,8 @@ extension TargetURI {
         let rest = bytes.text(end..<bytes.count)
         self.init(
             scheme: scheme, userInfo: userInfo, host: authority.host, port: authority.port,
-            pathAndQuery: rest.isEmpty ? emptyPath : rest.hasPrefix("/") ? rest : "/" + rest)
+            pathAndQuery: rest.isEmpty
+                ? emptyPath : rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest)
     }
 
     private static func endsAuthority(_ byte: UInt8) -> Bool {

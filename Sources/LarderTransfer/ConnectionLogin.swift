@@ -8,6 +8,7 @@ extension Request {
     /// else's request may.
     var logsConnectionIn: Bool {
         let fields = self.fields
+        guard fields.contains(FieldName(.authorization)) else { return false }
         return fields.lines.contains { line in
             guard line.known == .authorization else { return false }
             let scheme = fields.value(of: line).prefix(while: ASCII.isToken)

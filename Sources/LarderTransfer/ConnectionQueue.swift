@@ -13,6 +13,12 @@ struct ConnectionQueue {
         let host: String
         let port: UInt16
 
+        /// Without the scheme, which hardly ever tells two apart that are alike in the rest.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(self.host)
+            hasher.combine(self.port)
+        }
+
         init(_ uri: TargetURI, _ way: Way) {
             if case .relay(let parent) = way {
                 self.scheme = parent.kind.rawValue

@@ -66,20 +66,20 @@ enum Wait: Int, CaseIterable {
 final class WaitEntry: Timed {
     /// The fetch's.
     let id: UInt64
-    /// What the request says itself of how long it waits.
-    private let idle: Duration?
-    private let resource: Duration?
+    /// What the request says itself of how long it waits, in nanoseconds.
+    private let idle: UInt64?
+    private let resource: UInt64?
     fileprivate(set) var wait: Wait?
     var moment = MonotonicTime(nanoseconds: 0)
     var place: Int?
 
     init(id: UInt64, idle: Duration? = nil, resource: Duration? = nil) {
         self.id = id
-        self.idle = idle
-        self.resource = resource
+        self.idle = idle.map(\.inNanoseconds)
+        self.resource = resource.map(\.inNanoseconds)
     }
 
-    fileprivate func ownLimit(_ wait: Wait) -> Duration? {
+    fileprivate func ownLimit(_ wait: Wait) -> UInt64? {
         switch wait {
         case .name, .handshake, .tunnel, .head, .sending, .receiving: self.idle
         case .resource: self.resource
@@ -96,10 +96,11 @@ final class WaitEntry: Timed {
 /// Not `Sendable`: belongs to one loop.
 final class Deadlines {
     private let timetable = Timetable<WaitEntry>()
-    private let limits: [Duration?]
+    /// In nanoseconds.
+    private let limits: [UInt64?]
 
     init(_ configuration: TransferConfiguration) {
-        self.limits = Wait.allCases.map { $0.limit(configuration) }
+        self.limits = Wait.allCases.map { $0.limit(configuration)?.inNanoseconds }
     }
 
     /// The moment at which the next transfer has waited too long.
@@ -122,7 +123,7 @@ final class Deadlines {
             return self.leave(entry)
         }
         entry.wait = wait
-        self.timetable.enter(entry, at: now + limit)
+        self.timetable.enter(entry, at: now.adding(limit))
     }
 
     func leave(_ entry: WaitEntry) {

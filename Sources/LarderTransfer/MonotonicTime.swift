@@ -18,17 +18,20 @@ struct MonotonicTime: Comparable, Sendable {
     static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 
     static func + (moment: MonotonicTime, duration: Duration) -> MonotonicTime {
-        let microseconds = UInt64(clamping: duration.inMicroseconds)
-        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
-        let (sum, overflowed) = moment.nanoseconds.addingReportingOverflow(nanoseconds)
-        return MonotonicTime(nanoseconds: overflow || overflowed ? .max : sum)
+        moment.adding(duration.inNanoseconds)
     }
 
     static func - (moment: MonotonicTime, duration: Duration) -> MonotonicTime {
-        let microseconds = UInt64(clamping: duration.inMicroseconds)
-        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
-        let (difference, overflowed) = moment.nanoseconds.subtractingReportingOverflow(nanoseconds)
-        return MonotonicTime(nanoseconds: overflow || overflowed ? 0 : difference)
+        let (difference, overflow) = moment.nanoseconds.subtractingReportingOverflow(
+            duration.inNanoseconds)
+        return MonotonicTime(nanoseconds: overflow ? 0 : difference)
+    }
+
+    /// What is added for each transfer is kept as a number: a `Duration` is one of 128 bits, to be
+    /// divided each time.
+    func adding(_ nanoseconds: UInt64) -> MonotonicTime {
+        let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
+        return MonotonicTime(nanoseconds: overflow ? .max : sum)
     }
 
     /// Whole milliseconds from `self` to `later`, rounded up, so that waiting that long is enough.
@@ -40,6 +43,13 @@ struct MonotonicTime: Comparable, Sendable {
 }
 
 extension Duration {
+    /// To the microsecond, and none where it is negative; saturates.
+    var inNanoseconds: UInt64 {
+        let microseconds = UInt64(clamping: self.inMicroseconds)
+        let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? .max : nanoseconds
+    }
+
     /// Whole milliseconds for libcurl, at least 1: it takes 0 for "use the default".
     var inMilliseconds: Int {
         Int(clamping: Swift.max(1, self.inMicroseconds / 1000))
@@ -52,6 +62,8 @@ extension Timestamp {
         var time = timespec()
         // Fails only for a clock that does not exist.
         _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(seconds: Int64(time.tv_sec)) + .microseconds(Int64(time.tv_nsec) / 1000)
+        let second = Timestamp(seconds: Int64(time.tv_sec)).microseconds
+        let (sum, overflow) = second.addingReportingOverflow(Int64(time.tv_nsec) / 1000)
+        return Timestamp(microseconds: overflow ? .max : sum)
     }
 }

@@ -19,17 +19,16 @@ struct OptionProfile: Equatable {
     /// - Returns: nil where the request wants options that must not outlive it.
     init?(_ transfer: Transfer) {
         let request = transfer.request
-        let options = transfer.options
         let (method, scheme) = (request.method, request.uri.scheme)
         guard case .direct = transfer.way, transfer.dial == nil, scheme != .ftp,
             method == .get || method == .head, transfer.content == nil,
             request.connectionAuthentication == nil, !transfer.logsConnectionIn,
-            options.identity == nil,
-            options.proxyAuthorization == nil, options.priority == 0.5, !transfer.isJudged
+            transfer.options.identity == nil, transfer.options.proxyAuthorization == nil,
+            transfer.options.priority == 0.5, !transfer.isJudged
         else { return nil }
         self.isSecure = scheme == .https
         self.isHead = method == .head
-        self.decodesContent = options.decodesContent
-        self.idleTimeout = options.idleTimeout
+        self.decodesContent = transfer.options.decodesContent
+        self.idleTimeout = transfer.options.idleTimeout
     }
 }

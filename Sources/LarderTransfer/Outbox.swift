@@ -7,12 +7,14 @@ import NIOCore
 /// takes more from libcurl, which bounds what lies here.
 struct Outbox {
     enum Event {
-        case informational(ResponseHead)
-        case head(ResponseHead, BodyLength, UpstreamConnectionFacts)
+        // What is large lies apart: events are copied several times, and three of them would be more
+        // than malloc(3) keeps at hand for each thread.
+        indirect case informational(ResponseHead)
+        indirect case head(ResponseHead, BodyLength, UpstreamConnectionFacts)
         case piece(ByteBuffer)
         case finished(trailers: Fields)
-        case failed(UpstreamFailure)
-        case connected(DialledSocket)
+        indirect case failed(UpstreamFailure)
+        indirect case connected(DialledSocket)
     }
 
     static let pieceSize = PieceBuffers.size

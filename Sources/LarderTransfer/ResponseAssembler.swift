@@ -97,22 +97,22 @@ final class ResponseAssembler {
             unsafe try self.trailer(bytes)
             return .nothing
         }
-        guard bytes.count <= self.maximumHead - self.block.count else { throw self.tooLarge }
+        var block = exchange(&self.block, with: [])
+        defer { self.block = block }
+        guard bytes.count <= self.maximumHead - block.count else { throw self.tooLarge }
         // libcurl takes it for the end of the head (RFC 9112 §2.2: a bare CR is invalid).
         guard unsafe bytes.first != ASCII.cr || Self.isEmptyLine(bytes) else {
             throw .malformed("a line that begins with CR")
         }
-        var block = exchange(&self.block, with: [])
         if block.isEmpty { block.reserveCapacity(512) }
         unsafe Self.append(bytes, to: &block, mending: self.acceptsBareLF)
-        self.block = block
         guard unsafe Self.isEmptyLine(bytes) else { return .nothing }
-        let head = try OriginHead.parse(self.block, limits: self.limits)
+        let head = try OriginHead.parse(block, limits: self.limits)
         if head.status.rawValue < 200 {
-            self.informationalBytes += self.block.count
+            self.informationalBytes += block.count
             guard self.informationalBytes <= self.maximumHead else { throw self.tooLarge }
         }
-        self.block = []
+        block = []
         // RFC 9112 §2.3: an origin answers in a version that it was asked in.
         guard head.version.major == 1 || self.mayBeHTTP2 else {
             throw .malformed("HTTP/\(head.version.major) on a connection of HTTP/1")
@@ -168,10 +168,11 @@ final class ResponseAssembler {
     private static func append(
         _ line: UnsafeRawBufferPointer, to block: inout [UInt8], mending: Bool
     ) {
-        unsafe block.append(contentsOf: line)
-        guard mending, unsafe line.last == ASCII.lf, unsafe line.dropLast().last != ASCII.cr else {
-            return
-        }
+        unsafe block.append(contentsOf: line.assumingMemoryBound(to: UInt8.self))
+        let count = line.count
+        guard mending, count > 0, unsafe line[count - 1] == ASCII.lf,
+            unsafe count == 1 || line[count - 2] != ASCII.cr
+        else { return }
         block[block.count - 1] = ASCII.cr
         block.append(ASCII.lf)
     }

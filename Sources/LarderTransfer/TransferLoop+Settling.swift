@@ -94,16 +94,14 @@ extension TransferLoop {
     /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done
     /// but to wait; the others stay touched.
     func awaitQuietly() {
-        var others: [Transfer] = []
-        for transfer in self.touched {
-            if transfer.isQuiet {
-                transfer.isTouched = false
-                self.awaitNext(of: transfer)
-            } else {
-                others.append(transfer)
-            }
+        var touched = exchange(&self.touched, with: [])
+        touched.removeAll { transfer in
+            guard transfer.isQuiet else { return false }
+            transfer.isTouched = false
+            self.awaitNext(of: transfer)
+            return true
         }
-        self.touched = others
+        self.touched = touched
     }
 
     /// Tells the receiver what it is ready to hear; false when that was the last.

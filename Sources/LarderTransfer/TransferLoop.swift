@@ -31,11 +31,13 @@ final class TransferLoop: Timed {
     let round = DeliveryRound()
     let pieces: PieceBuffers
     let deadlines: Deadlines
+    /// In nanoseconds; beyond it no connection would be used again.
+    private let idleLifetime: UInt64
     /// nil: nobody waits for connections here, and nobody is counted.
     var queue: ConnectionQueue?
     var lookups: NameLookups
     /// The peer of the last request.
-    var peer = PeerText()
+    let peer = PeerText()
     private var timer: MonotonicTime?
     private(set) var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
@@ -60,6 +62,7 @@ final class TransferLoop: Timed {
         self.multi = try MultiHandle(port.configuration, poller: self.poller)
         self.handles = try HandlePool()
         self.deadlines = Deadlines(port.configuration)
+        self.idleLifetime = port.configuration.idleConnectionLifetime.inNanoseconds
         self.queue = ConnectionQueue(
             limit: port.configuration.sharesThreads ? port.configuration.connectionsPerHost : 0)
         self.lookups = NameLookups(
@@ -86,7 +89,9 @@ final class TransferLoop: Timed {
         self.expire()
         self.admitLookups()
         self.settle()
-        if self.isIdle, self.configuration.sharesThreads, now > self.idleSince + self.idleLifetime {
+        if self.isIdle, self.configuration.sharesThreads,
+            now > self.idleSince.adding(self.idleLifetime)
+        {
             self.isOver = true
         }
     }
@@ -140,16 +145,13 @@ final class TransferLoop: Timed {
         if let next = self.lookups.next { moment = moment.map { Swift.min($0, next) } ?? next }
         if let next = self.deadlines.next { moment = moment.map { Swift.min($0, next) } ?? next }
         if moment == nil, self.isIdle, self.configuration.sharesThreads {
-            moment = self.idleSince + self.idleLifetime + .milliseconds(1)
+            moment = self.idleSince.adding(self.idleLifetime).adding(1_000_000)
         }
         return moment
     }
 
     /// Nothing is under way: it can be let go of, with the connections that it keeps.
     var isIdle: Bool { self.transfers.isEmpty && self.inboxNext == self.inbox.count }
-
-    /// Beyond it no connection would be used again.
-    private var idleLifetime: Duration { self.configuration.idleConnectionLifetime }
 
     /// Sees to a socket of its own.
     func ready(_ descriptor: Int32, _ events: Int32) {
@@ -241,7 +243,7 @@ final class TransferLoop: Timed {
             transfer.destination = destination
             let mayGo = self.changeQueue {
                 $0.enter(
-                    order.fetch.id, for: destination, priority: order.request.transfer.priority)
+                    order.fetch.id, for: destination, priority: transfer.options.priority)
             }
             if mayGo == true { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {
@@ -320,7 +322,7 @@ final class TransferLoop: Timed {
         case ..<0: loop.timer = nil
         // At once, as for each transfer that begins: the clock need not be asked.
         case 0: loop.timer = MonotonicTime(nanoseconds: 0)
-        default: loop.timer = .read() + .milliseconds(milliseconds)
+        default: loop.timer = .read().adding(UInt64(clamping: milliseconds) * 1_000_000)
         }
         return 0
     }

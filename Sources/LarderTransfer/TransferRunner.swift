@@ -24,6 +24,8 @@ final class TransferRunner {
     private var loops: [UInt32: TransferLoop] = [:]
     /// Loops that have something to do in the next round.
     private var due: [TransferLoop] = []
+    /// Those of this round.
+    private var turning: [TransferLoop] = []
     /// When the others want to be looked at.
     private let timetable = Timetable<TransferLoop>()
     private var messages: [TransferMessage] = []
@@ -132,7 +134,9 @@ final class TransferRunner {
     }
 
     private func turn(_ now: MonotonicTime) {
-        for loop in exchange(&self.due, with: []) {
+        let room = exchange(&self.turning, with: [])
+        var turning = exchange(&self.due, with: room)
+        for loop in turning {
             loop.isDue = false
             guard self.loop(loop.port.number) === loop else { continue }
             loop.turn(now)
@@ -142,6 +146,8 @@ final class TransferRunner {
                 self.schedule(loop, now)
             }
         }
+        turning.removeAll(keepingCapacity: true)
+        self.turning = turning
     }
 
     private func schedule(_ loop: TransferLoop, _ now: MonotonicTime) {

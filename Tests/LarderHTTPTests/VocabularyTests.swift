@@ -30,6 +30,21 @@ struct ASCIITests {
         #expect(padded[...].trimmingOWS().elementsEqual("a b".utf8))
         #expect(Array(" \t".utf8)[...].trimmingOWS().isEmpty)
     }
+
+    @Test(
+        "a value is looked at as a whole, wherever what it may not hold stands",
+        arguments: [UInt8(ascii: "a"), ASCII.tab, 0x80, 0xFF])
+    func values(_ other: UInt8) {
+        for place in 0..<20 {
+            for byte in UInt8.min...UInt8.max {
+                var value = [UInt8](repeating: other, count: 20)
+                value[place] = byte
+                let head = Array("HTTP/1.1 200 OK\r\nA: ".utf8) + value + Array("\r\n\r\n".utf8)
+                let isTaken = (try? ResponseHeadParser.parse(block: head.span)) != nil
+                #expect(isTaken == ASCII.isFieldValue(byte), "\(byte) at \(place)")
+            }
+        }
+    }
 }
 
 @Suite("Field names (RFC 9110 §5.1)")

@@ -6,7 +6,7 @@ import Testing
 struct PeerTextTests {
     @Test("are those of the request, whatever the one before had")
     func texts() {
-        var peer = PeerText()
+        let peer = PeerText()
         for (address, port, text) in [
             ("127.0.0.1", 80, "127.0.0.1:80"), ("127.0.0.1", 80, "127.0.0.1:80"),
             ("127.0.0.1", 81, "127.0.0.1:81"), ("::1", 81, "[::1]:81"), ("", 0, ":0"),
@@ -14,7 +14,7 @@ struct PeerTextTests {
         ] as [(String, Int32, String)] {
             #expect(peer.text(of: address, port: port) == text)
         }
-        var fresh = PeerText()
+        let fresh = PeerText()
         #expect(fresh.text(of: "", port: 0) == ":0")
     }
 }

@@ -156,10 +156,8 @@ private struct LoadedParts {
 
     /// Whether there is any `#` or `@`: in few URLs there is, and so much is quickly seen.
     private static func mayHaveAny(_ text: Span<UInt8>) -> Bool {
-        for i in text.indices where text[i] == UInt8(ascii: "#") || text[i] == UInt8(ascii: "@") {
-            return true
-        }
-        return false
+        text.firstIndex(of: UInt8(ascii: "#"), in: text.indices) != nil
+            || text.firstIndex(of: UInt8(ascii: "@"), in: text.indices) != nil
     }
 
     private static func isFTP(_ text: Span<UInt8>, _ colon: Int) -> Bool {

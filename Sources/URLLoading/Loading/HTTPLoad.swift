@@ -201,10 +201,10 @@ extension HTTPLoad: ExchangeClient {
             return
         }
         self.identityIsAccepted()
-        var told = LoadAnswer(
+        let told = LoadAnswer(
             response: response, head: self.isFTP ? nil : answer.head, body: self,
-            isFromCache: isFromCache, storing: offer?.pending)
-        if answer.head.status.rawValue == 407 { told.proxy = self.proxy }
+            isFromCache: isFromCache, storing: offer?.pending,
+            proxy: answer.head.status.rawValue == 407 ? self.proxy : nil)
         self.observer.load(answered: told)
         self.state.withLock { $0.machine.told() }
         self.measureIfDue()

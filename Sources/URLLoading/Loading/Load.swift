@@ -111,16 +111,38 @@ extension LoadObserver {
 }
 
 /// The answer to a request.
-struct LoadAnswer: Sendable {
-    var response: URLResponse
+///
+/// An object, as it is handed on many times, and each copy would count a dozen references up and down.
+final class LoadAnswer: Sendable {
+    let response: URLResponse
     /// The head that HTTP gave; nil for other schemes.
-    var head: ResponseHead?
-    var body: any BodySource
-    var isFromCache = false
+    let head: ResponseHead?
+    let body: any BodySource
+    let isFromCache: Bool
     /// What is about to be stored of it; nil: nothing.
-    var storing: (any PendingStoring)?
+    let storing: (any PendingStoring)?
     /// The proxy whose answer it is: for a 407 that one on the way gave.
-    var proxy: ProxyParty?
+    let proxy: ProxyParty?
+
+    init(
+        response: URLResponse, head: ResponseHead? = nil, body: any BodySource,
+        isFromCache: Bool = false, storing: (any PendingStoring)? = nil, proxy: ProxyParty? = nil
+    ) {
+        self.response = response
+        self.head = head
+        self.body = body
+        self.isFromCache = isFromCache
+        self.storing = storing
+        self.proxy = proxy
+    }
+
+    /// This answer, of which nothing is about to be stored.
+    var withoutStoring: LoadAnswer {
+        guard self.storing != nil else { return self }
+        return LoadAnswer(
+            response: self.response, head: self.head, body: self.body,
+            isFromCache: self.isFromCache, proxy: self.proxy)
+    }
 }
 
 /// A response that will be stored when its body is whole, unless the program decides otherwise.

@@ -20,7 +20,8 @@ struct ProtocolLoader: Loader {
     /// first that says yes has it. Asks on the caller's thread: no lock may be held.
     static func loader(
         for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?,
-        cache: URLCache? = nil, policy: NSURLRequest.CachePolicy = .useProtocolCachePolicy,
+        cache: @autoclosure () -> URLCache? = nil,
+        policy: @autoclosure () -> NSURLRequest.CachePolicy = .useProtocolCachePolicy,
         patience: DispatchTimeInterval = OverdueAnswers.patience
     ) -> (any Loader)? {
         let registered = RegisteredProtocols.all
@@ -32,7 +33,7 @@ struct ProtocolLoader: Loader {
             all.first { $0.canInit(with: task) }
         }
         return kind.map {
-            ProtocolLoader(kind: $0, cache: cache, policy: policy, patience: patience)
+            ProtocolLoader(kind: $0, cache: cache(), policy: policy(), patience: patience)
         }
     }
 

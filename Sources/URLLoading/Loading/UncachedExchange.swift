@@ -187,11 +187,19 @@ extension UncachedExchange: UpstreamReceiver {
         _ head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts,
         body: Answer.Body
     ) {
-        var head = head
-        if let cookies = self.cookies, head.fields.contains(FieldName(.setCookie)) {
-            head.hasSetCookies = true
-            cookies.takeCookies(from: &head, for: self.hop, at: self.clock.now())
+        guard let cookies = self.cookies, head.fields.contains(FieldName(.setCookie)) else {
+            return self.tell(head, bodyLength, connection, body: body)
         }
+        var taken = head
+        taken.hasSetCookies = true
+        cookies.takeCookies(from: &taken, for: self.hop, at: self.clock.now())
+        self.tell(taken, bodyLength, connection, body: body)
+    }
+
+    private func tell(
+        _ head: ResponseHead, _ bodyLength: BodyLength, _ connection: UpstreamConnectionFacts,
+        body: Answer.Body
+    ) {
         let isBodyless =
             self.request.method == .head || head.status.forbidsContent
             || bodyLength == .known(0) || bodyLength == .none

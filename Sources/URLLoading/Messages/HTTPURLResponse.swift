@@ -58,13 +58,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// - Parameter bodyLength: of the body that is delivered, which stands for `Content-Length` where
     ///   the head has none, and for the expected length.
     init(url: URL?, head: ResponseHead, bodyLength: BodyLength) {
-        var head = head
         switch bodyLength {
         case .known(let bytes):
             self.length = Int64(clamping: bytes)
-            if !head.fields.contains(FieldName(.contentLength)) {
-                head.fields.append("Content-Length", String(bytes))
-            }
         case .none:
             self.length = ResponseFields.contentLength(
                 head.fields.string(FieldName(.contentLength)))
@@ -72,7 +68,13 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
             self.length = -1
         }
         self.status = Int(head.status.rawValue)
-        self.origin = .received(head)
+        if case .known(let bytes) = bodyLength, !head.fields.contains(FieldName(.contentLength)) {
+            var announced = head
+            announced.fields.append("Content-Length", String(bytes))
+            self.origin = .received(announced)
+        } else {
+            self.origin = .received(head)
+        }
         super.init(location: url)
     }
 

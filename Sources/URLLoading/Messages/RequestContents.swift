@@ -46,8 +46,4 @@ struct RequestValues {
     var httpShouldUsePipelining = true
     /// The properties that `URLProtocol` sets, by key; nil: none.
     var properties: [String: Any]?
-
-    init(url: URL?) {
-        self.url = url
-    }
 }

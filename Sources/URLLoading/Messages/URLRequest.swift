@@ -52,7 +52,10 @@ public struct URLRequest: ReferenceConvertible, Sendable {
         if !isKnownUniquelyReferenced(&self.contents) {
             self.contents = RequestContents(self.contents.values)
         }
-        body(&self.contents.values)
+        // Taken out: lent in place, it would be checked at each of its uses (exclusive access).
+        var values = exchange(&self.contents.values, with: RequestValues(url: nil))
+        body(&values)
+        self.contents.values = values
     }
 }
 

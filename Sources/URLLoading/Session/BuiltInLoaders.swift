@@ -7,10 +7,12 @@ import Synchronization
 final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
+    private let classes: [AnyClass]?
 
     init(_ settings: URLSessionConfiguration) {
         self.settings = settings
         self.engine = SessionEngine(settings)
+        self.classes = settings.protocolClasses
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
@@ -36,7 +38,7 @@ final class BuiltInLoaders: SessionLoaders {
         for request: URLRequest, of task: URLSessionTask
     ) -> (any Loader)? {
         ProtocolLoader.loader(
-            for: request, task: task, classes: self.settings.protocolClasses,
+            for: request, task: task, classes: self.classes,
             cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
     }
 

@@ -24,17 +24,23 @@ final class ResourceDeadlines: Sendable {
         }
     }
 
-    /// The timer, which may fire before it has been noted.
     private struct Alarm {
         let number: Int
         let deadline: ContinuousClock.Instant
-        var timer: (any TimerToken)?
     }
 
     private struct State {
         var entries: [Int: Entry] = [:]
         var alarm: Alarm?
+        /// The alarm's, which may fire before it has been noted.
+        var timer: (any TimerToken)?
         var alarms = 0
+
+        /// There is an alarm at a deadline, or before.
+        func isAimed(at deadline: ContinuousClock.Instant) -> Bool {
+            guard let alarm = self.alarm else { return false }
+            return alarm.deadline <= deadline
+        }
 
         /// Sees to it that there is an alarm at a deadline, or before.
         ///
@@ -42,12 +48,11 @@ final class ResourceDeadlines: Sendable {
         mutating func aim(
             at deadline: ContinuousClock.Instant
         ) -> (next: Alarm, superseded: (any TimerToken)?)? {
-            if let alarm = self.alarm, alarm.deadline <= deadline { return nil }
-            let superseded = self.alarm?.timer
+            if self.isAimed(at: deadline) { return nil }
             self.alarms += 1
             let next = Alarm(number: self.alarms, deadline: deadline)
             self.alarm = next
-            return (next, superseded)
+            return (next, self.timer.take())
         }
 
         /// Has a task's time run or stand still; what comes late does not count.
@@ -86,15 +91,17 @@ final class ResourceDeadlines: Sendable {
     }
 
     deinit {
-        self.state.withLock { $0.alarm.take() }?.timer?.cancel()
+        self.state.withLock { $0.timer.take() }?.cancel()
     }
 
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
         let deadline = now + self.limit
-        let alarm = self.state.withLock { state in
-            state.entries[number] = Entry(time: .until(deadline))
-            return state.aim(at: deadline)
+        let isAimed = self.state.withLock { state in
+            state.entries.updateValue(Entry(time: .until(deadline)), forKey: number)
+            return state.isAimed(at: deadline)
         }
+        if isAimed { return }
+        let alarm = self.state.withLock { $0.aim(at: deadline) }
         self.set(alarm?.next, insteadOf: alarm?.superseded, now: now)
     }
 
@@ -139,7 +146,7 @@ final class ResourceDeadlines: Sendable {
         }
         let isOver = self.state.withLock { state in
             guard state.alarm?.number == alarm.number else { return true }
-            state.alarm?.timer = timer
+            state.timer = timer
             return false
         }
         if isOver { timer.cancel() }
@@ -149,6 +156,7 @@ final class ResourceDeadlines: Sendable {
         let (over, next) = self.state.withLock { state -> ([Int], Alarm?) in
             guard let alarm = state.alarm, alarm.number == number else { return ([], nil) }
             state.alarm = nil
+            state.timer = nil
             let due = max(alarm.deadline, now)
             let over = state.entries.filter { $0.value.deadline.map { $0 <= due } ?? false }
                 .map(\.key).sorted()

@@ -129,9 +129,12 @@ extension URLSession {
         let purpose = HandlerPurpose(
             isDirect: true, relay: { awaiting.hand($0) }
         ) { awaiting.complete($0.map { .data($0) }, $1, $2) }
-        var order =
-            content.map { TaskOrder(request, sending: $0, for: purpose) }
-            ?? TaskOrder(request, for: purpose)
+        var order: TaskOrder
+        if let content {
+            order = TaskOrder(request, sending: content, for: purpose)
+        } else {
+            order = TaskOrder(request, for: purpose)
+        }
         order.delegate = delegate
         order.prefersIncrementalDelivery = delegate is any URLSessionDataDelegate
         return order

@@ -97,17 +97,16 @@ extension Duration {
 // MARK: - Making tasks
 
 extension URLSession {
-    func make(_ order: TaskOrder) -> URLSessionDataTask {
+    func make(_ order: borrowing TaskOrder) -> URLSessionDataTask {
         self.introduce(URLSessionDataTask(order, of: self), delegate: order.delegate)
     }
 
-    func makeUpload(_ order: TaskOrder) -> URLSessionUploadTask {
-        var order = order
+    func makeUpload(_ order: consuming TaskOrder) -> URLSessionUploadTask {
         order.purpose = UploadPurpose(order.purpose, sending: order.content)
         return self.introduce(URLSessionUploadTask(order, of: self), delegate: order.delegate)
     }
 
-    func makeDownload(_ order: TaskOrder) -> URLSessionDownloadTask {
+    func makeDownload(_ order: borrowing TaskOrder) -> URLSessionDownloadTask {
         self.introduce(URLSessionDownloadTask(order, of: self), delegate: order.delegate)
     }
 

@@ -2,7 +2,9 @@ import Foundation
 import LarderHTTP
 
 /// What a task is made from.
-struct TaskOrder {
+///
+/// Not copyable, as `TaskState`: each copy would count a dozen references up and down.
+struct TaskOrder: ~Copyable {
     /// nil for a stream task.
     var request: URLRequest?
     var purpose: any TaskPurpose
@@ -33,7 +35,7 @@ struct TaskOrder {
 }
 
 /// Everything of a task that changes.
-struct TaskState {
+struct TaskState: ~Copyable {
     // MARK: What programs see
 
     var originalRequest: URLRequest?
@@ -107,7 +109,8 @@ struct TaskState {
 
     init() {}
 
-    init(_ order: TaskOrder, of session: URLSession) {
+    /// - Parameter isCounted: by the session, among those that were never resumed.
+    init(_ order: borrowing TaskOrder, of session: URLSession, isCounted: Bool) {
         self.originalRequest = order.request
         self.currentRequest = order.request
         self.prefersIncrementalDelivery = order.prefersIncrementalDelivery
@@ -117,6 +120,7 @@ struct TaskState {
             order.request?.value(forHTTPHeaderField: "Content-Length"))
         self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
         self.session = session
+        self.isCounted = isCounted
         // Whoever speaks over a connection may be answered before it begins.
         self.lane = order.purpose.ownLane
     }

@@ -21,7 +21,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         super.init()
     }
 
-    override init(_ order: TaskOrder, of session: URLSession) {
+    override init(_ order: borrowing TaskOrder, of session: URLSession) {
         self.connection = order.purpose as? StreamPurpose
         super.init(order, of: session)
     }

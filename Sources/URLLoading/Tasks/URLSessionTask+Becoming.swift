@@ -40,15 +40,13 @@ extension URLSessionTask {
         tell: @escaping @Sendable (URLSession, URLSessionDataTask) -> Void
     ) {
         guard let answer = self.guarded.withLock({ $0.answer }) else { return }
-        var handedOver = answer
-        handedOver.storing = nil
-        let before = self.guarded.withLock { [handedOver] state -> TaskState? in
-            guard !state.machine.isSettled else { return nil }
-            let before = state
+        let handedOver = answer.withoutStoring
+        let (isMine, lane) = self.guarded.withLock { state -> (Bool, DelegateLane?) in
+            guard !state.machine.isSettled else { return (false, nil) }
             // At once, before anything of the load finds the successor without it; nobody else has
             // got that yet.
-            heir.guarded.withLock { $0.takeOver(before, with: handedOver) }
-            before.progress?.aim(at: heir)
+            heir.guarded.withLock { $0.takeOver(state, with: handedOver) }
+            state.progress?.aim(at: heir)
             state.machine.giveUp()
             state.successor = heir
             state.session = nil
@@ -58,17 +56,17 @@ extension URLSessionTask {
             state.answer = nil
             state.source = nil
             state.progress = nil
-            return before
+            return (true, state.lane)
         }
         // Who ended the task meanwhile has dealt with the answer.
-        guard let before else { return }
+        guard isMine else { return }
         // What goes on as another kind of task is not stored.
         answer.storing?.decide(nil)
         self.purpose.handedOver()
         let isWanted = session.replace(self, by: heir)
         heir.leaveUnbegun()?.uncount()
         if !isWanted { heir.cancel() }
-        guard let lane = before.lane, let task = self as? URLSessionDataTask else {
+        guard let lane, let task = self as? URLSessionDataTask else {
             return heir.goOnAsSuccessor()
         }
         // The session may cancel it before the message is under way: its end comes behind that.
@@ -95,7 +93,7 @@ extension TaskMachine {
 
 extension TaskState {
     /// Goes on where another task was, behind the head of its response.
-    fileprivate mutating func takeOver(_ before: TaskState, with answer: LoadAnswer) {
+    fileprivate mutating func takeOver(_ before: borrowing TaskState, with answer: LoadAnswer) {
         self.machine = before.machine
         self.currentRequest = before.currentRequest
         self.response = before.response

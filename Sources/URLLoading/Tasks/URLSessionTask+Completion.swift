@@ -24,9 +24,8 @@ extension URLSessionTask {
     ///
     /// What the session has not taken speaks where the session does, so that nothing is said beside
     /// or behind its last message.
-    func lane(in session: URLSession, isKept: Bool) -> DelegateLane? {
-        let isDirect = self.purpose.isDirect && session.delegates(of: self).isEmpty
-        if isDirect { return nil }
+    func lane(in session: URLSession, isKept: Bool, hasDelegate: Bool) -> DelegateLane? {
+        if self.purpose.isDirect, !hasDelegate { return nil }
         return isKept ? session.dispatcher.lane() : session.dispatcher.session
     }
 
@@ -112,7 +111,7 @@ extension URLSessionTask {
     }
 
     /// What is under way when a task ends.
-    private struct Leftovers {
+    private struct Leftovers: ~Copyable {
         let load: (any Load)?
         let superseded: [any Load]
         let pump: BodyPump?
@@ -152,8 +151,11 @@ extension URLSessionTask {
             ($0.outcome ?? .cancelled, $0.begun == nil ? $0.session : nil)
         }
         // A task that never began has no lane yet.
-        if let lane = session.flatMap({ self.lane(in: $0, isKept: false) }) {
-            self.guarded.withLock { if $0.lane == nil { $0.lane = lane } }
+        if let session {
+            let hasDelegate = !session.delegates(of: self).isEmpty
+            if let lane = self.lane(in: session, isKept: false, hasDelegate: hasDelegate) {
+                self.guarded.withLock { if $0.lane == nil { $0.lane = lane } }
+            }
         }
         self.purpose.settle(self, outcome) { [self] outcome in
             self.guarded.withLock { $0.outcome = outcome }

@@ -211,7 +211,7 @@ extension URLSessionTask {
         _ storing: any PendingStoring, _ response: @Sendable () -> CachedURLResponse?
     ) {
         let isOpen = self.guarded.withLock { state in
-            defer { state.answer?.storing = nil }
+            defer { state.answer = state.answer?.withoutStoring }
             return state.answer?.storing != nil
         }
         guard isOpen else { return }
@@ -224,9 +224,7 @@ extension LoadAnswer {
     fileprivate func storable(by task: URLSessionTask) -> LoadAnswer {
         guard !(task is URLSessionDataTask), let storing = self.storing else { return self }
         storing.decide(nil)
-        var answer = self
-        answer.storing = nil
-        return answer
+        return self.withoutStoring
     }
 }
 

@@ -12,7 +12,7 @@ extension URLSessionTask {
         guard let session = self.session else { return self.settle(.cancelled) }
         let hasDelegate = !session.delegates(of: self).isEmpty
         let isKept = session.begin(self, wasCounted: self.leaveUnbegun() != nil)
-        let lane = self.lane(in: session, isKept: isKept)
+        let lane = self.lane(in: session, isKept: isKept, hasDelegate: hasDelegate)
         let (fault, hasTurned) = self.guarded.withLock { state in
             // One that was cancelled meanwhile may have got its own.
             if state.lane == nil { state.lane = lane }

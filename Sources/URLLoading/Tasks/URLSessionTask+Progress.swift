@@ -117,7 +117,7 @@ struct TaskProgress: Equatable {
         self.completed = completed
     }
 
-    init(_ state: TaskState) {
+    init(_ state: borrowing TaskState) {
         self.number = state.snapshots
         let (sum, overflow) = state.sent.addingReportingOverflow(state.received)
         self.completed = overflow ? Int64.max : sum
@@ -127,7 +127,7 @@ struct TaskProgress: Equatable {
         self.completed = self.total
     }
 
-    private static func total(_ state: TaskState) -> Int64? {
+    private static func total(_ state: borrowing TaskState) -> Int64? {
         let sent = self.known(state.expectedToSend, or: state.clientExpectsToSend)
         // Nothing is known of a response that has not come, unless the program says so.
         let expected = state.response == nil ? -1 : state.expectedToReceive

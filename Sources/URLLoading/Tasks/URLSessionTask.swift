@@ -32,11 +32,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         super.init()
     }
 
-    init(_ order: TaskOrder, of session: URLSession) {
+    init(_ order: borrowing TaskOrder, of session: URLSession) {
         let (identifier, isCounted) = session.enrol()
-        var state = TaskState(order, of: session)
-        state.isCounted = isCounted
-        self.guarded = Mutex(state)
+        self.guarded = Mutex(TaskState(order, of: session, isCounted: isCounted))
         self.purpose = order.purpose
         self.identifier = identifier
         super.init()

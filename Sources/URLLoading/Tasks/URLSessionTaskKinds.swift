@@ -2,7 +2,7 @@
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
     public override init() { super.init() }
 
-    override init(_ order: TaskOrder, of session: URLSession) {
+    override init(_ order: borrowing TaskOrder, of session: URLSession) {
         super.init(order, of: session)
     }
 }

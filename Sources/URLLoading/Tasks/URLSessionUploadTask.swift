@@ -4,7 +4,7 @@ public import Foundation
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     public override init() { super.init() }
 
-    override init(_ order: TaskOrder, of session: URLSession) {
+    override init(_ order: borrowing TaskOrder, of session: URLSession) {
         super.init(order, of: session)
     }
 

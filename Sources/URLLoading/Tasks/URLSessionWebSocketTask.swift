@@ -103,7 +103,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         super.init()
     }
 
-    override init(_ order: TaskOrder, of session: URLSession) {
+    override init(_ order: borrowing TaskOrder, of session: URLSession) {
         self.connection = order.purpose as? WebSocketPurpose
         super.init(order, of: session)
     }
