@@ -322,7 +322,8 @@ final class TransferLoop: Timed {
         case ..<0: loop.timer = nil
         // At once, as for each transfer that begins: the clock need not be asked.
         case 0: loop.timer = MonotonicTime(nanoseconds: 0)
-        default: loop.timer = .read().adding(UInt64(clamping: milliseconds) * 1_000_000)
+        // Saturates, whatever libcurl says.
+        default: loop.timer = .read() + .milliseconds(milliseconds)
         }
         return 0
     }
