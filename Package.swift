@@ -52,6 +52,8 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         // Of liblmdb-dev, with state of its own, of which there must be one: so it is compiled.
         .target(name: "CLMDB"),
+        // Memory for libcurl; what each thread has in hand is state, too.
+        .target(name: "CBlocks"),
         // For the program alone: a library does not choose the memory of those who use it.
         .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
 
@@ -66,7 +68,9 @@ let package = Package(
         module("LarderArchive", ["LarderHTTP", nioCore]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
+        module(
+            "LarderTransfer",
+            ["CBlocks", "CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
 
         // Floor 3
         module("LarderStore", ["LarderPolicy", "LarderHTTP", nioCore]),
@@ -177,7 +181,7 @@ let package = Package(
             ]),
         tests(
             "LarderTransferTests",
-            ["LarderTransfer", "CCurl", "LarderHTTP", nioCore]),
+            ["LarderTransfer", "CBlocks", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [

@@ -1,15 +1,19 @@
+import CBlocks
 import CCurl
 import COpenSSL
 
 /// What is done once in a process before any thread uses libcurl, and what this libcurl can do.
 enum CurlLibrary {
-    /// How the initialisation went (curl_global_init(3)).
+    /// How the initialisation went (curl_global_init_mem(3)).
     static let state: CURLcode = {
         // The threads that upstreams share live until the process ends. OpenSSL would free its
         // tables at exit(3), under the hands of a thread that is in the midst of a handshake.
         let code = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         guard code == 1 else { return CURLE_FAILED_INIT }
-        return curl_global_init(ccurl_global_all)
+        // Where the program has initialised libcurl before, that goes on with its own memory.
+        return unsafe curl_global_init_mem(
+            ccurl_global_all, larder_blocks_take, larder_blocks_give, larder_blocks_resize,
+            larder_blocks_copy, larder_blocks_take_zeroed)
     }()
 
     /// To be called before OpenSSL is used for the first time, whatever for: later it no longer hears

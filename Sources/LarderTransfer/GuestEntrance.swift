@@ -23,6 +23,6 @@ final class GuestEntrance: @unchecked Sendable {
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
         guard self.mailbox.enter() else { return false }
         defer { self.runner.leave() }
-        return self.runner.begin(order, at: port)
+        return self.runner.memory.lend { self.runner.begin(order, at: port) }
     }
 }

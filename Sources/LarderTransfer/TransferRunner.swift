@@ -21,6 +21,8 @@ final class TransferRunner {
     let epoll: Epoll
     /// The buffers of all loops: each of many would hold 8 MiB for long.
     private let pieces = PieceBuffers()
+    /// libcurl's, whoever has the loops in hand.
+    let memory = CurlMemory()
     private var loops: [UInt32: TransferLoop] = [:]
     /// Loops that have something to do in the next round.
     private var due: [TransferLoop] = []
@@ -53,6 +55,10 @@ final class TransferRunner {
     ///
     /// Called once, by its thread.
     func run() {
+        self.memory.lend { self.turnRounds() }
+    }
+
+    private func turnRounds() {
         while !self.isOver {
             let now = MonotonicTime.read()
             if !self.distribute() { break }

@@ -34,6 +34,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLMDB"),
+        .target(name: "CBlocks"),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CXXHash"),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
@@ -50,7 +51,9 @@ let package = Package(
             ]),
         module("LarderCookies", ["LarderHTTP"]),
         module("LarderCredentials", ["LarderHTTP"]),
-        module("LarderTransfer", ["CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
+        module(
+            "LarderTransfer",
+            ["CBlocks", "CCurl", "COpenSSL", "CLinux", "LarderHTTP", nioCore]),
         module(
             "LarderSession",
             [
