@@ -261,7 +261,7 @@ final class TransferLoop: Timed {
         } catch {
             throw Self.internalFailure(error)
         }
-        try easy.prepare(for: transfer, profile, self.configuration)
+        try easy.prepare(for: transfer, profile)
         let code = self.multi.add(easy)
         guard code == CURLM_OK else {
             throw Self.internalFailure(.library("curl_multi_add_handle", code))
