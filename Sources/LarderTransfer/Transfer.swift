@@ -76,7 +76,7 @@ final class Transfer {
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
-    var outbox: Outbox
+    let outbox: Outbox
     var phase = Phase.queued
     /// The receiver wants nothing further for now.
     var isPaused = false
@@ -235,7 +235,7 @@ final class Transfer {
             case .leave:
                 self.releaseContent()
             case .informational(let head):
-                self.outbox.append(.informational(head))
+                self.outbox.append(informational: head)
                 self.hasProgressed = true
             case .head(let head, let length):
                 self.headEnded(head, length)
@@ -336,7 +336,7 @@ final class Transfer {
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
         facts.isParent = self.way.parent != nil
-        self.outbox.append(.head(head, length, facts))
+        self.outbox.append(Outbox.Head(head: head, bodyLength: length, connection: facts))
         switch length {
         case .known(1...): break
         case .known, .none, .unknown: self.easy?.listenForExcess()
@@ -387,9 +387,9 @@ final class Transfer {
         self.phase = .receiving
         self.hasHead = true
         self.outbox.append(
-            .head(
-                head, self.announced,
-                UpstreamConnectionFacts(
+            Outbox.Head(
+                head: head, bodyLength: self.announced,
+                connection: UpstreamConnectionFacts(
                     remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket)))
     }
 }
