@@ -10,7 +10,7 @@ extension Transfer {
     /// Where it is measured that comes first, as libcurl is asked.
     var isToldFirst: Bool {
         self.isWhole && self.content == nil && self.dial == nil && self.phase == .over
-            && self.observer?.readsMeasurement != true
+            && self.measuring == nil
     }
 
     /// Nothing happened that libcurl 7.88 remembers in the handle and that may matter for a later
@@ -24,8 +24,6 @@ extension Transfer {
 
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
-        var end = end
-        end.hasIdentity = self.options.identity != nil
         let outcome = self.outcome(end)
         self.phase = .over
         if case .failed(let failure) = outcome {
@@ -64,6 +62,8 @@ extension Transfer {
         }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
+            var end = end
+            end.hasIdentity = self.options.identity != nil
             var failure =
                 ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
                 ?? end.failure(

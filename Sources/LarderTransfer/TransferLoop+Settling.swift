@@ -39,7 +39,7 @@ extension TransferLoop {
             for transfer in settling {
                 transfer.isTouched = false
                 // Ended while it lay here.
-                guard self.transfer(transfer.fetch.id) != nil else { continue }
+                guard !transfer.isForgotten else { continue }
                 self.settle(transfer)
             }
             settling.removeAll(keepingCapacity: true)

@@ -253,7 +253,7 @@ final class TransferLoop: Timed {
 
     /// Gives a transfer to libcurl.
     func launch(_ transfer: Transfer) throws(UpstreamFailure) {
-        if transfer.observer != nil { transfer.launched = .read() }
+        if transfer.measuring != nil { transfer.launched = .read() }
         let profile = OptionProfile(transfer)
         let easy: EasyHandle
         do throws(TransferError) {
