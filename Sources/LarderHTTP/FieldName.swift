@@ -159,12 +159,27 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         return table
     }()
 
-    /// Whether `bytes` equals the lower-case `name`, ASCII case set aside.
+    /// Whether `bytes` equals the lower-case `name`, ASCII case set aside: eight at a time, some of them
+    /// perhaps twice.
     private static func equal(_ name: Span<UInt8>, _ bytes: Span<UInt8>) -> Bool {
-        for i in name.indices where name[i] != ASCII.lowercased(bytes[i]) {
-            return false
+        let count = name.count
+        guard count == bytes.count else { return false }
+        guard count >= 8 else {
+            for i in name.indices where name[i] != ASCII.lowercased(bytes[i]) { return false }
+            return true
         }
-        return true
+        return unsafe name.withUnsafeBytes { name in
+            unsafe bytes.withUnsafeBytes { bytes in
+                var i = 0
+                while true {
+                    let word = unsafe bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+                    let other = unsafe name.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+                    guard ASCII.lowercased(word) == other else { return false }
+                    guard i &+ 8 < count else { return true }
+                    i = Swift.min(i &+ 8, count &- 8)
+                }
+            }
+        }
     }
 }
 

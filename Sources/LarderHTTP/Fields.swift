@@ -129,7 +129,11 @@ package struct Fields: Sendable {
     }
 
     package func contains(_ name: FieldName) -> Bool {
-        self.lines.contains { self.matches($0, name) }
+        // Mostly asked for a name that is one byte, and of lines that lack it.
+        for line in self.lines where line.known == name.known {
+            if line.known != .other || self.matches(line, name) { return true }
+        }
+        return false
     }
 
     /// Whether a line here has the name of another section's line, case set aside.

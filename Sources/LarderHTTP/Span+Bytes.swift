@@ -16,10 +16,11 @@ extension Span<UInt8> {
 
     /// A range of ASCII as text in lower case.
     func lowercasedText(_ range: Range<Int>) -> String {
-        for i in range where ASCII.lowercased(self[i]) != self[i] {
-            return String(decoding: range.map { ASCII.lowercased(self[$0]) }, as: UTF8.self)
+        let part = self.extracting(range)
+        for i in part.indices where ASCII.lowercased(part[i]) != part[i] {
+            return String(decoding: part.indices.map { ASCII.lowercased(part[$0]) }, as: UTF8.self)
         }
-        return self.text(range)
+        return part.text(part.indices)
     }
 
     /// Where `byte` stands first in a range.
@@ -36,20 +37,22 @@ extension Span<UInt8> {
     /// Whether a field value may hold all bytes of a range (RFC 9110 §5.5).
     ///
     /// Eight at a time where none of them is a control character, which is nearly always.
-    func areFieldValue(_ range: Range<Int>) -> Bool {
+    package func areFieldValue(_ range: Range<Int>) -> Bool {
         let part = self.extracting(range)
         let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
         return unsafe part.withUnsafeBytes { bytes in
-            var i = 0
-            while i &+ 8 <= bytes.count {
-                let word = unsafe bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+            func hasControl(_ offset: Int) -> Bool {
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
                 let deletes = word ^ (ones &* 0x7F)
                 // A byte's top bit is set where it, or one below it, is less than 0x20, or is 0x7F.
                 let controls = (word &- ones &* 0x20) & ~word & tops
                 let others = (deletes &- ones) & ~deletes & tops
-                if controls | others != 0 { break }
-                i &+= 8
+                return controls | others != 0
             }
+            var i = 0
+            while i &+ 8 <= bytes.count, !hasControl(i) { i &+= 8 }
+            // What is left, once more with some of what lies before it.
+            if i > 0, i &+ 8 > bytes.count, !hasControl(bytes.count &- 8) { return true }
             while i < bytes.count {
                 guard unsafe ASCII.isFieldValue(bytes[i]) else { return false }
                 i &+= 1

@@ -8,7 +8,9 @@
 enum PathAndQuery {
     static func check(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HeadError) {
         var inQuery = false
-        for i in range {
+        // Its own span, so that the bounds are seen to hold.
+        let bytes = bytes.extracting(range)
+        for i in bytes.indices {
             let byte = bytes[i]
             guard byte > ASCII.space, byte < 0x7F else {
                 throw HeadError(.badTarget, "the target holds a byte that is not visible ASCII")
@@ -18,7 +20,7 @@ enum PathAndQuery {
             } else if byte == UInt8(ascii: "#") {
                 throw HeadError(.fragment, "the target has a fragment")
             } else if byte == UInt8(ascii: "%"), !inQuery {
-                guard i + 2 < range.upperBound, ASCII.hexDigit(bytes[i + 1]) != nil,
+                guard i + 2 < bytes.count, ASCII.hexDigit(bytes[i + 1]) != nil,
                     ASCII.hexDigit(bytes[i + 2]) != nil
                 else {
                     throw HeadError(.badPercentEncoding, "a % in the path begins no encoded byte")

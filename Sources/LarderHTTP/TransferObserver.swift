@@ -18,10 +18,10 @@ package protocol TransferObserver: AnyObject, Sendable {
     ///
     /// False unless it says otherwise.
     var isSuspended: Bool { get }
-    /// Whether it looks at the measurement; read once, when the transfer ends.
+    /// Whether it looks at the measurement; read once, when the fetch begins.
     ///
-    /// Where it does not, nothing is measured, and the measurement says when the fetch began at most.
-    /// True unless it says otherwise.
+    /// Where it does not, nothing is measured, and the measurement says nothing. True unless it says
+    /// otherwise.
     var readsMeasurement: Bool { get }
     /// Whether it is asked about servers at all; read once, when the fetch begins.
     ///

@@ -58,6 +58,9 @@ struct ConnectionQueue {
     /// At a time for each destination.
     private let limit: Int
     private var lines: [Destination: Line] = [:]
+    /// The line that was looked for last, and its place until one is added or removed: a transfer enters
+    /// and leaves, and mostly others to the same destination have done so before it.
+    private var found: (destination: Destination, place: Dictionary<Destination, Line>.Index)?
     var destinationCount: Int { self.lines.count }
     private var count: UInt64 = 0
 
@@ -73,24 +76,28 @@ struct ConnectionQueue {
         let waiter = Waiter(
             id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count)
         // In place: a line that is taken out and put back is copied, with all that run.
+        if let place = self.place(of: destination) {
+            return self.lines.values[place].enter(waiter, limit: self.limit)
+        }
+        self.found = nil
         return self.lines[destination, default: Line()].enter(waiter, limit: self.limit)
     }
 
     /// Has a transfer that waits passed over; false where it does not wait.
     mutating func hold(_ id: UInt64, for destination: Destination) -> Bool {
-        guard let place = self.lines.index(forKey: destination) else { return false }
+        guard let place = self.place(of: destination) else { return false }
         return self.lines.values[place].hold(id)
     }
 
     /// Has a transfer that was held wait in its place again, or go now: then it returns true.
     mutating func release(_ id: UInt64, for destination: Destination) -> Bool {
-        guard let place = self.lines.index(forKey: destination) else { return false }
+        guard let place = self.place(of: destination) else { return false }
         return self.lines.values[place].release(id, limit: self.limit)
     }
 
     /// Lets go of a transfer, whether it ran or waited; who may go in its place.
     mutating func leave(_ id: UInt64, for destination: Destination) -> [UInt64] {
-        guard let place = self.lines.index(forKey: destination) else { return [] }
+        guard let place = self.place(of: destination) else { return [] }
         let next = self.lines.values[place].leave(id, limit: self.limit)
         let line = self.lines.values[place]
         // What is known of an origin is not worth keeping without a connection to it; but where it
@@ -98,6 +105,7 @@ struct ConnectionQueue {
         // is learned anew by requests that wait.
         let most = line.isMultiplexed ? Self.mostKept : 1
         if line.running.isEmpty, line.held.isEmpty, self.lines.count > most {
+            self.found = nil
             self.lines.remove(at: place)
         }
         return next
@@ -105,10 +113,21 @@ struct ConnectionQueue {
 
     /// The destination's requests share connections; who may go now.
     mutating func shares(_ destination: Destination) -> [UInt64] {
-        guard let place = self.lines.index(forKey: destination),
+        guard let place = self.place(of: destination),
             !self.lines.values[place].isMultiplexed
         else { return [] }
         return self.lines.values[place].share(limit: self.limit)
+    }
+}
+
+extension ConnectionQueue {
+    private mutating func place(
+        of destination: Destination
+    ) -> Dictionary<Destination, Line>.Index? {
+        if let found = self.found, found.destination == destination { return found.place }
+        guard let place = self.lines.index(forKey: destination) else { return nil }
+        self.found = (destination, place)
+        return place
     }
 }
 

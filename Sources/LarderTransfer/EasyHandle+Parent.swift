@@ -133,7 +133,7 @@ extension EasyHandle {
 
     /// Sets how TLS is spoken, with an origin and with an https parent alike.
     func setTLS(_ transfer: Transfer, _ configuration: TransferConfiguration) {
-        if transfer.request.uri.scheme == .https {
+        if transfer.scheme == .https {
             self.setTLS(
                 configuration, version: CURLOPT_SSLVERSION, verifyPeer: CURLOPT_SSL_VERIFYPEER,
                 verifyHost: CURLOPT_SSL_VERIFYHOST, file: CURLOPT_CAINFO,

@@ -21,7 +21,7 @@ extension EasyHandle {
     /// Throws where the request cannot be sent as it stands: an authority or a target that would
     /// not reach the origin byte for byte, a method that no fetch can have.
     func prepare(
-        for transfer: Transfer, _ profile: OptionProfile?, _ configuration: TransferConfiguration
+        for transfer: Transfer, _ profile: OptionProfile?
     ) throws(UpstreamFailure) {
         let request = transfer.request
         let isSet = profile != nil && profile == self.profile
@@ -34,9 +34,9 @@ extension EasyHandle {
         if isSet {
             if !keepsURL { self.setOrigin(uri) }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
-            try self.setFields(transfer)
+            try self.setFields(transfer, isPlain: true)
         } else {
-            try self.setAll(for: transfer, configuration)
+            try self.setAll(for: transfer, profile, transfer.loop.configuration)
             if profile != nil {
                 self.setOrigin(uri)
                 self.set(CURLOPT_HEADER, !CurlLibrary.forgetsFields)
@@ -50,7 +50,7 @@ extension EasyHandle {
     }
 
     private func setAll(
-        for transfer: Transfer, _ configuration: TransferConfiguration
+        for transfer: Transfer, _ profile: OptionProfile?, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
         self.resetIfUsed()
@@ -63,13 +63,13 @@ extension EasyHandle {
         } else if transfer.isFTP {
             try self.setFTP(request)
         } else {
-            try self.setExchange(transfer, configuration)
+            try self.setExchange(transfer, isPlain: profile != nil, configuration)
         }
         self.setOptions(transfer)
     }
 
     private func setExchange(
-        _ transfer: Transfer, _ configuration: TransferConfiguration
+        _ transfer: Transfer, isPlain: Bool, _ configuration: TransferConfiguration
     ) throws(UpstreamFailure) {
         let request = transfer.request
         self.setHTTP(transfer, configuration)
@@ -78,7 +78,7 @@ extension EasyHandle {
             self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: transfer.options.priority))
         }
         self.setMethod(request, hasContent: transfer.content != nil)
-        try self.setFields(transfer)
+        try self.setFields(transfer, isPlain: isPlain)
         if let content = transfer.content { self.setContent(content, transfer) }
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
@@ -148,14 +148,23 @@ extension EasyHandle {
         }
     }
 
-    private func setFields(_ transfer: Transfer) throws(UpstreamFailure) {
+    /// - Parameter isPlain: libcurl has no field of its own to add, and puts none in front of ours: all
+    ///   lines are one entry then, and what it would make by itself it is told to leave out.
+    private func setFields(_ transfer: Transfer, isPlain: Bool) throws(UpstreamFailure) {
         let (request, content) = (transfer.request, transfer.content)
-        let expects = content?.isWithheld == true
+        if isPlain { self.fields.suppress("Host") }
         let authority = self.origin?.authority ?? request.uri.authority
-        var safe = self.fields.append(
-            "Host".utf8.span, authority.utf8.span, expectingContinue: expects)
-        var hasAccept = false
-        var hasAcceptEncoding = false
+        var safe = self.fields.append("Host".utf8.span, authority.utf8.span)
+        if content?.isWithheld == true {
+            // In the same entry the field goes out, but libcurl does not know of it. It would else answer
+            // a 417 by sending the request again by itself and throwing the origin's explanation away,
+            // which no option prevents. The waiting that goes with it is done by `RequestContent`.
+            safe =
+                self.fields.append(
+                    "Expect".utf8.span, "100-continue".utf8.span, isJoined: true) && safe
+        }
+        var seesAccept = false
+        var seesAcceptEncoding = false
         let section = request.fields
         for line in section.lines {
             switch line.known {
@@ -167,17 +176,17 @@ extension EasyHandle {
             case .authorization where request.connectionAuthentication != nil:
                 continue  // The handshake's place.
             case .accept:
-                hasAccept = true
+                seesAccept = !isPlain
             case .acceptEncoding:
-                hasAcceptEncoding = true
+                seesAcceptEncoding = !isPlain
             default:
                 break
             }
-            safe = self.fields.append(line, of: section) && safe
+            safe = self.fields.append(line, of: section, isJoined: isPlain) && safe
         }
-        if !hasAccept { self.fields.suppress("Accept") }
+        if !seesAccept { self.fields.suppress("Accept") }
         // CURLOPT_ACCEPT_ENCODING(3) adds the field, unless there is one already.
-        if transfer.options.decodesContent, !hasAcceptEncoding {
+        if transfer.options.decodesContent, !seesAcceptEncoding {
             self.fields.suppress("Accept-Encoding")
         }
         if transfer.way.isRelay { self.fields.suppress("Proxy-Connection") }

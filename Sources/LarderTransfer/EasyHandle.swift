@@ -147,7 +147,10 @@ import LarderHTTP
 
     /// Sets a string, which libcurl copies.
     func set(_ option: CURLoption, _ value: String) {
-        self.note(unsafe ccurl_set_string(self.pointer, option, value))
+        // Handed over as it is, a short text would become an array first.
+        unsafe value.withCString { text in
+            self.note(unsafe ccurl_set_string(self.pointer, option, text))
+        }
     }
 
     /// Sets a secret, and overwrites the octets it was given and the copy that it makes.

@@ -19,7 +19,7 @@ struct OptionProfile: Equatable {
     /// - Returns: nil where the request wants options that must not outlive it.
     init?(_ transfer: Transfer) {
         let request = transfer.request
-        let (method, scheme) = (request.method, request.uri.scheme)
+        let (method, scheme) = (request.method, transfer.scheme)
         guard case .direct = transfer.way, transfer.dial == nil, scheme != .ftp,
             method == .get || method == .head, transfer.content == nil,
             request.connectionAuthentication == nil, !transfer.logsConnectionIn,

@@ -1,20 +1,38 @@
 import LarderHTTP
 import NIOCore
 
-/// What a transfer has for its receiver and could not hand over yet, in order.
+/// What a transfer has for its receiver and could not hand over yet, in the order that HTTP gives it.
 ///
-/// A value. Bytes are gathered into pieces of up to 128 KiB; the transfer asks `byteCount` before it
-/// takes more from libcurl, which bounds what lies here.
-struct Outbox {
-    enum Event {
-        // What is large lies apart: events are copied several times, and three of them would be more
-        // than malloc(3) keeps at hand for each thread.
-        indirect case informational(ResponseHead)
-        indirect case head(ResponseHead, BodyLength, UpstreamConnectionFacts)
-        case piece(ByteBuffer)
+/// ```
+/// informational heads ─▶ head ─▶ pieces, of which the last may still be filled ─▶ ending
+/// ```
+///
+/// Each has a place of its own: of a small response, which lies here as a whole before any of it is
+/// handed over, nothing goes through a list, and nothing is copied out of one.
+/// Bytes are gathered into pieces of up to 128 KiB; the transfer asks `byteCount` before it takes more
+/// from libcurl, which bounds what lies here.
+///
+/// A class, as `ResponseAssembler`: no property of the transfer is lent while it changes. Confined to the
+/// loop of its transfer.
+final class Outbox {
+    struct Head {
+        let head: ResponseHead
+        let bodyLength: BodyLength
+        let connection: UpstreamConnectionFacts
+    }
+
+    enum Ending {
         case finished(trailers: Fields)
+        // What is large lies apart: there is one place for all of them.
         indirect case failed(UpstreamFailure)
         indirect case connected(DialledSocket)
+    }
+
+    enum Event {
+        case informational(ResponseHead)
+        case head(Head)
+        case piece(ByteBuffer)
+        case ended(Ending)
     }
 
     static let pieceSize = PieceBuffers.size
@@ -24,10 +42,16 @@ struct Outbox {
     private static let smallPiece = 16_384
 
     private let buffers: PieceBuffers
-    private var events: [Event] = []
+    private var informational: [ResponseHead] = []
+    private var head: Head?
+    /// The head says how long the body is.
+    private var isAnnounced = false
+    /// Those that are full; the ones before `next` are taken.
+    private var pieces: [ByteBuffer] = []
     private var next = 0
-    /// The piece that is being filled, behind all events.
+    /// The piece that is being filled, behind all others.
     private var open: ByteBuffer?
+    private var ending: Ending?
     /// How long the last piece was.
     private var last: Int?
     private(set) var byteCount = 0
@@ -36,21 +60,27 @@ struct Outbox {
         self.buffers = buffers
     }
 
-    var isEmpty: Bool { self.next == self.events.count && self.open == nil }
+    var isEmpty: Bool {
+        self.informational.isEmpty && self.head == nil && self.next == self.pieces.count
+            && self.open == nil && self.ending == nil
+    }
 
-    /// Adds an event behind the bytes that came before it.
-    mutating func append(_ event: Event) {
-        self.seal()
-        // Head, body and end of a small response.
-        if self.events.isEmpty { self.events.reserveCapacity(3) }
-        self.events.append(event)
+    // MARK: Filling
+
+    func append(informational head: ResponseHead) {
+        self.informational = self.informational + [head]
+    }
+
+    func append(_ head: Head) {
+        self.isAnnounced = head.bodyLength != .unknown
+        self.head = head
     }
 
     /// Adds bytes of the body.
     ///
     /// - Parameter expected: bytes of the body still to come, these included, where that is known:
     ///   a short body gets a buffer of its size.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: UInt64?) {
+    func append(_ bytes: UnsafeRawBufferPointer, expected: UInt64?) {
         var rest = unsafe bytes
         self.byteCount += rest.count
         while unsafe !rest.isEmpty {
@@ -58,58 +88,31 @@ struct Outbox {
             let room = max(buffer.capacity, Self.smallerPiece) - buffer.writerIndex
             let part = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(room))
             unsafe buffer.writeBytes(part)
-            self.open = buffer
-            if part.count == room { self.seal() }
+            if part.count == room {
+                self.fill(buffer)
+            } else {
+                self.open = buffer
+            }
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(part.count))
         }
     }
 
-    /// Takes the next event.
-    mutating func take() -> Event? {
-        if self.next == self.events.count { self.seal() }
-        guard self.next < self.events.count else { return nil }
-        let event = self.events[self.next]
-        self.next += 1
-        if self.next == self.events.count {
-            self.events.removeAll(keepingCapacity: true)
-            self.next = 0
-        }
-        if case .piece(let piece) = event { self.byteCount -= piece.readableBytes }
-        return event
+    /// Nothing comes behind it: of several the first counts.
+    func end(_ ending: Ending) {
+        if self.ending == nil { self.ending = ending }
     }
 
-    /// The response, where it lies here from its head to its good end and in one piece, without
-    /// trailers.
-    ///
-    /// Only where its length was announced, so that it does not depend on the chance of having come
-    /// in one read how it is framed for whoever gets it next.
-    var whole: WholeResponse? {
-        guard self.open == nil, self.next < self.events.count,
-            case .head(let head, let length, let facts) = self.events[self.next],
-            length != .unknown, case .finished(let trailers)? = self.events.last, trailers.isEmpty
-        else { return nil }
-        switch self.events.count - self.next {
-        case 2:
-            return WholeResponse(
-                head: head, bodyLength: length, connection: facts, body: ByteBuffer())
-        case 3:
-            guard case .piece(let piece) = self.events[self.next + 1] else { return nil }
-            return WholeResponse(head: head, bodyLength: length, connection: facts, body: piece)
-        default:
-            return nil
-        }
+    private func fill(_ piece: ByteBuffer) {
+        self.seal(piece)
+        var pieces = exchange(&self.pieces, with: [])
+        pieces.append(piece)
+        self.pieces = pieces
     }
 
-    /// Forgets everything: nobody listens any more, or a failure overtakes it.
-    mutating func removeAll() {
-        self = Outbox(self.buffers)
-    }
-
-    private mutating func seal() {
-        guard let piece = self.open.take() else { return }
+    /// Nothing is added to a piece any more.
+    private func seal(_ piece: ByteBuffer) {
         self.buffers.keep(piece)
         self.last = piece.readableBytes
-        self.events.append(.piece(piece))
     }
 
     private func buffer(for count: Int, expected: UInt64?) -> ByteBuffer {
@@ -121,5 +124,60 @@ struct Outbox {
         wish = max(wish, count)
         if wish > Self.smallerPiece, let large = self.buffers.take() { return large }
         return ByteBufferAllocator().buffer(capacity: min(Self.smallerPiece, wish))
+    }
+
+    // MARK: Taking
+
+    /// Takes the next event.
+    func take() -> Event? {
+        if let first = self.informational.first {
+            self.informational = Array(self.informational.dropFirst())
+            return .informational(first)
+        }
+        if let head = self.head.take() { return .head(head) }
+        if let piece = self.takePiece() { return .piece(piece) }
+        return self.ending.take().map { .ended($0) }
+    }
+
+    /// Takes the response, where it lies here from its head to its good end and in one piece, without
+    /// trailers.
+    ///
+    /// Only where its length was announced, so that it does not depend on the chance of having come
+    /// in one read how it is framed for whoever gets it next.
+    func takeWhole() -> WholeResponse? {
+        let count = self.pieces.count - self.next + (self.open == nil ? 0 : 1)
+        guard count <= 1, self.isAnnounced, self.informational.isEmpty,
+            case .finished(let trailers)? = self.ending, trailers.isEmpty,
+            let head = self.head.take()
+        else { return nil }
+        self.ending = nil
+        return WholeResponse(
+            head: head.head, bodyLength: head.bodyLength, connection: head.connection,
+            body: self.takePiece() ?? ByteBuffer())
+    }
+
+    private func takePiece() -> ByteBuffer? {
+        guard let piece = self.takeFullPiece() ?? self.takeOpenPiece() else { return nil }
+        self.byteCount -= piece.readableBytes
+        return piece
+    }
+
+    private func takeFullPiece() -> ByteBuffer? {
+        guard self.next < self.pieces.count else { return nil }
+        let piece = self.pieces[self.next]
+        self.next += 1
+        if self.next == self.pieces.count {
+            var pieces = exchange(&self.pieces, with: [])
+            pieces.removeAll(keepingCapacity: true)
+            self.pieces = pieces
+            self.next = 0
+        }
+        return piece
+    }
+
+    private func takeOpenPiece() -> ByteBuffer? {
+        guard let piece = self.open.take() else { return nil }
+        self.seal(piece)
+        return piece
     }
 }

@@ -156,7 +156,9 @@ enum Way {
     ///   - spoken: what will be spoken over that; nil: nobody knows, or it is neither of these.
     init(to uri: TargetURI, isDial: Bool, for spoken: Scheme? = nil, _ rules: ParentRules) {
         let scheme = isDial ? spoken : uri.scheme
-        guard let parent = rules.parent(host: uri.host, port: uri.port, scheme: scheme) else {
+        guard !rules.rules.isEmpty,
+            let parent = rules.parent(host: uri.host, port: uri.port, scheme: scheme)
+        else {
             self = .direct
             return
         }

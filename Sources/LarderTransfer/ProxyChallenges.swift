@@ -29,7 +29,8 @@ struct ProxyChallenges {
 enum ContentCodings {
     /// In lower case, in the order in which they were applied; `identity` left out.
     static func of(_ fields: Fields) -> [String] {
-        guard let value = fields.string(FieldName(.contentEncoding)) else { return [] }
+        let name = FieldName(.contentEncoding)
+        guard fields.contains(name), let value = fields.string(name) else { return [] }
         return value.split(separator: ",").map { String($0).trimmedOfSpaces.lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }
     }

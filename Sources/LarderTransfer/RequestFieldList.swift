@@ -2,21 +2,22 @@ import CCurl
 import Glibc
 import LarderHTTP
 
-/// The field lines of a request as the linked list that CURLOPT_HTTPHEADER reads.
+/// The field lines of a request as the linked list that CURLOPT_HTTPHEADER reads: entries, most of
+/// one line.
 ///
 /// libcurl does not copy the list, so it must live as long as the transfer: it belongs to the easy
 /// handle and is filled anew for each request. Text and nodes are two blocks that are kept, where
 /// curl_slist_append(3) would allocate twice a field. The text may hold secrets, so what was used
 /// of it is overwritten when it is no longer needed.
 @safe final class RequestFieldList {
-    private var text: UnsafeMutableBufferPointer<CChar>
+    private var text: UnsafeMutableRawBufferPointer
     private var nodes: UnsafeMutableBufferPointer<curl_slist>
     private var used = 0
-    /// Where each line begins in `text`, which may still move.
+    /// Where each entry begins in `text`, which may still move.
     private var starts: [Int] = []
 
     init() {
-        unsafe self.text = .allocate(capacity: 2048)
+        unsafe self.text = .allocate(byteCount: 2048, alignment: 1)
         unsafe self.nodes = .allocate(capacity: 32)
     }
 
@@ -41,59 +42,54 @@ import LarderHTTP
     /// with no content (nothing after the colon), use the form 'name;' (note the trailing
     /// semicolon)."
     ///
-    /// - Parameter expectingContinue: adds `Expect: 100-continue` to the same entry, so that the
-    ///   field goes out but libcurl does not know of it. It would otherwise answer a 417 by sending
-    ///   the request again by itself and throwing the origin's explanation away, which no option
-    ///   prevents. The waiting that goes with the field is done by `RequestContent`.
+    /// - Parameter isJoined: it goes into the entry of the line before. libcurl sends what is in an
+    ///   entry as it stands and knows it by its first line alone: of those behind it can neither make
+    ///   anything nor mistake it, and it takes some 750 instructions less for each.
     func append(
-        _ name: Span<UInt8>, _ value: Span<UInt8>, expectingContinue: Bool = false
+        _ name: Span<UInt8>, _ value: Span<UInt8>, isJoined: Bool = false
     ) -> Bool {
-        let expectation: StaticString = "\r\nExpect: 100-continue"
-        self.reserve(name.count + value.count + expectation.utf8CodeUnitCount + 3)
-        self.beginLine()
-        var isSafe = !name.isEmpty
-        for i in name.indices {
-            let byte = name[i]
-            if byte <= 0x20 || byte == 0x3A || byte == 0x3B { isSafe = false }
-        }
+        self.reserve(name.count + value.count + 4)
+        if isJoined { self.reopenEntry() } else { self.beginEntry() }
         self.put(name)
         if value.isEmpty {
-            self.put(UInt8(ascii: ";"))
+            self.put(isJoined ? UInt8(ascii: ":") : UInt8(ascii: ";"))
         } else {
             self.put(UInt8(ascii: ":"))
             self.put(UInt8(ascii: " "))
-            for i in value.indices {
-                let byte = value[i]
-                if byte == 0x0D || byte == 0x0A || byte == 0 { isSafe = false }
-            }
             self.put(value)
         }
-        if expectingContinue {
-            self.put(expectation)
-        }
         self.put(0)
-        return isSafe
+        return Self.isName(name) && value.areFieldValue(value.indices)
+    }
+
+    /// Whether a name ends where libcurl takes it to end.
+    private static func isName(_ bytes: Span<UInt8>) -> Bool {
+        for i in bytes.indices {
+            let byte = bytes[i]
+            if byte <= 0x20 || byte == 0x3A || byte == 0x3B { return false }
+        }
+        return !bytes.isEmpty
     }
 
     /// Adds a line of a section; one whose bytes could end a line early is refused with false.
-    func append(_ line: Fields.Line, of section: Fields) -> Bool {
+    func append(_ line: Fields.Line, of section: Fields, isJoined: Bool = false) -> Bool {
         let bytes = section.bytes.span
         let (name, value) = (Int(line.nameStart), Int(line.valueStart))
         return self.append(
             bytes.extracting(name..<name + Int(line.nameLength)),
-            bytes.extracting(value..<value + Int(line.valueLength)))
+            bytes.extracting(value..<value + Int(line.valueLength)), isJoined: isJoined)
     }
 
     /// Has libcurl leave out a field that it would add by itself.
     func suppress(_ name: StaticString) {
         self.reserve(name.utf8CodeUnitCount + 2)
-        self.beginLine()
+        self.beginEntry()
         self.put(name)
         self.put(UInt8(ascii: ":"))
         self.put(0)
     }
 
-    /// Links the lines; valid until the next change.
+    /// Links the entries; valid until the next change.
     func link() -> UnsafeMutablePointer<curl_slist>? {
         guard let base = unsafe self.text.baseAddress, !self.starts.isEmpty else { return nil }
         if unsafe self.nodes.count < self.starts.count {
@@ -103,7 +99,8 @@ import LarderHTTP
         guard let first = unsafe self.nodes.baseAddress else { return nil }
         for (i, start) in self.starts.enumerated() {
             let next = unsafe i + 1 < self.starts.count ? first + i + 1 : nil
-            unsafe (first + i).initialize(to: curl_slist(data: base + start, next: next))
+            let data = unsafe (base + start).assumingMemoryBound(to: CChar.self)
+            unsafe (first + i).initialize(to: curl_slist(data: data, next: next))
         }
         return unsafe first
     }
@@ -114,25 +111,30 @@ import LarderHTTP
         }
     }
 
-    private func beginLine() {
+    private func beginEntry() {
         var starts = exchange(&self.starts, with: [])
         starts.append(self.used)
         self.starts = starts
     }
 
+    /// Ends the last line of the last entry, so that another follows in the place of its NUL.
+    private func reopenEntry() {
+        guard !self.starts.isEmpty else { return self.beginEntry() }
+        self.used -= 1
+        self.put(UInt8(ascii: "\r"))
+        self.put(UInt8(ascii: "\n"))
+    }
+
     private func put(_ byte: UInt8) {
-        unsafe self.text[self.used] = CChar(bitPattern: byte)
+        unsafe self.text[self.used] = byte
         self.used += 1
     }
 
     /// Bytes for which there is room (`reserve`), in one piece.
     private func put(_ bytes: Span<UInt8>) {
-        let end = self.used + bytes.count
-        let room = unsafe UnsafeMutableBufferPointer(rebasing: self.text[self.used..<end])
-        unsafe bytes.withUnsafeBytes {
-            unsafe UnsafeMutableRawBufferPointer(room).copyMemory(from: $0)
-        }
-        self.used = end
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: self.text[self.used...])
+        unsafe bytes.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
+        self.used += bytes.count
     }
 
     private func put(_ text: StaticString) {
@@ -141,9 +143,9 @@ import LarderHTTP
 
     private func reserve(_ count: Int) {
         guard unsafe self.text.count - self.used < count else { return }
-        let larger = unsafe UnsafeMutableBufferPointer<CChar>.allocate(
-            capacity: (self.text.count + count) * 2)
-        for i in 0..<self.used { unsafe larger[i] = self.text[i] }
+        let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
+            byteCount: (self.text.count + count) * 2, alignment: 1)
+        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.text[..<self.used]))
         self.wipe()
         unsafe self.text.deallocate()
         unsafe self.text = larger

@@ -10,7 +10,7 @@ extension Transfer {
     /// Where it is measured that comes first, as libcurl is asked.
     var isToldFirst: Bool {
         self.isWhole && self.content == nil && self.dial == nil && self.phase == .over
-            && self.observer?.readsMeasurement != true
+            && self.measuring == nil
     }
 
     /// Nothing happened that libcurl 7.88 remembers in the handle and that may matter for a later
@@ -24,28 +24,26 @@ extension Transfer {
 
     /// Takes the end of the transfer into the outbox.
     func end(_ end: CurlEnd) {
-        var end = end
-        end.hasIdentity = self.options.identity != nil
         let outcome = self.outcome(end)
         self.phase = .over
         if case .failed(let failure) = outcome {
-            self.outbox.append(.failed(self.named(failure)))
+            self.outbox.end(.failed(self.named(failure)))
         } else {
             self.isWhole = true
-            self.outbox.append(outcome)
+            self.outbox.end(outcome)
         }
     }
 
     /// Ends the transfer with a failure found out by the loop; what was received stays before it.
     func end(_ failure: UpstreamFailure) {
         self.phase = .over
-        self.outbox.append(.failed(self.named(failure)))
+        self.outbox.end(.failed(self.named(failure)))
     }
 
     /// Ends a dial with what was dialled for.
     func end(_ socket: DialledSocket) {
         self.phase = .over
-        self.outbox.append(.connected(socket))
+        self.outbox.end(.connected(socket))
     }
 
     /// Names the parent that the failure was met on the way through.
@@ -57,13 +55,15 @@ extension Transfer {
         return failure
     }
 
-    private func outcome(_ end: CurlEnd) -> Outbox.Event {
+    private func outcome(_ end: CurlEnd) -> Outbox.Ending {
         if let failure = self.failure { return .failed(failure) }
         if let detail = self.addressObjection, !self.hasOpenedSocket {
             return .failed(Self.prohibited(detail))
         }
         if self.isFTP { return self.ftpOutcome(end) }
         guard self.isAnsweredEarly || end.code == CURLE_OK else {
+            var end = end
+            end.hasIdentity = self.options.identity != nil
             var failure =
                 ParentFailure.of(end, self.way, hadLogin: self.hasLogin)
                 ?? end.failure(
@@ -93,7 +93,7 @@ extension Transfer {
     /// libcurl found no fault: look for ourselves.
     ///
     /// It reports a connection that ended inside a head as success.
-    private var wholeOutcome: Outbox.Event {
+    private var wholeOutcome: Outbox.Ending {
         guard self.assembler.isHeadComplete else {
             return .failed(
                 UpstreamFailure(
@@ -114,7 +114,7 @@ extension Transfer {
         }
     }
 
-    private func ftpOutcome(_ end: CurlEnd) -> Outbox.Event {
+    private func ftpOutcome(_ end: CurlEnd) -> Outbox.Ending {
         if !self.options.reportsFTPRefusals, self.outbox.isEmpty, self.received == 0,
             let refusal = FTPResponse.refusal(end.code)
         {
@@ -122,7 +122,9 @@ extension Transfer {
             let body = FTPResponse.body(of: refusal)
             let length = UInt64(body.utf8.count)
             let isHead = self.request.method == .head
-            self.outbox.append(.head(refusal, isHead ? .none : .known(length), facts))
+            self.outbox.append(
+                Outbox.Head(
+                    head: refusal, bodyLength: isHead ? .none : .known(length), connection: facts))
             if !isHead {
                 var body = body
                 body.withUTF8 {

@@ -4,6 +4,15 @@ import LarderHTTP
 
 /// What a transfer's observer is told of it.
 extension Transfer {
+    /// What is measured of it: apart from the transfer, as it is large and most have none.
+    final class Measuring {
+        fileprivate(set) var measurement: TransferMeasurement
+
+        init(begun: Timestamp) {
+            self.measurement = TransferMeasurement(begun: begun)
+        }
+    }
+
     /// Tells how much of the content has gone out, if that is more than was told before.
     func tellSent() {
         guard let observer = self.observer, let content = self.content,
@@ -17,23 +26,23 @@ extension Transfer {
     func tellMeasurement() {
         guard !self.isMeasured else { return }
         self.isMeasured = true
-        self.observer?.transfer(measured: self.measurement)
+        self.observer?.transfer(measured: self.measuring?.measurement ?? .none)
     }
 
     /// Notes what TLS was agreed on; while libcurl performs the transfer.
     func noteTLS(_ tls: OpaquePointer) {
-        guard self.observer != nil else { return }
-        self.measurement.tlsVersion = UInt16(exactly: unsafe SSL_version(tls))
+        guard let measuring = self.measuring else { return }
+        measuring.measurement.tlsVersion = UInt16(exactly: unsafe SSL_version(tls))
         if let cipher = unsafe SSL_get_current_cipher(tls) {
-            self.measurement.tlsCipherSuite = unsafe SSL_CIPHER_get_protocol_id(cipher)
+            measuring.measurement.tlsCipherSuite = unsafe SSL_CIPHER_get_protocol_id(cipher)
         }
     }
 
     /// Takes what libcurl knows of a transfer that it is about to let go of.
     func measure(_ easy: EasyHandle) {
-        guard self.observer?.readsMeasurement == true else { return }
-        self.measureMoments(easy)
-        var measurement = self.measurement
+        guard let measuring = self.measuring else { return }
+        var measurement = measuring.measurement
+        self.measureMoments(easy, &measurement)
         measurement.protocolName =
             switch UInt32(clamping: easy.number(CURLINFO_HTTP_VERSION) ?? 0) {
             case UInt32(CURL_HTTP_VERSION_1_0): "http/1.0"
@@ -56,12 +65,12 @@ extension Transfer {
             measurement.remotePort = easy.number(CURLINFO_PRIMARY_PORT).flatMap(
                 UInt16.init(exactly:))
         }
-        self.measurement = measurement
+        measuring.measurement = measurement
     }
 
     /// libcurl's moments count from when it took the transfer up (curl_easy_getinfo(3), "TIMES"), and
     /// are 0 for what was not reached.
-    private func measureMoments(_ easy: EasyHandle) {
+    private func measureMoments(_ easy: EasyHandle, _ measurement: inout TransferMeasurement) {
         let begun = self.launched.duration(since: self.started)
         func moment(_ info: CURLINFO) -> Duration? {
             guard let microseconds = easy.offset(info), microseconds > 0 else { return nil }
@@ -71,29 +80,34 @@ extension Transfer {
             let named = moment(CURLINFO_NAMELOOKUP_TIME_T)
             let connected = moment(CURLINFO_CONNECT_TIME_T)
             let secured = moment(CURLINFO_APPCONNECT_TIME_T)
-            self.measurement.nameLookupStarted = begun
-            self.measurement.nameLookupEnded = named
-            self.measurement.connectStarted = named
-            self.measurement.connectEnded = connected
-            if self.request.uri.scheme == .https, let connected {
-                self.measurement.secureConnectionStarted = connected
-                self.measurement.secureConnectionEnded = secured
-                self.measurement.connectEnded = secured
+            measurement.nameLookupStarted = begun
+            measurement.nameLookupEnded = named
+            measurement.connectStarted = named
+            measurement.connectEnded = connected
+            if self.scheme == .https, let connected {
+                measurement.secureConnectionStarted = connected
+                measurement.secureConnectionEnded = secured
+                measurement.connectEnded = secured
             }
         }
         guard self.hasBegunRequest, let sent = moment(CURLINFO_PRETRANSFER_TIME_T) else { return }
-        self.measurement.requestStarted = sent
+        measurement.requestStarted = sent
         let response = moment(CURLINFO_STARTTRANSFER_TIME_T)
         let isSent = self.content?.isOver ?? true
         if isSent {
             let last = self.lastSent.map { $0.duration(since: self.started) } ?? sent
-            self.measurement.requestEnded = Swift.max(
+            measurement.requestEnded = Swift.max(
                 sent, response.map { Swift.min($0, last) } ?? last)
         }
         guard self.hasHead else { return }
-        self.measurement.responseStarted = response
-        if self.isWhole { self.measurement.responseEnded = moment(CURLINFO_TOTAL_TIME_T) }
+        measurement.responseStarted = response
+        if self.isWhole { measurement.responseEnded = moment(CURLINFO_TOTAL_TIME_T) }
     }
+}
+
+extension TransferMeasurement {
+    /// Of what nobody looks at.
+    static var none: TransferMeasurement { TransferMeasurement(begun: Timestamp(seconds: 0)) }
 }
 
 extension MonotonicTime {

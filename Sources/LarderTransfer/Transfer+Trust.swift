@@ -5,7 +5,7 @@ import LarderHTTP
 extension Transfer {
     /// The observer is asked about the server.
     var isJudged: Bool {
-        self.request.uri.scheme == .https && self.dial == nil && CurlLibrary.usesOpenSSL
+        self.scheme == .https && self.dial == nil && CurlLibrary.usesOpenSSL
             && self.loop.configuration.verifiesCertificates
             && self.observer?.evaluatesServers == true
     }
@@ -34,7 +34,7 @@ extension Transfer {
     /// Connections that somebody's observer let past are used again by those alone whose observer
     /// does so, too.
     func objectionToConnection() -> UpstreamFailure? {
-        guard self.request.uri.scheme == .https,
+        guard self.scheme == .https,
             self.observer != nil || self.loop.configuration.sharesThreads,
             let tls = unsafe self.easy?.tls
         else { return nil }

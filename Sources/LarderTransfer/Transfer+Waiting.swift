@@ -9,7 +9,7 @@ extension Transfer {
     var isPlain: Bool {
         guard self.dial == nil else { return false }
         return self.way.isRelay
-            ? self.way.parent?.kind == .http : self.request.uri.scheme == .http
+            ? self.way.parent?.kind == .http : self.scheme == .http
     }
 
     /// What is heard now is the parent's answer to CONNECT.

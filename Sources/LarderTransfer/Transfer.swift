@@ -33,16 +33,15 @@ final class Transfer {
     /// read, and copies it each time that some of it is taken.
     static let decodedLimit = 524_288
 
-    let fetch: CurlFetch
-    let request: Request
-    /// The request's: read six times, and out of the request it is a copy each time.
+    let order: FetchOrder
+    /// The request's own: read six times, and out of the request it is a copy each time.
     let options: TransferOptions
-    let receiver: any UpstreamReceiver
     let content: RequestContent?
     let observer: (any TransferObserver)?
     /// How much sent content the observer knows of.
     var toldSent: UInt64 = 0
-    var measurement: TransferMeasurement
+    /// nil: nobody looks at what it takes.
+    let measuring: Measuring?
     var isMeasured = false
     /// When it was given to the upstream, and when to libcurl.
     let started: MonotonicTime
@@ -64,8 +63,6 @@ final class Transfer {
     private(set) var isDecoding = false
     /// `Proxy-Authenticate` of the answer to CONNECT.
     private(set) var challenges = ProxyChallenges()
-    /// Who waits for a bare connection; nil for a fetch.
-    let dial: SocketDial?
     let way: Way
     /// The request bears a login of its connection, by which libcurl does not know one from another.
     let logsConnectionIn: Bool
@@ -76,7 +73,7 @@ final class Transfer {
     unowned let loop: TransferLoop
     /// The handle while libcurl has the transfer.
     var easy: EasyHandle?
-    var outbox: Outbox
+    let outbox: Outbox
     var phase = Phase.queued
     /// The receiver wants nothing further for now.
     var isPaused = false
@@ -92,6 +89,8 @@ final class Transfer {
     var hasLookupPlace = false
     /// The loop will look at this transfer when libcurl has returned.
     var isTouched = false
+    /// The loop has let go of it.
+    var isForgotten = false
     /// Something moved since the loop last looked: a wait begins anew.
     var hasProgressed = false
     /// Why the transfer must fail, found out by ourselves: overrides what libcurl makes of it.
@@ -127,17 +126,14 @@ final class Transfer {
     let contentWaiting: WaitEntry?
 
     init(_ order: FetchOrder, content: RequestContent?, loop: TransferLoop) {
-        self.fetch = order.fetch
-        self.request = order.request
+        self.order = order
         self.observer = order.request.observer
-        self.measurement = TransferMeasurement(begun: order.begun)
+        self.measuring = order.isMeasured ? Measuring(begun: order.begun) : nil
         self.started = order.started
         self.launched = order.started
-        self.receiver = order.receiver
         self.content = content
         self.loop = loop
         self.outbox = Outbox(loop.pieces)
-        self.dial = order.dial
         let request = order.request
         // Read once: each reading from another module is a call and a copy.
         let (uri, options) = (request.uri, request.transfer)
@@ -152,20 +148,27 @@ final class Transfer {
             to: uri, isDial: order.dial != nil, for: order.dial?.scheme, loop.configuration.parents)
         let isHandshake = request.connectionAuthentication != nil
         self.logsConnectionIn = !isHandshake && request.logsConnectionIn
-        self.isFTP = uri.scheme == .ftp && !self.way.isRelay
+        self.isFTP = order.scheme == .ftp && !self.way.isRelay
         var challenges: Set<UInt16> = isHandshake ? [401] : []
         let loggedIn = self.way.parent?.authentication != Parent.Authentication.none
         if self.way.isRelay, loggedIn || options.proxyAuthorization != nil {
             challenges.insert(407)
         }
         self.mayBeHTTP2 =
-            uri.scheme == .https && loop.configuration.http2 && !isHandshake
+            order.scheme == .https && loop.configuration.http2 && !isHandshake
             && !self.logsConnectionIn
         self.assembler = ResponseAssembler(
             method: request.method, mayBeHTTP2: self.mayBeHTTP2,
             acceptsBareLF: options.acceptsBareLF, challenges: challenges,
             configuration: loop.configuration)
     }
+
+    var fetch: CurlFetch { self.order.fetch }
+    var request: Request { self.order.request }
+    var scheme: Scheme { self.order.scheme }
+    var receiver: any UpstreamReceiver { self.order.receiver }
+    /// Who waits for a bare connection; nil for a fetch.
+    var dial: SocketDial? { self.order.dial }
 
     // MARK: Noted by libcurl's callbacks
 
@@ -235,7 +238,7 @@ final class Transfer {
             case .leave:
                 self.releaseContent()
             case .informational(let head):
-                self.outbox.append(.informational(head))
+                self.outbox.append(informational: head)
                 self.hasProgressed = true
             case .head(let head, let length):
                 self.headEnded(head, length)
@@ -305,7 +308,7 @@ final class Transfer {
         switch fill {
         case .bytes:
             self.hasProgressed = true
-            if self.observer != nil { self.lastSent = .read() }
+            if self.measuring != nil { self.lastSent = .read() }
         case .abort(let failure): self.fail(failure)
         case .pause, .end: break
         }
@@ -336,7 +339,7 @@ final class Transfer {
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
         facts.isParent = self.way.parent != nil
-        self.outbox.append(.head(head, length, facts))
+        self.outbox.append(Outbox.Head(head: head, bodyLength: length, connection: facts))
         switch length {
         case .known(1...): break
         case .known, .none, .unknown: self.easy?.listenForExcess()
@@ -387,9 +390,9 @@ final class Transfer {
         self.phase = .receiving
         self.hasHead = true
         self.outbox.append(
-            .head(
-                head, self.announced,
-                UpstreamConnectionFacts(
+            Outbox.Head(
+                head: head, bodyLength: self.announced,
+                connection: UpstreamConnectionFacts(
                     remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket)))
     }
 }

@@ -32,6 +32,7 @@ extension TransferLoop {
     /// Lets go of a transfer that has told its receiver everything, or must not tell it any more.
     func forget(_ transfer: Transfer) {
         guard self.setTransfer(transfer.fetch.id, nil) != nil else { return }
+        transfer.isForgotten = true
         self.yieldPlace(transfer)
         self.leaveLookups(transfer)
         self.deadlines.leave(transfer.waiting)

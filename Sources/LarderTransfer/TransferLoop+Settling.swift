@@ -39,7 +39,7 @@ extension TransferLoop {
             for transfer in settling {
                 transfer.isTouched = false
                 // Ended while it lay here.
-                guard self.transfer(transfer.fetch.id) != nil else { continue }
+                guard !transfer.isForgotten else { continue }
                 self.settle(transfer)
             }
             settling.removeAll(keepingCapacity: true)
@@ -113,22 +113,23 @@ extension TransferLoop {
             switch event {
             case .informational(let head):
                 receiver.upstream(informational: head)
-            case .head(let head, let length, let facts):
-                let demand = receiver.upstream(head: head, bodyLength: length, connection: facts)
+            case .head(let head):
+                let demand = receiver.upstream(
+                    head: head.head, bodyLength: head.bodyLength, connection: head.connection)
                 transfer.isPaused = demand == .pause
             case .piece(let piece):
                 transfer.isPaused = receiver.upstream(piece: piece) == .pause
-            case .finished(let trailers):
+            case .ended(.finished(let trailers)):
                 self.forget(transfer)  // Before, so that who is told counts one less.
                 receiver.upstream(finished: trailers)
                 transfer.tellMeasurement()
                 return false
-            case .failed(let failure):
+            case .ended(.failed(let failure)):
                 self.forget(transfer)
                 receiver.upstream(failed: failure)
                 transfer.tellMeasurement()
                 return false
-            case .connected(let socket):
+            case .ended(.connected(let socket)):
                 self.forget(transfer)
                 transfer.dial?.connected(socket)
                 return false
@@ -143,9 +144,8 @@ extension TransferLoop {
     /// spares the receiver to wake its client for the head and again for the body.
     private func deliverWhole(_ transfer: Transfer) -> Bool {
         guard transfer.phase == .over, !transfer.isPaused, !transfer.fetch.isCancelled,
-            transfer.receiver.takesWholeResponses, let response = transfer.outbox.whole
+            transfer.receiver.takesWholeResponses, let response = transfer.outbox.takeWhole()
         else { return false }
-        transfer.outbox.removeAll()
         self.forget(transfer)
         transfer.receiver.upstream(whole: response)
         transfer.tellMeasurement()

@@ -253,7 +253,7 @@ final class TransferLoop: Timed {
 
     /// Gives a transfer to libcurl.
     func launch(_ transfer: Transfer) throws(UpstreamFailure) {
-        if transfer.observer != nil { transfer.launched = .read() }
+        if transfer.measuring != nil { transfer.launched = .read() }
         let profile = OptionProfile(transfer)
         let easy: EasyHandle
         do throws(TransferError) {
@@ -261,7 +261,7 @@ final class TransferLoop: Timed {
         } catch {
             throw Self.internalFailure(error)
         }
-        try easy.prepare(for: transfer, profile, self.configuration)
+        try easy.prepare(for: transfer, profile)
         let code = self.multi.add(easy)
         guard code == CURLM_OK else {
             throw Self.internalFailure(.library("curl_multi_add_handle", code))

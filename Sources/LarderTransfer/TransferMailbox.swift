@@ -28,11 +28,15 @@ struct TransferMessage: Sendable {
 final class FetchOrder: Sendable {
     let fetch: CurlFetch
     let request: Request
+    /// The request's.
+    let scheme: Scheme
     let content: (any BodySource)?
     let receiver: any UpstreamReceiver
     /// The receiver, where not a response is wanted but a bare connection.
     let dial: SocketDial?
-    /// When it was given: the wall's clock; both are read only where somebody will be told.
+    /// Somebody looks at what it takes.
+    let isMeasured: Bool
+    /// When it was given: the wall's clock; both are read only where it is measured.
     let begun: Timestamp
     let started: MonotonicTime
 
@@ -42,18 +46,19 @@ final class FetchOrder: Sendable {
     ) {
         self.fetch = fetch
         self.request = request
+        self.scheme = request.uri.scheme
         self.content = content
         self.receiver = receiver
         self.dial = dial
-        let isTold = request.observer != nil
-        self.begun = isTold ? .read() : Timestamp(seconds: 0)
-        self.started = isTold ? .read() : MonotonicTime(nanoseconds: 0)
+        self.isMeasured = request.observer?.readsMeasurement == true
+        self.begun = self.isMeasured ? .read() : Timestamp(seconds: 0)
+        self.started = self.isMeasured ? .read() : MonotonicTime(nanoseconds: 0)
     }
 
     /// Whether a thread that is not the loop's may begin it: its client's code is not called for it,
     /// and it makes no handshake with its origin.
     var suitsGuests: Bool {
-        self.content == nil && self.dial == nil && self.request.uri.scheme == .http
+        self.content == nil && self.dial == nil && self.scheme == .http
     }
 
     /// Ends a fetch that no loop has begun.

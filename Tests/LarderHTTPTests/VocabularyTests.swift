@@ -67,6 +67,19 @@ struct FieldNameTests {
         #expect(fields.contains(FieldName(field)))
     }
 
+    @Test("only letters have a case", arguments: KnownField.allCases)
+    func bits(_ field: KnownField) {
+        let name = Array(field.lowercased.utf8)
+        for place in name.indices {
+            for bit in 0..<8 as Range<UInt8> {
+                var other = name
+                other[place] ^= 1 << bit
+                let isSame = ASCII.lowercased(other[place]) == name[place]
+                #expect((KnownField(matching: other.span) == field) == isSame)
+            }
+        }
+    }
+
     @Test("no two known fields share a name")
     func distinct() {
         #expect(Set(KnownField.allCases.map(\.lowercased)).count == KnownField.allCases.count)

@@ -1,3 +1,4 @@
+import LarderHTTP
 import NIOCore
 import Testing
 
@@ -30,7 +31,7 @@ struct OutboxTests {
     func pieces(_ c: Case) throws {
         let buffers = PieceBuffers()
         let held = Self.fill(buffers, c.inUse)
-        var outbox = Outbox(buffers)
+        let outbox = Outbox(buffers)
         let bytes = (0..<c.total).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 20) }
         // As libcurl hands them on.
         for start in stride(from: 0, to: c.total, by: 16_384) {
@@ -47,11 +48,86 @@ struct OutboxTests {
         #expect(held.count == c.inUse)
     }
 
+    @Test("come behind the heads, and before the end", arguments: [true, false])
+    func order(isFailed: Bool) throws {
+        let outbox = Outbox(PieceBuffers())
+        for status in [102, 103] as [UInt16] {
+            outbox.append(informational: ResponseHead(status: StatusCode(status)))
+        }
+        outbox.append(Self.head(.known(4)))
+        Self.append("body", to: outbox)
+        outbox.end(
+            isFailed ? .failed(.malformed("broken")) : .finished(trailers: [:]))
+        outbox.end(.finished(trailers: ["Too": "late"]))
+        var heard: [String] = []
+        while let event = outbox.take() {
+            switch event {
+            case .informational(let head): heard.append("\(head.status.rawValue)")
+            case .head(let head): heard.append("\(head.head.status.rawValue)")
+            case .piece(let piece): heard.append(String(buffer: piece))
+            case .ended(.finished(let trailers)): heard.append("end \(trailers.count)")
+            case .ended(.failed), .ended(.connected): heard.append("failure")
+            }
+        }
+        #expect(heard == ["102", "103", "200", "body", isFailed ? "failure" : "end 0"])
+        #expect(outbox.isEmpty)
+    }
+
+    struct WholeCase: Sendable {
+        var length = BodyLength.known(4)
+        var pieces = ["body"]
+        var trailers: Fields? = [:]
+        var isInformed = false
+        var isWhole = true
+    }
+
+    @Test(
+        "are handed over with head and end where one is all there is",
+        arguments: [
+            WholeCase(),
+            WholeCase(pieces: []),
+            WholeCase(length: .none, pieces: []),
+            WholeCase(length: .unknown, isWhole: false),
+            WholeCase(trailers: ["A": "b"], isWhole: false),
+            WholeCase(trailers: nil, isWhole: false),
+            WholeCase(isInformed: true, isWhole: false),
+            WholeCase(
+                length: .known(131_073), pieces: [String(repeating: "a", count: 131_072), "b"],
+                isWhole: false),
+        ])
+    func whole(_ c: WholeCase) throws {
+        let outbox = Outbox(PieceBuffers())
+        if c.isInformed { outbox.append(informational: ResponseHead(status: StatusCode(103))) }
+        outbox.append(Self.head(c.length))
+        for piece in c.pieces { Self.append(piece, to: outbox) }
+        if let trailers = c.trailers { outbox.end(.finished(trailers: trailers)) }
+        let whole = outbox.takeWhole()
+        #expect((whole != nil) == c.isWhole)
+        #expect(outbox.isEmpty == c.isWhole)
+        guard let whole else { return }
+        #expect(whole.head.status.rawValue == 200 && whole.bodyLength == c.length)
+        #expect(String(buffer: whole.body) == c.pieces.joined())
+        #expect(outbox.byteCount == 0 && outbox.take() == nil)
+    }
+
+    private static func head(_ length: BodyLength) -> Outbox.Head {
+        Outbox.Head(
+            head: ResponseHead(status: StatusCode(200)), bodyLength: length,
+            connection: UpstreamConnectionFacts())
+    }
+
+    private static func append(_ text: String, to outbox: Outbox) {
+        var text = text
+        text.withUTF8 {
+            unsafe outbox.append(UnsafeRawBufferPointer($0), expected: UInt64($0.count))
+        }
+    }
+
     @Test(
         "hold no more than eight times the bytes where these come little by little",
         arguments: [100, 4_096, 16_384, 60_000])
     func trickle(size: Int) throws {
-        var outbox = Outbox(PieceBuffers())
+        let outbox = Outbox(PieceBuffers())
         var memory = 0
         for turn in 0..<64 {
             let part = [UInt8](repeating: UInt8(turn), count: size)

@@ -1,15 +1,17 @@
 import Foundation
+import LarderHTTP
 import Synchronization
 
 /// What comes of a URL task to the Swift task that waits for it.
 ///
-///     (work)? ─▶ result          cancel: at any time
+///     (answered)? ─▶ body | failed          cancel: at any time
 ///
 /// Where an answer is whole, what is left to be done with it is done by the one who waits: its thread
 /// is to be woken anyhow, and the thread of the transfers, which many share, has less to do. Where it
 /// is there before anybody waits, as with a stored response in memory, nothing is suspended.
 ///
-/// Not generic over what comes: to take a generic one apart, metadata is looked up at run time.
+/// Neither generic over what comes nor made of what is: to take a generic one apart, metadata is looked
+/// up at run time.
 final class AwaitedResult: Sendable {
     /// What a task's body has become.
     enum Body: Sendable {
@@ -28,79 +30,85 @@ final class AwaitedResult: Sendable {
         }
     }
 
-    typealias Result = Swift.Result<(Body, URLResponse), any Error>
-
     /// What the one who waits has to do next.
     enum Event: Sendable {
-        case work(@Sendable () -> Void)
-        case result(Result)
+        /// The task goes on with the answer to a load.
+        case answered(LoadAnswer, URLSessionTask, load: Int)
+        case body(Body, URLResponse)
+        case failed(any Error)
     }
 
-    private struct State {
-        var work: (@Sendable () -> Void)?
-        var result: Result?
-        var waiter: CheckedContinuation<Void, Never>?
+    @safe private struct State {
+        var answered: Event?
+        /// The last of all.
+        var result: Event?
+        var waiter: Waiter?
         /// The result has been taken.
         var isOver = false
         var isCancelled = false
         var task: URLSessionTask?
+        /// Of a data task.
+        var kept = KeptBody.none
 
         mutating func take() -> Event? {
-            if let work = self.work.take() { return .work(work) }
+            if let answered = self.answered.take() { return answered }
             guard let result = self.result.take() else { return nil }
             self.isOver = true
             self.task = nil
-            return .result(result)
+            return result
         }
     }
+
+    private typealias Waiter = UnsafeContinuation<Void, Never>
 
     private let state = Mutex(State())
 
     /// Waits for what there is to do: the result comes last.
+    ///
+    /// The continuation need not be a checked one, which is an object more a request: whoever resumes it
+    /// has taken it out of the state under the lock, and it is only put there where nothing has come.
     func next(isolation: isolated (any Actor)?) async -> Event {
         while true {
             if let event = self.state.withLock({ $0.take() }) { return event }
-            await withCheckedContinuation(isolation: isolation) { continuation in
+            unsafe await withUnsafeContinuation(isolation: isolation) { continuation in
                 let isDue = self.state.withLock { state in
-                    guard state.work == nil, state.result == nil else { return true }
-                    state.waiter = continuation
+                    guard state.answered == nil, state.result == nil else { return true }
+                    unsafe state.waiter = continuation
                     return false
                 }
-                if isDue { continuation.resume() }
+                if isDue { unsafe continuation.resume() }
             }
         }
     }
 
-    /// Has something done by the one who waits; not again before that is done.
-    func hand(_ work: @escaping @Sendable () -> Void) {
-        let (isLate, waiter) = self.state.withLock { state in
-            guard !state.isOver else { return (true, Waiter?.none) }
-            state.work = work
-            return (false, state.waiter.take())
+    /// Has the one who waits go on with an answer; not again before that is done.
+    private func hand(_ answer: LoadAnswer, of task: URLSessionTask, load: Int) {
+        let (isLate, waiter) = unsafe self.state.withLock { state in
+            guard !state.isOver else { return unsafe (true, Waiter?.none) }
+            state.answered = .answered(answer, task, load: load)
+            return unsafe (false, state.waiter.take())
         }
         // Whoever cancelled has let it go.
-        if isLate { return work() }
-        waiter?.resume()
+        if isLate { return task.answered(answer, load: load) }
+        unsafe waiter?.resume()
     }
 
     func complete(_ body: Body?, _ response: URLResponse?, _ error: (any Error)?) {
         if let body, let response {
-            self.finish(.success((body, response)))
+            self.finish(.body(body, response))
         } else {
-            self.finish(.failure(error ?? URLError(.unknown)))
+            self.finish(.failed(error ?? URLError(.unknown)))
         }
     }
 
     /// Gives the result; once.
-    func finish(_ result: Result) {
-        let waiter = self.state.withLock { state in
+    private func finish(_ result: consuming Event) {
+        let waiter = unsafe self.state.withLock { state in
             state.result = result
-            return state.waiter.take()
+            return unsafe state.waiter.take()
         }
-        waiter?.resume()
+        unsafe waiter?.resume()
     }
-
-    private typealias Waiter = CheckedContinuation<Void, Never>
 
     // MARK: Cancellation
 
@@ -119,5 +127,39 @@ final class AwaitedResult: Sendable {
             return state.task
         }
         task?.cancel()
+    }
+}
+
+/// The purpose of a data task itself, so that small requests take no object more.
+extension AwaitedResult: TaskPurpose {
+    var asksForDisposition: Bool { false }
+    var asksForStoring: Bool { false }
+    var isDirect: Bool { true }
+
+    func relays(_ answer: LoadAnswer, of task: URLSessionTask, load: Int) -> Bool {
+        self.hand(answer, of: task, load: load)
+        return true
+    }
+
+    func keepsWhole(for task: URLSessionTask) -> Bool {
+        // A delegate that was given to an async method is there to follow that one load.
+        !(task.delegate is any URLSessionDataDelegate)
+    }
+
+    func keep(_ body: KeptBody) { self.state.withLock { $0.kept = body } }
+
+    func consumer(
+        of answer: LoadAnswer, for task: URLSessionTask
+    ) throws(BodyConsumerError) -> any BodyConsumer {
+        let consumer = MemoryConsumer(expected: answer.response.expectedContentLength)
+        self.keep(.pieces(consumer))
+        return self.keepsWhole(for: task) ? consumer : HeardConsumer(keeping: consumer, task: task)
+    }
+
+    func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
+        // Taken: what it holds lives no longer than it is needed.
+        let kept = self.state.withLock { exchange(&$0.kept, with: .none) }
+        if let error { return self.finish(.failed(error)) }
+        self.complete(.data(kept.data()), task.response, nil)
     }
 }

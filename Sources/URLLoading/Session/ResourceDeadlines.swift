@@ -97,7 +97,7 @@ final class ResourceDeadlines: Sendable {
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
         let deadline = now + self.limit
         let isAimed = self.state.withLock { state in
-            state.entries.updateValue(Entry(time: .until(deadline)), forKey: number)
+            state.entries[number] = Entry(time: .until(deadline))
             return state.isAimed(at: deadline)
         }
         if isAimed { return }

@@ -99,7 +99,11 @@ extension URLSession {
         let (body, response) =
             try await self.awaited { awaiting in
                 let purpose = BytesPurpose { result in
-                    awaiting.finish(result.map { (.bytes($0), $1) })
+                    switch result {
+                    case .success((let body, let response)):
+                        awaiting.complete(.bytes(body), response, nil)
+                    case .failure(let error): awaiting.complete(nil, nil, error)
+                    }
                 }
                 var order = TaskOrder(request, for: purpose)
                 order.delegate = delegate
@@ -126,14 +130,11 @@ extension URLSession {
         _ request: URLRequest, _ awaiting: AwaitedResult,
         _ delegate: (any URLSessionTaskDelegate)?, sending content: UploadBody? = nil
     ) -> TaskOrder {
-        let purpose = HandlerPurpose(
-            isDirect: true, relay: { awaiting.hand($0) }
-        ) { awaiting.complete($0.map { .data($0) }, $1, $2) }
         var order: TaskOrder
         if let content {
-            order = TaskOrder(request, sending: content, for: purpose)
+            order = TaskOrder(request, sending: content, for: awaiting)
         } else {
-            order = TaskOrder(request, for: purpose)
+            order = TaskOrder(request, for: awaiting)
         }
         order.delegate = delegate
         order.prefersIncrementalDelivery = delegate is any URLSessionDataDelegate
@@ -160,8 +161,9 @@ extension URLSession {
             task.resume()
             while true {
                 switch await awaiting.next(isolation: isolation) {
-                case .work(let work): work()
-                case .result(let result): return try result.get()
+                case .answered(let answer, let task, let load): task.answered(answer, load: load)
+                case .body(let body, let response): return (body, response)
+                case .failed(let error): throw error
                 }
             }
         } onCancel: {

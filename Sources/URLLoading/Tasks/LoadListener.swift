@@ -25,10 +25,7 @@ final class LoadListener: LoadObserver {
 
     func load(answered answer: LoadAnswer) {
         if !self.hasDelegate, answer.storing == nil, (answer.body as? HTTPLoad)?.isWhole == true {
-            let isRelayed = self.task.purpose.relays { [task, number] in
-                task.answered(answer, load: number)
-            }
-            if isRelayed { return }
+            if self.task.purpose.relays(answer, of: self.task, load: self.number) { return }
         }
         self.task.answered(answer, load: self.number)
     }

@@ -23,11 +23,6 @@ final class MemoryConsumer: BodyConsumer {
         ready(BodyConsumerError(error: URLError(.dataLengthExceedsMaximum, userInfo: info)))
     }
 
-    /// Takes a piece that is the first.
-    func begin(with piece: ByteBuffer) {
-        _ = self.body.withLock { $0.append(piece) }
-    }
-
     func finish(done: @escaping @Sendable (BodyConsumerError?) -> Void) { done(nil) }
 
     func stop() { self.body.withLock { $0 = GrowingBlock(expected: -1) } }

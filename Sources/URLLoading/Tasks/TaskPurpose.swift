@@ -14,9 +14,12 @@ protocol TaskPurpose: AnyObject, Sendable {
     /// Where all messages of the task go, also those that come before it begins; nil: that is settled
     /// when it begins.
     var ownLane: DelegateLane? { get }
-    /// Has what is left to do with an answer that is whole done by whoever waits for the result, on
-    /// their thread; false where nobody does, and it is to be done here and now.
-    func relays(_ work: @escaping @Sendable () -> Void) -> Bool
+    /// Has the task go on with an answer that is whole (`answered`) on the thread of whoever waits for
+    /// the result; false where nobody does, and it is to go on here and now.
+    func relays(_ answer: LoadAnswer, of task: URLSessionTask, load: Int) -> Bool
+    /// Whether a body that is in memory as a whole may be given to `keep`, in the place of a consumer.
+    func keepsWhole(for task: URLSessionTask) -> Bool
+    func keep(_ body: KeptBody)
     /// Who takes the body, when the head of the response is there.
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
@@ -55,7 +58,9 @@ protocol TaskPurpose: AnyObject, Sendable {
 
 extension TaskPurpose {
     var ownLane: DelegateLane? { nil }
-    func relays(_ work: @escaping @Sendable () -> Void) -> Bool { false }
+    func relays(_ answer: LoadAnswer, of task: URLSessionTask, load: Int) -> Bool { false }
+    func keepsWhole(for task: URLSessionTask) -> Bool { false }
+    func keep(_ body: KeptBody) {}
     func prepare(for task: URLSessionTask, then: @escaping @Sendable () -> Void) { then() }
     func asking(_ request: URLRequest) -> URLRequest { request }
     var sentBefore: Int64 { 0 }

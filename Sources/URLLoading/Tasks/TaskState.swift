@@ -116,9 +116,11 @@ struct TaskState: ~Copyable {
         self.prefersIncrementalDelivery = order.prefersIncrementalDelivery
         self.fault = order.fault
         self.content = order.content
-        let announced = UploadBody.announcedLength(
-            order.request?.value(forHTTPHeaderField: "Content-Length"))
-        self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
+        if order.content.isSomething {
+            let announced = UploadBody.announcedLength(
+                order.request?.value(forHTTPHeaderField: "Content-Length"))
+            self.expectedToSend = order.content.countOfBytesExpectedToSend(announced: announced)
+        }
         self.session = session
         self.isCounted = isCounted
         // Whoever speaks over a connection may be answered before it begins.

@@ -128,13 +128,13 @@ extension URLSessionTask {
 
     func receive() {
         guard let answer = self.guarded.withLock({ $0.answer }) else { return }
+        if self.receivesAtOnce(answer) { return }
         let consumer: any BodyConsumer
         do throws(BodyConsumerError) {
             consumer = try self.purpose.consumer(of: answer, for: self)
         } catch {
             return self.settle(.failed(error.error))
         }
-        if self.receivesAtOnce(answer, consumer) { return }
         let pump = BodyPump(
             answer.body, into: consumer,
             received: { [self] length in
@@ -154,17 +154,16 @@ extension URLSessionTask {
         pump.start()
     }
 
-    /// Takes a body that is in memory to a consumer that keeps it there, which takes no pump: nobody has
-    /// to be waited for.
-    private func receivesAtOnce(_ answer: LoadAnswer, _ consumer: any BodyConsumer) -> Bool {
-        guard let memory = consumer as? MemoryConsumer, let load = answer.body as? HTTPLoad,
-            load.isWhole,
+    /// Hands a body that is in memory to a purpose that keeps it there, which takes no consumer and no
+    /// pump: nobody has to be waited for.
+    private func receivesAtOnce(_ answer: LoadAnswer) -> Bool {
+        guard self.purpose.keepsWhole(for: self), let load = answer.body as? HTTPLoad, load.isWhole,
             self.guarded.withLock({ !$0.machine.isSuspended && $0.machine.receive() })
         else { return false }
         let body = load.takeWhole() ?? ByteBuffer()
         if body.readableBytes > 0 {
             self.count { $0.received = $0.received.saturatingAdd(body.readableBytes) }
-            memory.begin(with: body)
+            self.purpose.keep(.whole(body))
         }
         self.store()
         return true

@@ -186,7 +186,11 @@ final class UploadPurpose: TaskPurpose {
     var asksForStoring: Bool { self.base.asksForStoring }
     var isDirect: Bool { self.base.isDirect }
     var ownLane: DelegateLane? { self.base.ownLane }
-    func relays(_ work: @escaping @Sendable () -> Void) -> Bool { self.base.relays(work) }
+    func relays(_ answer: LoadAnswer, of task: URLSessionTask, load: Int) -> Bool {
+        self.base.relays(answer, of: task, load: load)
+    }
+    func keepsWhole(for task: URLSessionTask) -> Bool { self.base.keepsWhole(for: task) }
+    func keep(_ body: KeptBody) { self.base.keep(body) }
 
     func consumer(
         of answer: LoadAnswer, for task: URLSessionTask
