@@ -208,4 +208,13 @@ static inline long larder_send(int socket, const void *bytes, unsigned long coun
     return send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
 
+// The same of several pieces: sendmsg(2).
+static inline long larder_send_pieces(int socket, struct iovec *pieces, unsigned long count) {
+    struct msghdr message;
+    memset(&message, 0, sizeof message);
+    message.msg_iov = pieces;
+    message.msg_iovlen = count;
+    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 #endif

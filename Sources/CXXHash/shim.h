@@ -12,7 +12,8 @@
 // On x86-64 XXH3's long hash stands here once more, for AVX2. Which the machine has is asked as the
 // program runs; the result is the same. It is of our own because Swift's compiler, which compiles what
 // stands in headers, unrolls no loop: by xxHash's own functions, whose loops over the halves of a stripe
-// then keep the sums in memory, 64 KiB take 6.3 us for SSE2 and 3.7 for AVX2; by this one 1.4.
+// then keep the sums in memory, 64 KiB take 6.3 us for SSE2 and 3.7 for AVX2; by this one 1.4, and 1.7
+// with one stripe a turn of its loop.
 //
 // The functions that it uses have changed their names before and may do so again.
 #if defined(__x86_64__) && XXH_VERSION_NUMBER >= 801 && XXH_VERSION_NUMBER <= 803
@@ -39,6 +40,12 @@ static inline LARDER_AVX2 __m256i larder_xxh3_scrambled(__m256i sums, const xxh_
     return _mm256_add_epi64(_mm256_mul_epu32(mixed, prime), _mm256_slli_epi64(high, 32));
 }
 
+// One of the next stripes.
+#define LARDER_XXH_ADD_STRIPE(i) \
+    _mm_prefetch((const char *)(next + 512 + 64 * (i)), _MM_HINT_T0); \
+    low = larder_xxh3_added(low, next + 64 * (i), key + 8 * (i)); \
+    high = larder_xxh3_added(high, next + 64 * (i) + 32, key + 8 * (i) + 32);
+
 // XXH3_64bits_withSeed() for more than XXH3_MIDSIZE_MAX bytes.
 static __attribute__((noinline)) LARDER_AVX2 uint64_t larder_xxh3_long_avx2(
     const void *bytes, size_t length, uint64_t seed) {
@@ -51,18 +58,26 @@ static __attribute__((noinline)) LARDER_AVX2 uint64_t larder_xxh3_long_avx2(
     XXH3_initCustomSecret_scalar(secret, seed);
     __m256i low = _mm256_loadu_si256((const __m256i *)sums);
     __m256i high = _mm256_loadu_si256((const __m256i *)(sums + 4));
-    // All stripes that end before the last byte, and then the last 64 bytes, some of them again.
-    for (size_t left = (length - 1) / XXH_STRIPE_LEN; left > 0; left--) {
-        _mm_prefetch((const char *)(next + 512), _MM_HINT_T0);
-        low = larder_xxh3_added(low, next, key);
-        high = larder_xxh3_added(high, next + 32, key + 32);
-        next += XXH_STRIPE_LEN;
-        key += XXH_SECRET_CONSUME_RATE;
+    // All stripes that end before the last byte, four at a time, of which a block has sixteen; and then
+    // the last 64 bytes, some of them again.
+    size_t left = (length - 1) / XXH_STRIPE_LEN;
+    for (; left >= 4; left -= 4) {
+        LARDER_XXH_ADD_STRIPE(0)
+        LARDER_XXH_ADD_STRIPE(1)
+        LARDER_XXH_ADD_STRIPE(2)
+        LARDER_XXH_ADD_STRIPE(3)
+        next += 4 * XXH_STRIPE_LEN;
+        key += 4 * XXH_SECRET_CONSUME_RATE;
         if (key == lastKey) {
             low = larder_xxh3_scrambled(low, lastKey);
             high = larder_xxh3_scrambled(high, lastKey + 32);
             key = secret;
         }
+    }
+    for (; left > 0; left--) {
+        LARDER_XXH_ADD_STRIPE(0)
+        next += XXH_STRIPE_LEN;
+        key += XXH_SECRET_CONSUME_RATE;
     }
     low = larder_xxh3_added(low, last, lastKey - XXH_SECRET_LASTACC_START);
     high = larder_xxh3_added(high, last + 32, lastKey - XXH_SECRET_LASTACC_START + 32);

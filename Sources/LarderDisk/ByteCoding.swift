@@ -31,27 +31,32 @@ extension [UInt8] {
     }
 }
 
+extension FixedWidthInteger {
+    /// One of its bytes, the most significant first.
+    func byte(_ place: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * place))
+    }
+}
+
 extension Span<UInt8> {
     /// The number at `offset`, least significant byte first; nil where it does not fit.
-    func littleEndian<T: FixedWidthInteger>(_ offset: Int, as: T.Type = T.self) -> T? {
-        let width = T.bitWidth / 8
-        guard offset >= 0, offset <= self.count - width else { return nil }
-        var value: T = 0
-        for i in (0..<width).reversed() {
-            value = value << 8 | T(truncatingIfNeeded: self[offset + i])
-        }
-        return value
+    func littleEndian<T: FixedWidthInteger & BitwiseCopyable>(
+        _ offset: Int, as: T.Type = T.self
+    ) -> T? {
+        self.number(offset).map { T(littleEndian: $0) }
     }
 
     /// The number at `offset`, most significant byte first; nil where it does not fit.
-    func bigEndian<T: FixedWidthInteger>(_ offset: Int, as: T.Type = T.self) -> T? {
-        let width = T.bitWidth / 8
-        guard offset >= 0, offset <= self.count - width else { return nil }
-        var value: T = 0
-        for i in 0..<width {
-            value = value << 8 | T(truncatingIfNeeded: self[offset + i])
-        }
-        return value
+    func bigEndian<T: FixedWidthInteger & BitwiseCopyable>(
+        _ offset: Int, as: T.Type = T.self
+    ) -> T? {
+        self.number(offset).map { T(bigEndian: $0) }
+    }
+
+    private func number<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> T? {
+        guard offset >= 0, offset <= self.count - MemoryLayout<T>.size else { return nil }
+        // Inside, by the line above; integers have no invalid bytes.
+        return unsafe self.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self)
     }
 
     /// A copy of `count` bytes from `offset`; nil where there are not so many.

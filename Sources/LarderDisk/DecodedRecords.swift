@@ -8,38 +8,28 @@ import Synchronization
 /// they mean. The bytes of a record tell all of it, so nobody need say here that one has changed.
 /// They are read and their checksum is compared each time, all the same.
 final class DecodedRecords: Sendable {
-    private final class Entry: Sendable {
-        let id: ObjectID
-        let print: ObjectRecord.Print
-        let record: ObjectRecord
-
-        init(_ id: ObjectID, _ print: ObjectRecord.Print, _ record: ObjectRecord) {
-            self.id = id
-            self.print = print
-            self.record = record
-        }
-    }
-
     /// Larger records are not kept: with what they become, all that is kept takes some 8 MiB.
     static let largest = 2048
     /// Ids follow each other, so that so many of them do not meet: a power of two.
     static let count = 2048
 
-    private let entries = Mutex([Entry?](repeating: nil, count: DecodedRecords.count))
+    private let entries = Mutex([DecodedRecord?](repeating: nil, count: DecodedRecords.count))
 
     /// The record that lies under `id` in these bytes.
-    func record(_ id: ObjectID, _ bytes: Span<UInt8>) throws(RecordDamage) -> ObjectRecord {
-        guard bytes.count <= Self.largest else { return try ObjectRecord.decode(bytes) }
+    func record(_ id: ObjectID, _ bytes: Span<UInt8>) throws(RecordDamage) -> DecodedRecord {
         let print = try ObjectRecord.checkedPrint(bytes)
+        guard bytes.count <= Self.largest else {
+            return DecodedRecord(id, print, try ObjectRecord.decode(checked: bytes))
+        }
         let place = Int(id.rawValue % UInt64(Self.count))
         let known = self.entries.withLock { $0[place] }
-        if let known, known.id == id, known.print == print { return known.record }
+        if let known, known.id == id, known.print == print { return known }
         var record = try ObjectRecord.decode(checked: bytes)
         // Uses are written into records: whoever remembers the head finds the very same.
         if let known, known.id == id, known.record.head == record.head {
             record.head = known.record.head
         }
-        let entry = Entry(id, print, record)
+        let entry = DecodedRecord(id, print, record)
         // Freed when the lock is let go.
         let former = self.entries.withLock { entries in
             let former = entries[place]
@@ -47,6 +37,19 @@ final class DecodedRecords: Sendable {
             return former
         }
         withExtendedLifetime(former) {}
-        return entry.record
+        return entry
+    }
+}
+
+/// A record as it was found, behind one reference.
+final class DecodedRecord: Sendable {
+    let id: ObjectID
+    let record: ObjectRecord
+    fileprivate let print: ObjectRecord.Print
+
+    fileprivate init(_ id: ObjectID, _ print: ObjectRecord.Print, _ record: ObjectRecord) {
+        self.id = id
+        self.print = print
+        self.record = record
     }
 }

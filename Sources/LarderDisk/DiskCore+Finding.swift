@@ -7,10 +7,12 @@ import Synchronization
 
 /// An entry of a snapshot.
 private struct FoundEntry {
-    var id: ObjectID
-    var record: ObjectRecord
+    let found: DecodedRecord
     /// Where it is small, it was read with its record.
     var body: ByteBuffer?
+
+    var id: ObjectID { self.found.id }
+    var record: ObjectRecord { self.found.record }
 }
 
 /// How lookups are answered: a walk over the records of one key.
@@ -23,7 +25,7 @@ extension DiskCore {
     ///
     /// A commit takes far longer than a look-up of what is in memory, so the second time is nearly
     /// always the last.
-    private static let attemptsInPlace = 2
+    static let attemptsInPlace = 2
     private static let attemptsOnPool = 16
 
     /// All variants of `key`, the most recent first; waits for the disk.
@@ -71,10 +73,8 @@ extension DiskCore {
                     transaction, of: hash, waits: waits
                 ) { objectKey, value in
                     do throws(RecordDamage) {
-                        let record = try self.records.record(objectKey.id, value)
-                        if record.key == key {
-                            entries.append(FoundEntry(id: objectKey.id, record: record))
-                        }
+                        let found = try self.records.record(objectKey.id, value)
+                        if found.record.key == key { entries.append(FoundEntry(found: found)) }
                     } catch {
                         damaged.append((objectKey, error.rawValue))
                     }
@@ -102,9 +102,7 @@ extension DiskCore {
     ) throws(LMDBError) -> Bool {
         for index in entries.indices.prefix(Self.variantsWithBody)
         where self.isSmall(entries[index].record) {
-            switch try self.smallBody(
-                entries[index].id, entries[index].record, transaction, waits: waits)
-            {
+            switch try self.smallBody(of: entries[index].found, transaction, waits: waits) {
             case .piece(let body): entries[index].body = body
             case .notResident: return false
             // Whoever reads it will find the same, and say so.
@@ -143,20 +141,19 @@ extension DiskCore {
     }
 
     /// Whether the body is read along with its head: that of one small segment, or of none.
-    private func isSmall(_ record: ObjectRecord) -> Bool {
+    func isSmall(_ record: ObjectRecord) -> Bool {
         record.head.extent == nil
             && (record.bodyLength == 0
                 || record.bodyLength <= self.configuration.bodyWithHead.bytes
                     && record.segmentCount == 1)
     }
 
-    private func smallBody(
-        _ id: ObjectID, _ record: ObjectRecord, _ transaction: borrowing ReadTransaction,
-        waits: Bool
+    func smallBody(
+        of found: DecodedRecord, _ transaction: borrowing ReadTransaction, waits: Bool
     ) throws(LMDBError) -> SegmentRead {
-        if record.bodyLength == 0 { return .piece(ByteBuffer()) }
-        return try self.readSegment(
-            id, 0, range: 0..<record.bodyLength, transaction, waits: waits)
+        let length = found.record.bodyLength
+        if length == 0 { return .piece(ByteBuffer()) }
+        return try self.readSegment(found.id, 0, range: 0..<length, transaction, waits: waits)
     }
 }
 
@@ -170,9 +167,9 @@ extension Schema {
         _ transaction: borrowing ReadTransaction, of hash: KeyHash, waits: Bool = true,
         _ body: (ObjectKey, Span<UInt8>) -> Bool
     ) throws(LMDBError) -> Bool {
-        let prefix = hash.bytes
+        let prefix = hash.packed
         func visit(_ key: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-            guard key.hasPrefix(prefix), let objectKey = ObjectKey(key) else { return false }
+            guard let objectKey = ObjectKey(key), objectKey.hash == hash else { return false }
             return body(objectKey, value)
         }
         if !waits {

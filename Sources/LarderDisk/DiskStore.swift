@@ -2,6 +2,7 @@ package import LarderHTTP
 import LarderLMDB
 package import LarderPolicy
 package import LarderStore
+package import NIOCore
 import Synchronization
 
 /// The disk tier: stored responses in one LMDB file, bounded in size.
@@ -99,6 +100,11 @@ package final class DiskStore: ObjectStore {
     package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
         if key.leavesOutSearch || self.core.isLanding(key) { return nil }
         return self.core.findInPlace(key)
+    }
+
+    package func bodyAgain(at place: FoundPlace, of key: CacheKey) -> ByteBuffer? {
+        if key.leavesOutSearch || self.core.isLanding(key) { return nil }
+        return self.core.bodyAgain(at: place, of: key)
     }
 
     package var mayHoldWithoutSearch: Bool {

@@ -34,6 +34,10 @@ struct EntryVisibility {
         !self.isHidden(id, of: key) && (self.leaving.isEmpty || !self.leaving.contains(id))
     }
 
+    func admits(_ place: FoundPlace, of key: CacheKey) -> Bool {
+        place.allSatisfy { id, _ in self.admits(id, of: key) }
+    }
+
     func isHidden(_ id: ObjectID, of key: CacheKey) -> Bool {
         if let bound = self.hiddenBelow, id < bound { return true }
         if !self.hiddenKeys.isEmpty, let bound = self.hiddenKeys[key], id < bound { return true }

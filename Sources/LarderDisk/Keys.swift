@@ -15,6 +15,11 @@ struct KeyHash: Hashable, Sendable {
         bytes.append(bigEndian: self.low)
         return bytes
     }
+
+    /// The same bytes where they stay.
+    var packed: [16 of UInt8] {
+        InlineArray { ($0 < 8 ? self.high : self.low).byte($0 & 7) }
+    }
 }
 
 /// A key in `objects`: hash of the cache key, then the complement of the object's id.
@@ -71,6 +76,11 @@ struct SegmentKey: Hashable, Sendable {
         bytes.append(bigEndian: self.id.rawValue)
         bytes.append(bigEndian: self.index)
         return bytes
+    }
+
+    /// The same bytes where they stay: each piece that is read takes a key.
+    var packed: [12 of UInt8] {
+        InlineArray { $0 < 8 ? self.id.rawValue.byte($0) : self.index.byte($0 - 8) }
     }
 }
 

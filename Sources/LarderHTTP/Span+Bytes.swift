@@ -34,6 +34,17 @@ extension Span<UInt8> {
         }
     }
 
+    /// Whether these are the same bytes as others.
+    package func hasSameBytes(as other: Span<UInt8>) -> Bool {
+        guard self.count == other.count else { return false }
+        return unsafe self.withUnsafeBufferPointer { own in
+            unsafe other.withUnsafeBufferPointer { other in
+                guard let own = own.baseAddress, let bytes = other.baseAddress else { return true }
+                return unsafe memcmp(own, bytes, other.count) == 0
+            }
+        }
+    }
+
     /// Whether a field value may hold all bytes of a range (RFC 9110 §5.5).
     ///
     /// Eight at a time where none of them is a control character, which is nearly always.

@@ -8,7 +8,7 @@ import CLMDB
 
     /// A cursor over a snapshot.
     init(_ reader: Reader, _ database: Database) {
-        self.movement = SnapshotCursor(reader, database, .allowed)
+        self.movement = SnapshotCursor(reader, database)
     }
 
     /// A cursor of LMDB's in a write transaction.
@@ -73,42 +73,27 @@ protocol CursorMovement: AnyObject {
 final class SnapshotCursor: CursorMovement {
     private let reader: Reader
     private let database: Database
-    private let waiting: Waiting
     /// nil before the first movement.
     private var cursor: TreeCursor?
 
-    init(_ reader: Reader, _ database: Database, _ waiting: Waiting) {
+    init(_ reader: Reader, _ database: Database) {
         self.reader = reader
         self.database = database
-        self.waiting = waiting
     }
 
     func move<R>(
         _ step: CursorStep, _ target: Span<UInt8>,
         _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
     ) throws(LMDBError) -> R? {
-        switch try self.tryMove(step, target, body) {
-        case .value(let result): return result
-        case .absent, .notResident: return nil
-        }
-    }
-
-    /// As ``move(_:_:_:)``, and says where it would have to wait.
-    func tryMove<R>(
-        _ step: CursorStep, _ target: Span<UInt8>,
-        _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LMDBError) -> R
-    ) throws(LMDBError) -> ResidentValue<R> {
         let result: Result<R, LMDBError>?
         do throws(TreeFailure) {
             result = try self.entry(step, target, body)
         } catch {
-            switch error {
-            case .notResident: return .notResident
-            case .damaged(let page, let damage): throw self.reader.error(page: page, damage)
-            }
+            // It waits.
+            guard case .damaged(let page, let damage) = error else { return nil }
+            throw self.reader.error(page: page, damage)
         }
-        guard let result else { return .absent }
-        return .value(try result.get())
+        return try result?.get()
     }
 
     private func entry<R>(
@@ -117,8 +102,8 @@ final class SnapshotCursor: CursorMovement {
     ) throws(TreeFailure) -> Result<R, LMDBError>? {
         var isNew = false
         if self.cursor == nil {
-            let tree = try self.reader.existingTree(self.database, self.waiting)
-            self.cursor = TreeCursor(self.reader.pages(self.waiting), tree)
+            let tree = try self.reader.existingTree(self.database, .allowed)
+            self.cursor = TreeCursor(self.reader.pages(.allowed), tree)
             isNew = true
         }
         let isThere =

@@ -1,12 +1,3 @@
-/// What a movement that must not wait found.
-enum ResidentValue<R> {
-    case value(R)
-    /// The snapshot has no such key.
-    case absent
-    /// Some page on the way to it, or of it, is not in memory: ask again on a thread that may wait.
-    case notResident
-}
-
 /// Where a value lies in the file.
 package enum ValuePlace: Sendable, Equatable {
     case absent
@@ -52,15 +43,21 @@ extension ReadTransaction {
         guard let reader = self.reader else {
             throw LMDBError(.badTransaction, operation: "forEachResident")
         }
-        let cursor = SnapshotCursor(reader, database, .forbidden)
-        var step = key.isEmpty ? CursorStep.first : .atOrAfter
-        while true {
-            switch try cursor.tryMove(step, key, body) {
-            case .value(true): step = .next
-            case .value(false): return false
-            case .absent: return true
-            case .notResident: return nil
+        do throws(TreeFailure) {
+            let tree = try reader.existingTree(database, .forbidden)
+            var cursor = TreeCursor(reader.pages(.forbidden), tree)
+            var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key)
+            while isThere {
+                let entry = try cursor.withEntry { (key, value) throws(LMDBError) in
+                    body(key, value)
+                }
+                if case .success(false) = entry { return false }
+                isThere = try cursor.next()
             }
+            return true
+        } catch {
+            guard case .damaged(let page, let damage) = error else { return nil }
+            throw reader.error(page: page, damage)
         }
     }
 }

@@ -42,7 +42,7 @@ struct Snapshot {
             let transaction = UInt64(unsafe mdb_txn_id(self.handle))
             // Nothing was committed since: all that is known still holds.
             if let known = self.snapshot, known.transaction == transaction { return }
-            self.trees.removeAll(keepingCapacity: true)
+            self.trees = []
             self.snapshot = nil
             if let before, before.transaction == transaction {
                 return try self.take(before.roots, transaction)
@@ -119,13 +119,13 @@ struct Snapshot {
 
     /// Room for copies that no walk uses; what was copied before may be of another snapshot.
     private func takeCopies() -> PageCopies {
-        if isKnownUniquelyReferenced(&self.copies), let copies = self.copies {
-            copies.forget()
-            return copies
-        }
-        let copies = PageCopies(pageSize: self.map.pageSize)
-        self.copies = copies
-        return copies
+        var copies = self.copies
+        self.copies = nil
+        if !isKnownUniquelyReferenced(&copies) { copies = nil }
+        let room = copies ?? PageCopies(pageSize: self.map.pageSize)
+        room.forget()
+        self.copies = room
+        return room
     }
 
     /// The record of a database's tree; throws `.notFound` where the snapshot has none.
@@ -139,8 +139,12 @@ struct Snapshot {
         case .names: tree = self.snapshot?.meta.names
         default: tree = try self.namedTree(database, waiting)
         }
-        while self.trees.count <= place { self.trees.append(nil) }
-        self.trees[place] = tree
+        // Taken out to be changed: lent, the property would be checked at each use of it.
+        var trees = self.trees
+        self.trees = []
+        while trees.count <= place { trees.append(nil) }
+        trees[place] = tree
+        self.trees = trees
         return tree
     }
 

@@ -22,7 +22,7 @@ package struct CacheKey: Hashable, Sendable {
     }
 
     package static func == (a: CacheKey, b: CacheKey) -> Bool {
-        a.digest == b.digest && a.bytes == b.bytes
+        a.digest == b.digest && a.bytes.span.hasSameBytes(as: b.bytes.span)
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -6,6 +6,7 @@ import NIOCore
 extension ClientConnection {
     func write(_ buffer: ByteBuffer) {
         guard let context = self.context, buffer.readableBytes > 0 else { return }
+        if self.isGathering { return self.loop.gathering.append(buffer) }
         self.loop.counters.sent(buffer.readableBytes)
         self.needsFlush = true
         self.mayHaveUnsent = true
@@ -63,6 +64,7 @@ extension ClientConnection {
 
     /// Whether the client has been given all that was written; what is said now comes next.
     var hasNothingUnsent: Bool {
+        if self.isGathering { return false }
         guard self.mayHaveUnsent else { return true }
         guard !self.needsFlush, self.unsentBytes == 0 else { return false }
         self.mayHaveUnsent = false
@@ -80,7 +82,7 @@ extension ClientConnection {
 
 extension ByteBuffer {
     /// These bytes without the first ones; all of them where `count` is negative.
-    fileprivate func dropping(_ count: Int) -> ByteBuffer {
+    func dropping(_ count: Int) -> ByteBuffer {
         let count = min(max(0, count), self.readableBytes)
         return self.getSlice(at: self.readerIndex + count, length: self.readableBytes - count)
             ?? self

@@ -8,7 +8,9 @@ extension ClientConnection {
     /// two, and the copy is cheaper than the second.
     static let joinedBody = 8_192
     /// Pieces sent in one turn of the loop, so that one fast download does not starve the others.
-    private static let piecesPerTurn = 16
+    ///
+    /// 1 MiB comes from disk in seventeen, and its end.
+    private static let piecesPerTurn = 20
 
     /// Sends an answer's head and begins with its content.
     ///
@@ -35,9 +37,8 @@ extension ClientConnection {
         case .source(let source) where framing.hasContent:
             self.exchange?.framing = framing
             self.exchange?.source = source
-            self.write(head)
             self.attach(source)
-            self.pump()
+            self.pump(behind: head)
         case .none, .resident, .source:
             if case .source(let source) = answer.body { source.cancel() }
             self.exchange?.framing = framing
@@ -138,9 +139,13 @@ extension ClientConnection {
     }
 
     /// Moves content from its source to the socket for as long as the socket takes it.
-    func pump() {
-        guard !self.isPumping, self.exchange?.source != nil else { return }
+    ///
+    /// - Parameter head: what goes before it; empty: nothing.
+    func pump(behind head: ByteBuffer = ByteBuffer()) {
+        guard !self.isPumping, self.exchange?.source != nil else { return self.write(head) }
         self.isPumping = true
+        self.beginGathering()
+        self.write(head)
         var left = Self.piecesPerTurn
         while left > 0, let source = self.exchange?.source,
             self.context != nil, self.isWritable
@@ -148,6 +153,7 @@ extension ClientConnection {
             left -= 1
             guard self.take(source.next()) else { break }
         }
+        self.endGathering()
         self.isPumping = false
         if left == 0, let client = self.exchange?.client { client.bodyWoke() }
     }
@@ -185,6 +191,7 @@ extension ClientConnection {
         self.exchange?.framing = framing
         self.exchange?.bodyBytes &+= UInt64(clamping: piece.readableBytes)
         self.write(piece)
+        self.sendEnough(before: framing)
         return true
     }
 
@@ -206,6 +213,8 @@ extension ClientConnection {
 
     private func responseEnded(failure: String?) {
         self.closeExchange(failure: failure)
+        // What the next exchange writes need not wait for more.
+        self.endGathering()
         // Its reader has answered without it, and has gone.
         self.abandonUpload()?.fail(.cancelled)
         self.apply(self.state.responseEnded(hasUnread: self.inbound.readableBytes > 0))

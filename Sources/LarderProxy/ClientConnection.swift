@@ -48,6 +48,8 @@ final class ClientConnection: ChannelInboundHandler {
     var mayHaveUnsent = false
     /// `advance` is at work further up the stack.
     var isAdvancing = false
+    /// What is written waits in the loop's `PieceGathering`.
+    var isGathering = false
     /// `pump` is at work further up the stack.
     var isPumping = false
     /// All is written, and the channel closes when it is sent.
@@ -256,6 +258,7 @@ final class ClientConnection: ChannelInboundHandler {
 
     private func whenSent(_ action: @escaping (ClientConnection) -> Void) {
         guard let context = self.context else { return }
+        self.endGathering()
         self.needsFlush = false
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in action(self) }

@@ -21,6 +21,8 @@ final class LoopState {
     /// For answers that are sent in one piece.
     let joined = JoinedAnswer(
         capacity: KnownRequests.longestHead + ClientConnection.joinedBody)
+    /// For answers whose content comes in pieces.
+    let gathering = PieceGathering()
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 

@@ -84,6 +84,11 @@ package struct ResponseFraming: Sendable, Equatable {
         buffer.writeStaticString("\r\n")
     }
 
+    /// Whether no more than so many bytes are to come, as far as is known.
+    func isNearlyComplete(within bytes: Int) -> Bool {
+        if case .length(let remaining) = self.coding { remaining <= UInt64(bytes) } else { false }
+    }
+
     /// Whether the content is as long as was announced.
     package var isComplete: Bool {
         if case .length(let remaining) = self.coding { remaining == 0 } else { true }

@@ -12,11 +12,11 @@ extension Session {
         guard standing.rules == self.rules.current, standing.wasAsked(with: cachePolicy),
             self.credentials?.isEmpty != false,
             let moment = standing.moment(at: self.clock.now()),
-            let stored = self.use(standing, at: moment.time)
+            let used = self.use(standing, at: moment.time)
         else { return nil }
         var body: ByteBuffer?
         if !standing.range.isEmpty {
-            guard let part = stored.body.resident?.part(standing.range) else { return nil }
+            guard let part = used.body?.part(standing.range) else { return nil }
             body = part
         }
         self.live.requests.add()
@@ -29,17 +29,22 @@ extension Session {
 }
 
 extension Session {
+    /// What an answer stands on.
+    private struct Used {
+        let body: ByteBuffer?
+    }
+
     /// What an answer stands on, once that is found to be as it was; notes the use of it.
-    private func use(_ standing: StandingAnswer, at time: Timestamp) -> StoredObject? {
+    private func use(_ standing: StandingAnswer, at time: Timestamp) -> Used? {
         switch standing.place {
         case .resident(let mark):
-            return self.store.useResident(mark, of: standing.key, at: time)
+            return self.store.useResident(mark, of: standing.key, at: time).map {
+                Used(body: standing.range.isEmpty ? nil : $0.body.resident)
+            }
         case .found(let place):
-            guard let objects = self.store.lookupInPlace(standing.key),
-                let object = place.object(among: objects)
-            else { return nil }
-            self.store.noteUse(object.id, of: standing.key, at: time)
-            return object
+            return self.store.useAgain(at: place, of: standing.key, at: time).map {
+                Used(body: $0)
+            }
         }
     }
 }

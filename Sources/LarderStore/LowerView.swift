@@ -73,4 +73,15 @@ struct LowerView: Sendable {
         }
         return true
     }
+    /// Whether lookups would show of a key what a place names, with the heads that it has, where they
+    /// find the same.
+    func changesNothing(of place: FoundPlace, _ key: HashedKey) -> Bool {
+        guard self.purging[key.hashed] == nil, self.landings.landings(of: key).isEmpty else {
+            return false
+        }
+        if self.hidden.isEmpty, self.heads.isEmpty { return true }
+        return place.allSatisfy { id, head in
+            self.hidden[id] == nil && self.heads[id].map { $0 == head } ?? true
+        }
+    }
 }

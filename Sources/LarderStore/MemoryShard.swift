@@ -103,6 +103,14 @@ struct MemoryShard: Sendable {
         self.index[key]?.isComplete ?? self.lower.absent.contains(key.hashed)
     }
 
+    /// Whether lookups would show of a key what a place names, with the heads that it has and nothing
+    /// else, where the lower tier finds the same, and the key was not removed since `mark`.
+    func showsLower(_ place: FoundPlace, of key: HashedKey, since mark: RemovalMark) -> Bool {
+        self.index[key] == nil && !self.lower.absent.contains(key.hashed)
+            && self.removals.isUntouched(key.hashed, since: mark.rawValue)
+            && self.lower.changesNothing(of: place, key)
+    }
+
     /// Notes that the lower tier has no variants but those here, or that it may.
     mutating func setComplete(_ isComplete: Bool, _ key: HashedKey) {
         if self.index[key] != nil {

@@ -199,6 +199,15 @@ package final class MemoryStore: ObjectStore {
             || sweeps.last.contains { $0.mark > begun.rawValue && $0.matches(key) }
     }
 
+    /// Whether there certainly was no removal by predicate after `begun`, of whatever keys, and none is
+    /// under way in the lower tier.
+    func hasNoSweeps(since begun: RemovalMark) -> Bool {
+        self.sweeps.withLock { sweeps in
+            sweeps.active.isEmpty && sweeps.floor <= begun.rawValue
+                && (sweeps.last.last?.mark ?? 0) <= begun.rawValue
+        }
+    }
+
     /// A removal by predicate begins in the lower tier; gives the mark that ends it.
     func beganSweepBelow(_ matches: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
         self.sweeps.withLock { sweeps in

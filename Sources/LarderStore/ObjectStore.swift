@@ -114,6 +114,11 @@ package protocol ObjectStore: AnyObject, Sendable {
     /// All stored responses for `key`, where what a lower tier can read without waiting is read for
     /// it: as `lookup` where that calls back before it returns, and nil where it would not.
     func lookupInPlace(_ key: CacheKey) -> [StoredObject]?
+    /// The body of what a place names, read anew; nil where `lookupInPlace` would not find the same as
+    /// before, in whatever order, or where the body does not come with its head.
+    func bodyAgain(at place: FoundPlace, of key: CacheKey) -> ByteBuffer?
+    /// As ``bodyAgain(at:of:)``, and notes a use of it at `time` where it is given.
+    func useAgain(at place: FoundPlace, of key: CacheKey, at time: Timestamp) -> ByteBuffer?
     /// Finds all stored responses (variants) for `key`; empty when there are none or on any error.
     ///
     /// `completion` is called once, on the caller's thread before `lookup` returns or on a thread of

@@ -61,17 +61,17 @@ struct DecodedRecordsTests {
         let id = ObjectID(rawValue: 7)
         var record = Self.record()
         for _ in 0..<2 {
-            let found = try records.record(id, record.encoded().span)
+            let found = try records.record(id, record.encoded().span).record
             #expect(found == record)
         }
         change.make(&record)
         for _ in 0..<2 {
-            let found = try records.record(id, record.encoded().span)
+            let found = try records.record(id, record.encoded().span).record
             #expect(found == record)
         }
         // And back again.
         let former = Self.record()
-        let found = try records.record(id, former.encoded().span)
+        let found = try records.record(id, former.encoded().span).record
         #expect(found == former)
     }
 
@@ -82,7 +82,7 @@ struct DecodedRecordsTests {
             var record = Self.record()
             record.head.fields = ["ETag": "\"\(step)\""]
             let id = ObjectID(rawValue: 7 + step * UInt64(DecodedRecords.count))
-            let found = try records.record(id, record.encoded().span)
+            let found = try records.record(id, record.encoded().span).record
             #expect(found == record)
         }
     }

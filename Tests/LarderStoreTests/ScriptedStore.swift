@@ -29,6 +29,7 @@ final class ScriptedStore: ObjectStore {
         var cannotRead = false
         var waiting: [@Sendable () -> Void] = []
         var whenWritten: (@Sendable () -> Void)?
+        var whenReadInPlace: (@Sendable () -> Void)?
         var beforeUpdate: (@Sendable () -> Void)?
         var elsewhere: AsyncStream<@Sendable () -> Void>.Continuation?
         var refuses = false
@@ -48,8 +49,12 @@ final class ScriptedStore: ObjectStore {
     func readEarly() { self.state.withLock { $0.readsEarly = true } }
     /// Whether lookups find nothing because nothing can be read.
     func failToRead(_ fails: Bool) { self.state.withLock { $0.cannotRead = fails } }
-    /// Lets lookups that must not wait find what is there.
-    func readInPlace() { self.state.withLock { $0.readsInPlace = true } }
+    /// Whether lookups that must not wait find what is there.
+    func readInPlace(_ reads: Bool = true) { self.state.withLock { $0.readsInPlace = reads } }
+    /// What happens, once, when such a lookup has found something, before that is told.
+    func whenReadInPlace(_ meanwhile: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.whenReadInPlace = meanwhile }
+    }
     /// What happens, once, when a sink has been given a piece, before it is told anything else.
     func whenWritten(_ meanwhile: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.whenWritten = meanwhile }
@@ -171,7 +176,11 @@ final class ScriptedStore: ObjectStore {
     func lookupResident(_ key: CacheKey) -> [StoredObject]? { nil }
 
     func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
-        self.state.withLock { $0.readsInPlace ? $0.objects[key] ?? [] : nil }
+        let (found, meanwhile) = self.state.withLock { state in
+            (state.readsInPlace ? state.objects[key] ?? [] : nil, state.whenReadInPlace.take())
+        }
+        meanwhile?()
+        return found
     }
 
     func lookup(_ key: CacheKey, _ completion: @escaping @Sendable ([StoredObject]) -> Void) {

@@ -48,25 +48,28 @@ struct Counting {
     let counter: InstructionCounter
     let directory: URL
     var load: Load
-    let proxy: Proxy
 
     /// The median of some runs; before them as many requests as make everything that is kept.
     mutating func figures(of row: Row) async throws -> Figures {
-        try self.load.run(row, count: Self.requests, port: self.proxy.port)
-        await self.proxy.flush()
+        let proxy = try await Proxy.start(
+            in: self.directory.appending(path: "cache-\(row.rawValue)"), memory: row.memory)
+        try self.load.prepare(row, port: proxy.port)
+        try self.load.run(row, count: Self.requests, port: proxy.port)
+        await proxy.flush()
         var allocations: [Double] = []
         var instructions: [Double] = []
         for _ in 0..<Self.runs {
             let before = (allocation_count(), self.hardwareInstructions)
-            try self.load.run(row, count: Self.requests, port: self.proxy.port)
+            try self.load.run(row, count: Self.requests, port: proxy.port)
             // What the disk's thread does belongs to the requests that made it necessary.
-            if row == .stored { await self.proxy.flush() }
+            if row == .stored { await proxy.flush() }
             let calls = allocation_count() - before.0
             allocations.append(Double(calls) / Double(Self.requests))
             if let end = self.hardwareInstructions, let begin = before.1 {
                 instructions.append(Double(end - begin) / Double(Self.requests))
             }
         }
+        await proxy.stop()
         var figures = Figures(allocations: Self.median(allocations))
         figures.instructions =
             instructions.isEmpty ? try self.countedByValgrind(row) : Self.median(instructions)

@@ -21,13 +21,14 @@ struct Proxy {
 
     struct Unusable: Error {}
 
-    static func start(in directory: URL) async throws -> Proxy {
+    /// - Parameter memory: the capacity of the memory tier.
+    static func start(in directory: URL, memory: ByteCount) async throws -> Proxy {
         let clock = SystemClock()
         let disk = try DiskStore.open(
             DiskConfiguration(directory: directory.path, capacity: .gibibytes(1)),
             clock: { clock.now() }, report: { _ in })
         let store = TieredStore(
-            memory: MemoryStore(MemoryConfiguration(capacity: .mebibytes(64))), disk: disk)
+            memory: MemoryStore(MemoryConfiguration(capacity: memory)), disk: disk)
         let upstream = try CurlUpstream(TransferConfiguration())
         let session = Session(
             configuration: SessionConfiguration(), store: store, upstream: upstream, clock: clock,

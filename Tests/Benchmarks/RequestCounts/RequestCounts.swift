@@ -40,17 +40,14 @@ struct RequestCounts {
             .appending(path: "request-counts-\(ProcessInfo.processInfo.processIdentifier)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let proxy = try await Proxy.start(in: directory.appending(path: "cache"))
         if arguments.count == 3, arguments[0] == "--only", let row = Row(rawValue: arguments[1]),
             let count = UInt64(arguments[2])
         {
-            try await Self.only(row, count, load, proxy)
+            try await Self.only(row, count, load, directory)
         } else if arguments.count == 1 || arguments.count == 2 && arguments[1] == "--update" {
-            let counting = Counting(
-                counter: counter, directory: directory, load: load, proxy: proxy)
+            let counting = Counting(counter: counter, directory: directory, load: load)
             let failed = try await Self.compare(
                 counting, Thresholds(URL(filePath: arguments[0])), updates: arguments.count == 2)
-            await proxy.stop()
             if failed { throw Load.Failed(description: "more than is allowed") }
         } else {
             throw Load.Failed(description: "usage: RequestCounts THRESHOLDS [--update]")
@@ -58,11 +55,12 @@ struct RequestCounts {
     }
 
     private static func only(
-        _ row: Row, _ count: UInt64, _ load: Load, _ proxy: Proxy
+        _ row: Row, _ count: UInt64, _ load: Load, _ directory: URL
     ) async throws {
         var load = load
-        // What is not stored yet is not answered 304.
-        if row == .notModified { try load.run(.hit, count: 1, port: proxy.port) }
+        let proxy = try await Proxy.start(
+            in: directory.appending(path: "cache"), memory: row.memory)
+        try load.prepare(row, port: proxy.port)
         try load.run(row, count: count, port: proxy.port)
         await proxy.flush()
         await proxy.stop()

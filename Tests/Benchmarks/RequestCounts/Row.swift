@@ -1,10 +1,12 @@
 import CRequestLoad
+import LarderHTTP
 
 /// What is counted, by the names under which thresholds are checked in.
 enum Row: String, CaseIterable {
     case hit
     case varied
     case notModified = "304"
+    case disk
     case miss
     case stored
 
@@ -13,14 +15,18 @@ enum Row: String, CaseIterable {
         case .hit: "hit from memory, 1 KiB"
         case .varied: "the same, each request numbered"
         case .notModified: "conditional request, answered 304"
+        case .disk: "hit from disk, warm pages, 1 KiB"
         case .miss: "miss, not storable, 1 KiB"
         case .stored: "miss, stored on disk, 4 KiB"
         }
     }
 
+    /// What the memory tier of its proxy holds.
+    var memory: ByteCount { self == .disk ? .zero : .mebibytes(64) }
+
     var kind: request_load_kind {
         switch self {
-        case .hit: REQUEST_LOAD_HIT
+        case .hit, .disk: REQUEST_LOAD_HIT
         case .varied: REQUEST_LOAD_VARIED
         case .notModified: REQUEST_LOAD_NOT_MODIFIED
         case .miss: REQUEST_LOAD_MISS
@@ -42,6 +48,12 @@ struct Load: Sendable {
     init() throws {
         self.descriptor = request_load_start()
         if self.descriptor < 0 { throw Failed(description: "the load did not start") }
+    }
+
+    /// Has stored what a row wants to be there from its first request on.
+    mutating func prepare(_ row: Row, port: UInt16) throws {
+        // What is not stored yet is not answered 304.
+        if row == .notModified { try self.run(.hit, count: 1, port: port) }
     }
 
     /// Sends requests one after the other, and returns when all are answered.

@@ -4,8 +4,6 @@ import LarderStore
 import NIOCore
 import Testing
 
-@testable import LarderSession
-
 @Suite("What an answer stands on that is looked up")
 struct FoundPlaceTests {
     private static func object(_ id: UInt64) -> StoredObject {
