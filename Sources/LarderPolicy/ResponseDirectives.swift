@@ -115,10 +115,6 @@ extension Fields {
         return nil
     }
 
-    func has(_ name: KnownField) -> Bool {
-        self.lines.contains { $0.known == name }
-    }
-
     /// Whether there are two lines of this name with different values.
     func disagrees(on name: KnownField) -> Bool {
         var first: FieldValue?

@@ -230,8 +230,7 @@ extension ClientExchange: FillingWaiter {
             }
         }
         if self.configuration.role == .intermediary {
-            head.fields.append(
-                "Cache-Status", status.bytes(named: self.configuration.cacheName))
+            status.append(to: &head.fields, named: self.configuration.cacheName)
         }
         var body = Answer.Body.none
         let isBodyless =

@@ -67,6 +67,23 @@ struct FieldNameTests {
         #expect(fields.contains(FieldName(field)))
     }
 
+    @Test(
+        "a name with any other byte is another, but for the case of its letters",
+        arguments: KnownField.allCases.filter { $0 != .other })
+    func neighbours(_ field: KnownField) {
+        let name = Array(field.lowercased.utf8)
+        var wrong: [[UInt8]] = []
+        for place in name.indices {
+            for byte in UInt8.min...UInt8.max {
+                var other = name
+                other[place] = byte
+                let isSame = ASCII.lowercased(byte) == name[place]
+                if (KnownField(matching: other.span) == field) != isSame { wrong.append(other) }
+            }
+        }
+        #expect(wrong.isEmpty)
+    }
+
     @Test("no two known fields share a name")
     func distinct() {
         #expect(Set(KnownField.allCases.map(\.lowercased)).count == KnownField.allCases.count)
