@@ -44,8 +44,7 @@ extension ExplainQuestion {
     /// The content that such a request would have: what its head announces.
     private static func bodyLength(_ fields: Fields) throws(ControlRefusal) -> BodyLength {
         do throws(HeadError) {
-            return try MessageFraming.requestBody(
-                of: RequestHead(method: .get, target: .asterisk, fields: fields))
+            return try MessageFraming.requestBody(fields, .http11)
         } catch {
             throw ControlRefusal(invalid: error.detail)
         }

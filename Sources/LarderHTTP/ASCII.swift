@@ -16,17 +16,6 @@ package enum ASCII {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// Eight bytes at once.
-    @inline(__always)
-    static func lowercased(_ bytes: UInt64) -> UInt64 {
-        let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-        let low = bytes & ~tops
-        // A byte's top bit: whether it is at least an A, and whether it is beyond Z.
-        let fromA = low &+ ones &* (0x80 - 0x41)
-        let beyondZ = low &+ ones &* (0x80 - 0x5B)
-        return bytes | (fromA & ~beyondZ & ~bytes & tops) &>> 2
-    }
-
     @inline(__always)
     package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 

@@ -92,14 +92,21 @@ package struct CacheControl: Sendable, Equatable {
     /// (RFC 9111 §5.4).
     package init(request fields: Fields) {
         // Most requests have neither, and are asked several times.
-        guard fields.lines.contains(where: { $0.known == .cacheControl || $0.known == .pragma })
-        else {
+        guard Self.isGiven(inRequest: fields) else {
             self.init()
             return
         }
         self.init(fields)
         guard !self.isPresent else { return }
         self.noCache = fields.members(FieldName(.pragma)).contains { $0.spells("no-cache") }
+    }
+
+    /// Whether a request has any: most have none, which is told sooner than they are read.
+    package static func isGiven(inRequest fields: Fields) -> Bool {
+        for line in fields.lines where line.known == .cacheControl || line.known == .pragma {
+            return true
+        }
+        return false
     }
 
     /// Names of directives that Larder acts on.

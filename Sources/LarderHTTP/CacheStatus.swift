@@ -67,38 +67,53 @@ package struct CacheStatus: Sendable, Equatable {
     ///
     /// - Parameter name: the cache's name; what is no token is written as a string.
     package func member(named name: String) -> String {
-        String(decoding: self.bytes(named: name), as: UTF8.self)
+        var fields = Fields()
+        self.append(to: &fields, named: name)
+        return fields.string(FieldName(.cacheStatus)) ?? ""
     }
 
-    /// The list member as bytes: put together in one block, as it goes with every answer.
-    package func bytes(named name: String) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(128)
-        func add(_ part: String) { text.append(text: part) }
-        add(StructuredField.tokenOrString(name))
-        if self.hit { add("; hit") }
+    /// Adds the field to those of an answer, as it goes with every one: written where it stays.
+    package func append(to fields: inout Fields, named name: String) {
+        let name = StructuredField.tokenOrString(name)
+        let key = self.key.map { StructuredField.string($0) } ?? ""
+        let detail = self.detail.map { StructuredField.tokenOrString($0) } ?? ""
+        var most = name.utf8.count + key.utf8.count + detail.utf8.count + Self.mostWords
+        if self.ttl != nil { most += Self.mostTTL }
+        fields.append(.cacheStatus, named: "Cache-Status", atMost: most) { out in
+            out.append(text: name)
+            self.write(key: key, detail: detail, into: &out)
+        }
+    }
+
+    // Both in one function, or all of it is copied into each closure on the way.
+    @inline(__always)
+    private func write(key: String, detail: String, into out: inout OutputSpan<UInt8>) {
+        if self.hit { out.append(text: "; hit") }
         if let forward = self.forward {
-            add("; fwd=")
-            add(forward.rawValue)
+            out.append(text: "; fwd=")
+            out.append(text: forward.rawValue)
         }
         if let status = self.forwardStatus {
-            add("; fwd-status=")
-            add(status.description)
+            out.append(text: "; fwd-status=")
+            out.append(decimal: UInt64(status.rawValue))
         }
         if let ttl = self.ttl {
-            add("; ttl=")
-            add(String(ttl))
+            out.append(text: ttl < 0 ? "; ttl=-" : "; ttl=")
+            out.append(decimal: ttl.magnitude)
         }
-        if self.stored { add("; stored") }
-        if self.collapsed { add("; collapsed") }
-        if let key = self.key {
-            add("; key=")
-            add(StructuredField.string(key))
+        if self.stored { out.append(text: "; stored") }
+        if self.collapsed { out.append(text: "; collapsed") }
+        if !key.isEmpty {
+            out.append(text: "; key=")
+            out.append(text: key)
         }
-        if let detail = self.detail {
-            add("; detail=")
-            add(StructuredField.tokenOrString(detail))
+        if !detail.isEmpty {
+            out.append(text: "; detail=")
+            out.append(text: detail)
         }
-        return text
     }
+
+    /// More than all takes but name, key, detail and `ttl`.
+    private static let mostWords = 80
+    private static let mostTTL = 32
 }

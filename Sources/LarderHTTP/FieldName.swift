@@ -122,64 +122,8 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     }
 
     /// The known field whose name these bytes spell in any case, or `other`.
-    ///
-    /// Looks only at names of the same length with the same letters at both ends, so that nearly
-    /// always one is compared, or none.
     package init(matching name: Span<UInt8>) {
-        self = .other
-        guard name.count < Self.byLength.count, name.count > 0 else { return }
-        let candidates = Self.byLength[name.count]
-        let ends = Self.ends(name)
-        for i in candidates.indices where candidates[i].ends == ends {
-            guard candidates[i].name.withSpan({ Self.equal($0, name) }) else { continue }
-            self = candidates[i].field
-            return
-        }
-    }
-
-    private struct Candidate: Sendable {
-        let name: [UInt8]
-        let ends: UInt16
-        let field: KnownField
-    }
-
-    /// The first and the last letter in lower case; of a name that has any.
-    private static func ends(_ name: Span<UInt8>) -> UInt16 {
-        UInt16(ASCII.lowercased(name[0])) << 8
-            | UInt16(ASCII.lowercased(name[name.count - 1]))
-    }
-
-    private static let byLength: [[Candidate]] = {
-        var table = [[Candidate]](repeating: [], count: 32)
-        for field in KnownField.allCases where field != .other {
-            let name = Array(field.lowercased.utf8)
-            table[name.count].append(
-                Candidate(name: name, ends: Self.ends(name.span), field: field))
-        }
-        return table
-    }()
-
-    /// Whether `bytes` equals the lower-case `name`, ASCII case set aside: eight at a time, some of them
-    /// perhaps twice.
-    private static func equal(_ name: Span<UInt8>, _ bytes: Span<UInt8>) -> Bool {
-        let count = name.count
-        guard count == bytes.count else { return false }
-        guard count >= 8 else {
-            for i in name.indices where name[i] != ASCII.lowercased(bytes[i]) { return false }
-            return true
-        }
-        return unsafe name.withUnsafeBytes { name in
-            unsafe bytes.withUnsafeBytes { bytes in
-                var i = 0
-                while true {
-                    let word = unsafe bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self)
-                    let other = unsafe name.loadUnaligned(fromByteOffset: i, as: UInt64.self)
-                    guard ASCII.lowercased(word) == other else { return false }
-                    guard i &+ 8 < count else { return true }
-                    i = Swift.min(i &+ 8, count &- 8)
-                }
-            }
-        }
+        self = KnownNames.all.field(named: name)
     }
 }
 

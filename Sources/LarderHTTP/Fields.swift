@@ -25,6 +25,16 @@ package struct Fields: Sendable {
             self.valueStart = valueStart
             self.valueLength = valueLength
         }
+
+        /// Where its name lies.
+        package var namePlace: Range<Int> {
+            Int(self.nameStart)..<Int(self.nameStart) + Int(self.nameLength)
+        }
+
+        /// Where its value lies.
+        package var valuePlace: Range<Int> {
+            Int(self.valueStart)..<Int(self.valueStart) + Int(self.valueLength)
+        }
     }
 
     /// Name, colon, value and line end of every line, perhaps with bytes between them that belong
@@ -136,6 +146,12 @@ package struct Fields: Sendable {
         return false
     }
 
+    /// Whether a line has this name, which is not `other`.
+    package func has(_ name: KnownField) -> Bool {
+        for line in self.lines where line.known == name { return true }
+        return false
+    }
+
     /// Whether a line here has the name of another section's line, case set aside.
     package func names(_ line: Line, of other: Fields) -> Bool {
         self.lines.contains { self.isSameName($0, as: line, of: other) }
@@ -218,8 +234,12 @@ package struct Fields: Sendable {
             if name.isEmpty { out.append(UInt8(ascii: "-")) }
             out.append(ASCII.colon)
             out.append(ASCII.space)
-            for i in text {
-                out.append(ASCII.isFieldValue(value[i]) ? value[i] : ASCII.space)
+            if value.areFieldValue(text) {
+                out.append(contentsOf: value.extracting(text))
+            } else {
+                for i in text {
+                    out.append(ASCII.isFieldValue(value[i]) ? value[i] : ASCII.space)
+                }
             }
             out.append(ASCII.cr)
             out.append(ASCII.lf)
@@ -233,6 +253,37 @@ package struct Fields: Sendable {
                 nameLength: UInt16(clamping: nameLength),
                 valueStart: UInt32(clamping: nameStart + nameLength + 2),
                 valueLength: UInt32(clamping: text.count)))
+    }
+
+    /// Adds a line of a known field at the end, whose value is written where it stays.
+    ///
+    /// - Parameters:
+    ///   - name: as it is written.
+    ///   - most: at least as many bytes as the value has.
+    ///   - write: writes a field value, with no white space around it.
+    @inline(__always)
+    package mutating func append(
+        _ known: KnownField, named name: String, atMost most: Int,
+        _ write: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        let nameStart = self.bytes.count
+        let valueStart = nameStart + name.utf8.count + 2
+        self.bytes.append(addingCapacity: name.utf8.count + most + 4) { out in
+            out.append(text: name)
+            out.append(ASCII.colon)
+            out.append(ASCII.space)
+            write(&out)
+            out.append(ASCII.cr)
+            out.append(ASCII.lf)
+        }
+        let value = valueStart..<self.bytes.count - 2
+        assert(self.bytes.span.areFieldValue(value), "not a field value")
+        self.lines.append(
+            Line(
+                known: known, nameStart: UInt32(clamping: nameStart),
+                nameLength: UInt16(clamping: name.utf8.count),
+                valueStart: UInt32(clamping: valueStart),
+                valueLength: UInt32(clamping: value.count)))
     }
 
     /// The bytes between the white space around them; a byte that no value may hold becomes such.

@@ -17,7 +17,7 @@ package enum HopByHop {
     /// A copy without what must not travel on and without further fields, with room for others to
     /// be added.
     package static func stripped(
-        _ fields: Fields, spareBytes: Int, spareLines: Int, without others: [KnownField]
+        _ fields: Fields, spareBytes: Int, spareLines: Int, without others: KnownFieldSet
     ) -> Fields {
         let named = self.namedFields(fields)
         return Fields(fields, spareBytes: spareBytes, spareLines: spareLines) { fields, line in
@@ -29,12 +29,12 @@ package enum HopByHop {
         _ line: Fields.Line, of fields: Fields, _ named: NamedFields
     ) -> Bool {
         if self.isConnectionField(line.known) { return false }
-        return line.known == .via || !named.contain(line, of: fields)
+        return line.known == .via || named.isEmpty || !named.contain(line, of: fields)
     }
 
     /// What `Connection` names beside the connection fields, which need no naming.
     package static func namedFields(_ fields: Fields) -> NamedFields {
-        guard fields.contains(FieldName(.connection)) else { return NamedFields([]) }
+        guard fields.has(.connection) else { return NamedFields([]) }
         var named: [FieldName] = []
         for element in fields.plainMembers(FieldName(.connection))
         // What nearly every origin says.
@@ -66,12 +66,15 @@ package enum HopByHop {
     /// believe that option, which an older proxy between may have passed on unread. The obsolete
     /// `Proxy-Connection` is believed when it says `close`.
     package static func keepsAlive(_ fields: Fields, version: HTTPVersion) -> Bool {
-        version >= .http11 && !self.connectionOptions(fields).contains("close")
+        guard version >= .http11 else { return false }
+        // Most say nothing.
+        guard fields.has(.connection) || fields.has(.proxyConnection) else { return true }
+        return !self.connectionOptions(fields).contains("close")
             && !self.options(fields, .proxyConnection).contains("close")
     }
 
     private static func options(_ fields: Fields, _ name: KnownField) -> [String] {
-        guard fields.contains(FieldName(name)) else { return [] }
+        guard fields.has(name) else { return [] }
         return fields.plainMembers(FieldName(name)).compactMap { element in
             guard element.allSatisfy(ASCII.isToken) else { return nil }
             return String(decoding: element.map(ASCII.lowercased), as: UTF8.self)

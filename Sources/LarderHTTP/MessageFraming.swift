@@ -4,26 +4,28 @@
 /// smuggled request.
 package enum MessageFraming {
     /// How much content follows a request's head: `.unknown` means chunked.
-    package static func requestBody(of head: RequestHead) throws(HeadError) -> BodyLength {
-        let hasLength = head.fields.contains(FieldName(.contentLength))
-        if head.fields.contains(FieldName(.transferEncoding)) {
-            guard head.version >= .http11 else {
+    package static func requestBody(
+        _ fields: Fields, _ version: HTTPVersion
+    ) throws(HeadError) -> BodyLength {
+        let hasLength = fields.has(.contentLength)
+        if fields.has(.transferEncoding) {
+            guard version >= .http11 else {
                 throw HeadError(.transferEncodingVersion, "Transfer-Encoding in HTTP/1.0")
             }
             guard !hasLength else {
                 throw HeadError(.bothLengths, "both Content-Length and Transfer-Encoding")
             }
-            guard try self.endsInChunked(head.fields) else {
+            guard try self.endsInChunked(fields) else {
                 throw HeadError(.chunkedNotLast, "the last transfer coding is not chunked")
             }
             return .unknown
         }
         guard hasLength else { return .none }
-        guard head.fields.values(FieldName(.contentLength)).count == 1 else {
+        guard fields.values(FieldName(.contentLength)).count == 1 else {
             throw HeadError(.repeatedContentLength, "more than one Content-Length")
         }
         // Zero stays known: what was announced with POST should be announced on.
-        return try self.length(head.fields, mayRepeat: false).map { .known($0) } ?? .none
+        return try self.length(fields, mayRepeat: false).map { .known($0) } ?? .none
     }
 
     /// How much content follows a response's head, given the method that it answers.
@@ -37,14 +39,14 @@ package enum MessageFraming {
     ) throws(HeadError) -> BodyLength {
         if method == .head || head.status.forbidsContent { return .none }
         if method == .connect, head.status.isSuccessful { return .none }
-        guard head.fields.contains(FieldName(.transferEncoding)), head.version.major == 1 else {
+        guard head.fields.has(.transferEncoding), head.version.major == 1 else {
             return try self.contentLength(of: head.fields).map { .known($0) } ?? .unknown
         }
         guard head.version >= .http11 else {
             throw HeadError(.transferEncodingVersion, "Transfer-Encoding in HTTP/1.0").inResponse
         }
         // RFC 9112 §6.3: "ought to be handled as an error".
-        guard !head.fields.contains(FieldName(.contentLength)) else {
+        guard !head.fields.has(.contentLength) else {
             throw HeadError(.bothLengths, "both Content-Length and Transfer-Encoding").inResponse
         }
         guard try self.isChunked(head) || hadTE else {
@@ -56,7 +58,7 @@ package enum MessageFraming {
     /// Whether a response's content comes in chunks.
     package static func isChunked(_ head: ResponseHead) throws(HeadError) -> Bool {
         do throws(HeadError) {
-            guard head.fields.contains(FieldName(.transferEncoding)) else { return false }
+            guard head.fields.has(.transferEncoding) else { return false }
             return try self.endsInChunked(head.fields)
         } catch {
             throw error.inResponse

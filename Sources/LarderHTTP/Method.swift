@@ -6,6 +6,14 @@ package struct Method: Hashable, Sendable, RawRepresentable, Codable {
         self.rawValue = rawValue
     }
 
+    /// The method that these bytes name; of the most common one no text is made.
+    init(token: Span<UInt8>) {
+        let isGet =
+            token.count == 3 && token[0] == UInt8(ascii: "G") && token[1] == UInt8(ascii: "E")
+            && token[2] == UInt8(ascii: "T")
+        self = isGet ? .get : Method(rawValue: token.text(0..<token.count))
+    }
+
     // Open to other modules: each exchange compares some twenty times.
     @inlinable
     package static func == (a: Method, b: Method) -> Bool { a.rawValue == b.rawValue }

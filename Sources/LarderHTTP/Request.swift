@@ -24,7 +24,7 @@ package enum BodyLength: Hashable, Sendable {
 /// A value that lies behind one reference, made anew when it is changed: it goes from hand to hand
 /// through exchange, fetch, order and transfer, and each copy of a dozen references would be
 /// counted up and down one by one. What lies there never changes, so that to read it takes no check
-/// for exclusive access: a miss reads some eighty parts.
+/// for exclusive access: a miss reads some eighty parts. Those that hold references are lent.
 package struct Request: Sendable {
     private var storage: RequestStorage
 
@@ -51,7 +51,7 @@ package struct Request: Sendable {
     }
 
     package var method: Method {
-        get { self.storage.parts.method }
+        _read { yield self.storage.parts.method }
         _modify {
             var parts = self.taken()
             defer { self.storage = RequestStorage(parts) }
@@ -60,7 +60,7 @@ package struct Request: Sendable {
     }
 
     package var uri: TargetURI {
-        get { self.storage.parts.uri }
+        _read { yield self.storage.parts.uri }
         _modify {
             var parts = self.taken()
             defer { self.storage = RequestStorage(parts) }
@@ -69,7 +69,7 @@ package struct Request: Sendable {
     }
 
     package var fields: Fields {
-        get { self.storage.parts.fields }
+        _read { yield self.storage.parts.fields }
         _modify {
             var parts = self.taken()
             defer { self.storage = RequestStorage(parts) }
@@ -216,7 +216,7 @@ private final class RequestStorage: Sendable {
 extension Request {
     /// Whether its answer is one to credentials (RFC 9111 §3.5): the client's or the session's.
     package var bearsCredentials: Bool {
-        self.isAuthorized || self.fields.contains(FieldName(.authorization))
+        self.isAuthorized || self.fields.has(.authorization)
     }
 }
 

@@ -35,33 +35,36 @@ package struct RequestHead: Sendable, Equatable {
     }
 }
 
-extension RequestHead {
+extension RequestTarget {
     /// Checks `Host` (RFC 9112 §3.2): one valid line, absent only in HTTP/1.0, the same authority
     /// as the target's where that has one.
     ///
     /// RFC 9112 §3.2.2 lets a proxy ignore a `Host` that differs. We refuse: no honest client
     /// sends it, and whoever reads the other of the two sees another request.
-    func validateHost() throws(HeadError) {
-        guard let value = self.fields.first(FieldName(.host)) else {
-            guard self.version < .http11 else {
+    func checkHost(in fields: Fields, _ version: HTTPVersion) throws(HeadError) {
+        var only: Fields.Line?
+        for line in fields.lines where line.known == .host {
+            guard only == nil else { throw HeadError(.repeatedHost, "more than one Host") }
+            only = line
+        }
+        guard let only else {
+            guard version < .http11 else {
                 throw HeadError(.missingHost, "no Host in an HTTP/1.1 request")
             }
             return
         }
-        guard self.fields.lines.count(where: { $0.known == .host }) == 1 else {
-            throw HeadError(.repeatedHost, "more than one Host")
-        }
+        let value = fields.bytes.span.extracting(only.valuePlace)
         // As nearly all do, letter by letter: what was read as the target's host is a valid one.
-        if case .absolute(let uri) = self.target,
-            let place = Authority.place(ofPortIn: value.span, behind: uri.host.utf8.span)
+        if case .absolute(let uri) = self,
+            let place = Authority.place(ofPortIn: value, behind: uri.host.utf8.span)
         {
-            let port = try Authority.port(value.span.extracting(place))
+            let port = try Authority.port(value.extracting(place))
             guard (port ?? uri.scheme.defaultPort) == uri.port else { throw Self.hostMismatch }
             return
         }
-        let host = try Authority(parsing: value.span)
+        let host = try Authority(parsing: value)
         let agrees: Bool =
-            switch self.target {
+            switch self {
             case .absolute(let uri):
                 host.host == uri.host && (host.port ?? uri.scheme.defaultPort) == uri.port
             case .authority(let name, let port):

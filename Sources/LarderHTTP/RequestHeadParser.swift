@@ -88,12 +88,11 @@ package struct RequestHeadParser: Sendable {
             self.requestLine = requestLine
             return nil
         }
-        var head = RequestHead(
+        try requestLine.target.checkHost(in: fields, requestLine.version)
+        let bodyLength = try MessageFraming.requestBody(fields, requestLine.version)
+        return RequestHead(
             method: requestLine.method, target: requestLine.target, version: requestLine.version,
-            fields: fields)
-        try head.validateHost()
-        head.bodyLength = try MessageFraming.requestBody(of: head)
-        return head
+            fields: fields, bodyLength: bodyLength)
     }
 
     private mutating func parseRequestLine(

@@ -20,20 +20,31 @@ struct RequestLine: Sendable {
         else {
             throw HeadError(.badRequestLine, "the request line is not method, target, version")
         }
-        let versionStart = targetEnd + 1
-        if line.firstIndex(of: ASCII.space, in: versionStart..<line.count) != nil {
-            throw HeadError(.badRequestLine, "the request line is not method, target, version")
-        }
         // The version first: it decides whether the rest means what we think it does.
-        let version = try HTTPVersion(parsing: line.extracting(versionStart..<line.count))
+        let version = try Self.version(line, in: targetEnd + 1..<line.count)
         guard version.major == 1 else {
             throw HeadError(.unsupportedVersion, "only HTTP/1.1 and HTTP/1.0 are spoken here")
         }
-        let method = Method(rawValue: line.text(0..<methodEnd))
+        let method = Method(token: line.extracting(0..<methodEnd))
         self.method = method
         self.version = version
         self.target = try RequestTarget(
             parsing: line.extracting(targetStart..<targetEnd), for: method)
+    }
+
+    private static func version(
+        _ line: Span<UInt8>, in range: Range<Int>
+    ) throws(HeadError) -> HTTPVersion {
+        do throws(HeadError) {
+            return try HTTPVersion(parsing: line.extracting(range))
+        } catch {
+            // No version has a space in it: then it is the line that is wrong.
+            guard line.firstIndex(of: ASCII.space, in: range) == nil else {
+                throw HeadError(
+                    .badRequestLine, "the request line is not method, target, version")
+            }
+            throw error
+        }
     }
 }
 

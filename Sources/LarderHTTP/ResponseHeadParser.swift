@@ -160,7 +160,11 @@ struct StatusLine: Sendable {
         guard line.areFieldValue(reasonStart..<line.count) else {
             throw HeadError(.badStatusLine, "a control character in the reason phrase")
         }
-        self.reason = line.text(reasonStart..<line.count)
+        let reason = line.extracting(reasonStart..<line.count)
+        // Of what nearly all say no text is made.
+        let isOK =
+            reason.count == 2 && reason[0] == UInt8(ascii: "O") && reason[1] == UInt8(ascii: "K")
+        self.reason = isOK ? "OK" : reason.text(0..<reason.count)
     }
 
     private static func version(_ bytes: Span<UInt8>) throws(HeadError) -> HTTPVersion {

@@ -64,10 +64,14 @@ extension TargetURI {
         }
         let start = colon + 3
         var end = start
-        while end < bytes.count, !Self.endsAuthority(bytes[end]) { end &+= 1 }
+        var at: Int?
+        while end < bytes.count, !Self.endsAuthority(bytes[end]) {
+            if bytes[end] == UInt8(ascii: "@"), at == nil { at = end }
+            end &+= 1
+        }
         var hostStart = start
         var userInfo: String?
-        if let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: start..<end) {
+        if let at {
             userInfo = try Self.userInfo(bytes, start..<at, of: scheme)
             hostStart = at + 1
         }

@@ -35,26 +35,38 @@ package struct CacheKey: Hashable, Sendable {
     ///   principal; must not hold a space.
     package init(method: Method, uri: TargetURI, partition: String = "") {
         let method = method == .head ? Method.get : method
+        let (scheme, user, host, rest) = (uri.scheme, uri.userInfo, uri.host, uri.pathAndQuery)
+        let size =
+            partition.utf8.count + method.rawValue.utf8.count + (user?.utf8.count ?? 0)
+            + host.utf8.count + rest.utf8.count + Self.mostBeside
+        let isEncoded =
+            rest.utf8.span.firstIndex(
+                of: UInt8(ascii: "%"), in: 0..<rest.utf8.count) != nil
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(uri.pathAndQuery.utf8.count + uri.host.utf8.count + 24)
-        bytes.append(text: partition)
-        bytes.append(ASCII.space)
-        bytes.append(text: method.rawValue)
-        bytes.append(ASCII.space)
-        bytes.append(text: uri.scheme.rawValue)
-        bytes.append(text: "://")
-        if let user = uri.userInfo {
-            bytes.append(text: user)
-            bytes.append(UInt8(ascii: "@"))
+        bytes.append(addingCapacity: size) { out in
+            out.append(text: partition)
+            out.append(ASCII.space)
+            out.append(text: method.rawValue)
+            out.append(ASCII.space)
+            out.append(text: scheme.rawValue)
+            out.append(text: "://")
+            if let user {
+                out.append(text: user)
+                out.append(UInt8(ascii: "@"))
+            }
+            out.append(text: host)
+            if uri.port != scheme.defaultPort {
+                out.append(ASCII.colon)
+                out.append(decimal: UInt64(uri.port))
+            }
+            if !isEncoded { out.append(text: rest) }
         }
-        bytes.append(text: uri.host)
-        if uri.port != uri.scheme.defaultPort {
-            bytes.append(ASCII.colon)
-            bytes.append(text: String(uri.port))
-        }
-        Self.append(uri.pathAndQuery, to: &bytes)
+        if isEncoded { Self.append(rest, to: &bytes) }
         self.init(bytes: bytes)
     }
+
+    /// More than scheme, port and separators take.
+    private static let mostBeside = 24
 
     /// Path and query in the one spelling that RFC 3986 §6.2.2 and RFC 9110 §4.2.3 give all that are
     /// equivalent: `%7e` and `%7E` are `~`, and `%2b` is `%2B`.
@@ -63,7 +75,6 @@ package struct CacheKey: Hashable, Sendable {
     /// encoded as it should be is left alone.
     private static func append(_ pathAndQuery: String, to bytes: inout [UInt8]) {
         let raw = pathAndQuery.utf8
-        guard raw.contains(UInt8(ascii: "%")) else { return bytes.append(text: pathAndQuery) }
         let start = bytes.count
         var rest = Array(raw)[...]
         while let byte = rest.popFirst() {

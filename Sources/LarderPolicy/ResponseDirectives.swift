@@ -29,6 +29,10 @@ package final class ResponseDirectives: Sendable {
                 return
             }
         }
+        guard !ignored.isEmpty else {
+            self.init(CacheControl(fields), of: nil, readsExpires: true)
+            return
+        }
         self.init(
             CacheControl(fields).ignoring(ignored), of: nil,
             readsExpires: !ignored.contains(.expires))
@@ -71,14 +75,12 @@ extension CacheControl {
         return rest
     }
 
-    /// A request's directives without what a reload sends, where a cache rule sets that aside.
-    package func ignoringReload(_ configuration: PolicyConfiguration) -> CacheControl {
-        guard configuration.ignored.contains(.reload) else { return self }
-        var rest = self
-        rest.noCache = false
-        rest.maxAge = nil
-        rest.minFresh = nil
-        return rest
+    /// Sets aside what a reload sends, where a cache rule does.
+    package mutating func ignoreReload(_ configuration: PolicyConfiguration) {
+        guard configuration.ignored.contains(.reload) else { return }
+        self.noCache = false
+        self.maxAge = nil
+        self.minFresh = nil
     }
 }
 
@@ -113,10 +115,6 @@ extension Fields {
             return HTTPDate.parse(self.value(of: line), now: now)
         }
         return nil
-    }
-
-    func has(_ name: KnownField) -> Bool {
-        self.lines.contains { $0.known == name }
     }
 
     /// Whether there are two lines of this name with different values.

@@ -11,6 +11,9 @@ extension Reuse {
                 ? .refuse(because: .returnCacheDontLoad)
                 : .fetch(forward: .bypass, because: .ruleStoresNothing)
         }
+        if policy == .useProtocol {
+            return self.verdict(request, asked, candidates, now, configuration)
+        }
         var asked = asked
         // Whoever set such a policy knows of it, and speaks for the client's software, too.
         if policy == .returnCacheElseLoad || policy == .returnCacheDontLoad {

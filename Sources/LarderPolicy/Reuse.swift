@@ -37,7 +37,8 @@ package enum Reuse {
         request: Request, candidates: [StoredHead], now: Timestamp,
         configuration: PolicyConfiguration, policy: RequestCachePolicy = .useProtocol
     ) -> ReuseVerdict {
-        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
+        var asked = CacheControl(request: request.fields)
+        asked.ignoreReload(configuration)
         let verdict = self.verdict(
             under: policy, request, asked, candidates, now, configuration)
         guard asked.onlyIfCached else { return verdict }
@@ -54,6 +55,7 @@ package enum Reuse {
         if let (forward, reason) = self.outside(request, asked) {
             return .fetch(forward: forward, because: reason)
         }
+        if candidates.isEmpty { return .fetch(forward: .uriMiss, because: .nothingStored) }
         // A HEAD has no content. A part is stored as one of a 200, never as a 206.
         let usable = candidates.indices.lazy.filter {
             candidates[$0].status != .partialContent && candidates[$0].method != .head
@@ -103,7 +105,8 @@ package enum Reuse {
             return (.method, .methodNotCacheable)
         }
         if request.bodyLength != .none { return (.bypass, .requestContent) }
-        if request.fields.has(.ifMatch) || request.fields.has(.ifUnmodifiedSince) {
+        for line in request.fields.lines
+        where line.known == .ifMatch || line.known == .ifUnmodifiedSince {
             return (.request, .conditionForOrigin)
         }
         // It says nothing against what is stored already (RFC 9111 §5.2.1.5); but the answer to a

@@ -51,7 +51,8 @@ package enum StaleOnError {
         // It wants nothing that the origin has not confirmed.
         guard policy != .reloadRevalidating else { return nil }
         let directives = ResponseDirectives.of(head, configuration: configuration)
-        let asked = CacheControl(request: request.fields).ignoringReload(configuration)
+        var asked = CacheControl(request: request.fields)
+        asked.ignoreReload(configuration)
         let freshness = Freshness.of(head, directives, at: now, configuration: configuration)
         let isDisconnected = !hasAnswered && configuration.graceWithoutAnswer > .zero
         guard !head.isInvalidated,

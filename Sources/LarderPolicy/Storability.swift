@@ -61,6 +61,7 @@ package enum Storability {
             // A HEAD has no body to store; it can only freshen what a GET stored (§4.3.5).
             return .methodNotCacheable
         }
+        guard CacheControl.isGiven(inRequest: request.fields) else { return nil }
         return CacheControl(request: request.fields).noStore ? .requestNoStore : nil
     }
 

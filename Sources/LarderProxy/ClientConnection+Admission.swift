@@ -18,11 +18,15 @@ extension ClientConnection {
             hasContent: head.hasContent,
             persists: HopByHop.keepsAlive(head.fields, version: head.version),
             wantsTunnel: head.method == .connect)
-        let credentials = head.fields.values(FieldName(.proxyAuthorization))
+        guard head.fields.has(.proxyAuthorization) else {
+            self.open(number, head: head)
+            return self.act(on: self.admission(with: [], number: number), head)
+        }
         // They are in its bytes, which are not to be kept.
-        if !credentials.isEmpty { self.arrival = nil }
+        self.arrival = nil
+        let credentials = head.fields.values(FieldName(.proxyAuthorization))
         // Neither the session nor the log gets to see them.
-        let head = credentials.isEmpty ? head : head.withoutProxyAuthorization
+        let head = head.withoutProxyAuthorization
         self.open(number, head: head)
         self.act(on: self.admission(with: credentials, number: number), head)
     }

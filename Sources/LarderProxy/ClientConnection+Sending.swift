@@ -49,7 +49,7 @@ extension ClientConnection {
         guard self.inbound.readableBytes == 0, let socket = self.openSocket, self.hasNothingUnsent
         else { return self.write(answer) }
         let sent = unsafe answer.withUnsafeReadableBytes { unsafe self.send($0, to: socket) }
-        guard sent < answer.readableBytes else { return }
+        guard sent < answer.readableBytes else { return self.loop.keepAnswerRoom(answer) }
         self.write(answer.dropping(sent))
     }
 

@@ -109,9 +109,8 @@ extension ClientConnection {
         if case .resident(let body) = answer.body, body.readableBytes <= Self.joinedBody {
             size += body.readableBytes
         }
-        var buffer =
-            self.context?.channel.allocator.buffer(capacity: size) ?? ByteBuffer()
-        let hasDate = answer.head.fields.contains(FieldName(.date))
+        var buffer = self.loop.takeAnswerRoom(size)
+        let hasDate = answer.head.fields.has(.date)
         self.shared.headWriter.write(
             answer.head, framing: framing, persistence: persists ? .implied : .close,
             date: hasDate ? nil : self.loop.date(at: self.shared.clock()), into: &buffer)

@@ -54,6 +54,9 @@ final class ClientConnection: ChannelInboundHandler {
     var isPumping = false
     /// All is written, and the channel closes when it is sent.
     var isClosing = false
+    /// The channel was asked for input and has brought none since: it knows, and to ask once more takes
+    /// a thousand instructions.
+    private var hasAskedForInput = false
     /// Lingering, with nothing left to send.
     private(set) var hasSentAll = false
     var timer = ConnectionTimer()
@@ -94,6 +97,7 @@ final class ClientConnection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
+        self.hasAskedForInput = false
         self.loop.counters.received(bytes.readableBytes)
         if let tunnel = self.tunnel {
             tunnel.received(bytes, from: .client)
@@ -216,7 +220,10 @@ final class ClientConnection: ChannelInboundHandler {
         }
         // The flush may have closed the channel, or made it writable and thus gone on.
         guard self.context != nil, self.tunnel == nil else { return }
-        if self.wantsInput { context.read() }
+        if self.wantsInput, !self.hasAskedForInput {
+            self.hasAskedForInput = true
+            context.read()
+        }
         self.updateDeadline()
     }
 

@@ -153,11 +153,14 @@ final class KnownRequests {
 
     /// Whether a request with this hash was seen before; it is from now on.
     func wasSeen(_ hash: UInt64) -> Bool {
-        var seen = exchange(&self.seen, with: [])
-        defer { self.seen = seen }
+        var seen = self.seen
+        self.seen = []
         if seen.isEmpty { seen = Array(repeating: 0, count: Self.places) }
         let place = Int(hash & Self.mask)
-        return exchange(&seen[place], with: hash) == hash
+        let last = seen[place]
+        seen[place] = hash
+        self.seen = seen
+        return last == hash
     }
 
     /// Whether a request with the same first line was seen before; it is from now on.

@@ -41,9 +41,8 @@ package enum CachePolicyField {
     }
 
     package static func read(_ fields: Fields) -> Reading {
-        let name = FieldName(.larderCachePolicy)
-        guard fields.contains(name) else { return .absent }
-        let members = fields.members(name)
+        guard fields.has(.larderCachePolicy) else { return .absent }
+        let members = fields.members(FieldName(.larderCachePolicy))
         guard members.count == 1, let member = members.first else {
             return .refused(detail: "Larder-Cache-Policy must hold one word")
         }
@@ -94,11 +93,12 @@ extension ClientConnection {
         _ options: inout ExchangeOptions
     ) -> RequestRoute {
         switch route {
-        case .exchange(var request):
+        case .exchange(let request):
             let access = self.shared.access
             options.keepsStanding = self.arrival != nil
             options.permits = self.standing.permits(own: self.own, access: access)
             guard access.judgesAddresses else { return route }
+            var request = request
             request.destinations = self.standing.destinations(access: access)
             return .exchange(request)
         case .answer:

@@ -23,6 +23,8 @@ final class LoopState {
         capacity: KnownRequests.longestHead + ClientConnection.joinedBody)
     /// For answers whose content comes in pieces.
     let gathering = PieceGathering()
+    /// Where the last answer was written, if it was sent at once: the next one is written over it.
+    private var answerRoom = ByteBuffer()
     /// Made with the first connection, which knows the loop.
     private var mail: LoopMail?
 
@@ -52,6 +54,22 @@ final class LoopState {
         self.mail = mail
         return mail
     }
+
+    /// Room for an answer, to be given back if nothing holds it any more.
+    func takeAnswerRoom(_ size: Int) -> ByteBuffer {
+        var room = self.answerRoom
+        self.answerRoom = ByteBuffer()
+        room.clear()
+        room.reserveCapacity(size)
+        return room
+    }
+
+    /// Gives it back; what is larger than nearly all answers is let go.
+    func keepAnswerRoom(_ room: ByteBuffer) {
+        if room.storageCapacity <= Self.keptRoom { self.answerRoom = room }
+    }
+
+    private static let keptRoom = 16_384
 
     func newExchange() -> UInt64 {
         defer { self.nextExchange &+= self.stride }

@@ -80,7 +80,7 @@ package struct OwnAnswer: Sendable {
             fields.append("Proxy-Status", self.proxyStatus.member(named: name))
         }
         if let cacheStatus = self.cacheStatus {
-            fields.append("Cache-Status", cacheStatus.member(named: name))
+            cacheStatus.append(to: &fields, named: name)
         }
         return Answer(
             head: ResponseHead(status: self.status, fields: fields),

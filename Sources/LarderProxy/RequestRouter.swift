@@ -15,17 +15,21 @@ package enum RequestRoute: Sendable {
 /// Decides by a request's head alone what is to be done, and makes the request that travels on.
 ///
 /// Pure: no connection is looked at and nothing is looked up, except that `access` may take a lock.
-package struct RequestRouter: Sendable {
+///
+/// A reference: of a value, each request made a copy.
+package final class RequestRouter: Sendable {
     let pseudonym: String
     /// What it adds to `Via` of a request in HTTP/1.1.
-    private let via: [UInt8]
+    private let via: Fields
     let connectPorts: Set<UInt16>?
     let addsForwarded: Bool
     let maximumRequestBody: UInt64?
 
     package init(_ configuration: ProxyConfiguration) {
         self.pseudonym = configuration.pseudonym
-        self.via = Via.value(version: .http11, pseudonym: configuration.pseudonym)
+        var via = Fields()
+        Via.append(to: &via, version: .http11, pseudonym: configuration.pseudonym)
+        self.via = via
         self.connectPorts = configuration.connectPorts
         self.addsForwarded = configuration.addsForwarded
         self.maximumRequestBody = configuration.maximumRequestBody?.bytes
@@ -107,7 +111,7 @@ package struct RequestRouter: Sendable {
     private static let allowedMethods = "GET, HEAD, OPTIONS, TRACE"
 
     private static let options = OwnAnswer(
-        200, fields: ["Allow": Self.allowedMethods], content: .nothing)
+        200, fields: ["Allow": RequestRouter.allowedMethods], content: .nothing)
 
     /// A request in origin form is for whom `Host` names: us, or an origin that we are not.
     private static func ownHost(_ head: RequestHead, own: OwnAuthorities) -> OwnAnswer {
@@ -188,7 +192,7 @@ package struct RequestRouter: Sendable {
             fields.set("Max-Forwards", String(remaining))
         }
         if head.version == .http11 {
-            fields.append("Via", self.via)
+            fields.append(contentsOf: self.via)
         } else {
             Via.append(to: &fields, version: head.version, pseudonym: self.pseudonym)
         }
@@ -204,7 +208,7 @@ package struct RequestRouter: Sendable {
     }
 
     /// What the proxy itself reads, or says of the request in another way.
-    private static let ownFields: [KnownField] = [
+    private static let ownFields: KnownFieldSet = [
         .host, .contentLength, .expect, .larderCachePolicy, .larderSession,
     ]
     /// Room for `Via`, and for `Forwarded` or `Max-Forwards`.
@@ -278,17 +282,4 @@ extension OwnAnswer {
         408, error: .httpRequestError, detail: "the request took too long to arrive")
     static let contentIncomplete = OwnAnswer(
         400, error: .httpRequestError, detail: "the content ended before it was whole")
-}
-
-/// Which of the known fields a section has, found in one pass.
-struct KnownFieldSet {
-    private var bits: UInt128 = 0
-
-    init(_ fields: Fields) {
-        for line in fields.lines { self.bits |= 1 << UInt128(line.known.rawValue) }
-    }
-
-    func contains(_ field: KnownField) -> Bool {
-        self.bits >> UInt128(field.rawValue) & 1 == 1
-    }
 }

@@ -30,53 +30,62 @@ package struct ResponseHeadWriter {
         _ head: ResponseHead, framing: ResponseFraming?, persistence: Persistence,
         date: [UInt8]?, into buffer: inout ByteBuffer
     ) {
-        self.writeStatusLine(head, into: &buffer)
-        let offers = head.status == .upgradeRequired && head.fields.contains(FieldName(.upgrade))
+        let offers = head.status == .upgradeRequired && head.fields.has(.upgrade)
         let keepsUpgrade = offers || persistence == .upgrade
-        if !self.write(head.fields, keepsUpgrade: keepsUpgrade, into: &buffer), let date {
-            buffer.writeStaticString("Date: ")
-            buffer.writeBytes(date)
-            buffer.writeStaticString("\r\n")
+        buffer.write(atMost: self.most(head)) { out in
+            Self.writeStatusLine(head, into: &out)
+            if !self.write(head.fields, keepsUpgrade: keepsUpgrade, into: &out), let date {
+                out.append(text: "Date: ")
+                out.append(contentsOf: date.span)
+                out.append(text: "\r\n")
+            }
+            if head.version == .http11 {
+                out.append(contentsOf: self.via.span)
+            } else {
+                out.append(text: "Via: \(head.version.viaName) \(self.pseudonym)\r\n")
+            }
+            if let length = framing?.announcedLength {
+                out.append(text: "Content-Length: ")
+                out.append(decimal: length)
+                out.append(text: "\r\n")
+            } else if framing?.isChunked == true {
+                out.append(text: "Transfer-Encoding: chunked\r\n")
+            }
+            switch persistence {
+            case .implied where offers: out.append(text: "Connection: upgrade\r\n")
+            case .implied: break
+            case .close where offers: out.append(text: "Connection: close, upgrade\r\n")
+            case .close: out.append(text: "Connection: close\r\n")
+            case .upgrade: out.append(text: "Connection: upgrade\r\n")
+            }
+            out.append(text: "\r\n")
         }
-        if head.version == .http11 {
-            buffer.writeBytes(self.via)
-        } else {
-            buffer.writeString("Via: \(head.version.viaName) \(self.pseudonym)\r\n")
-        }
-        if let length = framing?.announcedLength {
-            buffer.writeStaticString("Content-Length: ")
-            buffer.writeString(String(length))
-            buffer.writeStaticString("\r\n")
-        } else if framing?.isChunked == true {
-            buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
-        }
-        switch persistence {
-        case .implied where offers: buffer.writeStaticString("Connection: upgrade\r\n")
-        case .implied: break
-        case .close where offers: buffer.writeStaticString("Connection: close, upgrade\r\n")
-        case .close: buffer.writeStaticString("Connection: close\r\n")
-        case .upgrade: buffer.writeStaticString("Connection: upgrade\r\n")
-        }
-        buffer.writeStaticString("\r\n")
     }
 
-    private func writeStatusLine(_ head: ResponseHead, into buffer: inout ByteBuffer) {
+    /// At least as many bytes as a head takes: its lines, and less than the rest for what else there is.
+    private func most(_ head: ResponseHead) -> Int {
+        var size = 320 + head.reason.utf8.count + self.via.count
+        for line in head.fields.lines {
+            size += Int(line.nameLength) + Int(line.valueLength) + 4
+        }
+        return size
+    }
+
+    private static func writeStatusLine(_ head: ResponseHead, into out: inout OutputSpan<UInt8>) {
         // As nearly all are.
         if head.status == .ok, head.reason == "OK" {
-            buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
+            out.append(text: "HTTP/1.1 200 OK\r\n")
             return
         }
-        buffer.writeStaticString("HTTP/1.1 ")
-        buffer.writeString(head.status.description)
-        buffer.writeStaticString(" ")
+        out.append(text: "HTTP/1.1 ")
+        out.append(decimal: UInt64(head.status.rawValue))
+        out.append(text: " ")
         if head.reason.isEmpty {
-            buffer.writeString(head.status.reasonPhrase)
+            out.append(text: head.status.reasonPhrase)
         } else {
-            for byte in head.reason.utf8 where ASCII.isFieldValue(byte) {
-                buffer.writeInteger(byte)
-            }
+            for byte in head.reason.utf8 where ASCII.isFieldValue(byte) { out.append(byte) }
         }
-        buffer.writeStaticString("\r\n")
+        out.append(text: "\r\n")
     }
 
     /// Writes the lines that travel, in as few pieces as they lie in: those behind each other, as they
@@ -84,22 +93,23 @@ package struct ResponseHeadWriter {
     ///
     /// - Returns: whether `Date` is among them.
     private func write(
-        _ fields: Fields, keepsUpgrade: Bool, into buffer: inout ByteBuffer
+        _ fields: Fields, keepsUpgrade: Bool, into out: inout OutputSpan<UInt8>
     ) -> Bool {
         var hasDate = false
         var stretch = 0..<0
+        let bytes = fields.bytes.span
         for line in fields.lines where self.travels(line.known, keepsUpgrade) {
             if line.known == .date { hasDate = true }
-            let place = Self.place(of: line, in: fields.bytes.span)
+            let place = Self.place(of: line, in: bytes)
             if let place, place.lowerBound == stretch.upperBound {
                 stretch = stretch.lowerBound..<place.upperBound
                 continue
             }
-            buffer.writeBytes(fields.bytes[stretch])
+            out.append(contentsOf: bytes.extracting(stretch))
             stretch = place ?? 0..<0
-            if place == nil { Self.write(line, of: fields, into: &buffer) }
+            if place == nil { Self.write(line, of: bytes, into: &out) }
         }
-        buffer.writeBytes(fields.bytes[stretch])
+        out.append(contentsOf: bytes.extracting(stretch))
         return hasDate
     }
 
@@ -128,11 +138,11 @@ package struct ResponseHeadWriter {
 
     /// Writes a line anew.
     private static func write(
-        _ line: Fields.Line, of fields: Fields, into buffer: inout ByteBuffer
+        _ line: Fields.Line, of bytes: Span<UInt8>, into out: inout OutputSpan<UInt8>
     ) {
-        buffer.writeBytes(fields.name(of: line))
-        buffer.writeStaticString(": ")
-        buffer.writeBytes(fields.value(of: line))
-        buffer.writeStaticString("\r\n")
+        out.append(contentsOf: bytes.extracting(line.namePlace))
+        out.append(text: ": ")
+        out.append(contentsOf: bytes.extracting(line.valuePlace))
+        out.append(text: "\r\n")
     }
 }

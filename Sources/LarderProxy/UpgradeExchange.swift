@@ -208,7 +208,7 @@ final class UpgradeExchange {
         HopByHop.strip(&head.fields, except: head.status == .upgradeRequired ? .upgrade : nil)
         head.fields.remove(FieldName(.contentLength))
         let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
-        head.fields.append("Cache-Status", status.member(named: self.name))
+        status.append(to: &head.fields, named: self.name)
         let loop = self.context.eventLoop
         let bound = NIOLoopBound(self, eventLoop: loop)
         let feed = BodyFeed(bound: self.bound) { signal in

@@ -26,9 +26,13 @@ extension ClientExchange {
             stored.answer.head.fields.append("Proxy-Status", member)
         }
         stored.answer.origin = origin
-        let noted = self.note(
+        guard !self.session.recent.isOff || self.keepsStanding else {
+            return self.answer(stored.answer)
+        }
+        let noted = self.remembered(
             stored.answer, at: now, because: reason, storage: nil, error: failure?.error)
-        if let ground, let range = stored.range, let noted {
+        self.session.recent.note(noted)
+        if let ground, let range = stored.range {
             stored.answer.standing = StandingAnswer(
                 rules: self.rules, asked: self.askedPolicy, key: self.key, range: range,
                 exchange: noted, ground: ground, now: now)
@@ -217,21 +221,21 @@ extension ClientExchange: FillingWaiter {
         if self.state.withLock({ $0.validates }) {
             status.validation = response.head.status == .notModified ? .confirmed : .replaced
         }
-        var head = response.head
+        var own: ResponseHead?
         if let shared = taking?.head ?? response.shared {
             let freshness = Freshness.of(shared, at: now, configuration: self.policy)
             status.ttl = CacheStatus.ttl(of: freshness.remaining)
             if !leads {
                 // As from the store: without the fields that are the first client's alone.
-                head = StoredAnswer.head(
+                own = StoredAnswer.head(
                     for: shared, outcome: taking?.outcome ?? .full,
                     bodyLength: taking?.length ?? 0, age: freshness.currentAge, now: now,
                     configuration: self.policy)
             }
         }
+        var head = own ?? self.shown(response)
         if self.configuration.role == .intermediary {
-            head.fields.append(
-                "Cache-Status", status.bytes(named: self.configuration.cacheName))
+            status.append(to: &head.fields, named: self.configuration.cacheName)
         }
         var body = Answer.Body.none
         let isBodyless =
@@ -253,6 +257,13 @@ extension ClientExchange: FillingWaiter {
             answer, at: now, because: asked,
             storage: response.isShared ? nil : response.reason)
         self.answer(answer)
+    }
+
+    /// The origin's head as it goes to the client.
+    private func shown(_ response: Filling.Response) -> ResponseHead {
+        guard self.session.role == .intermediary else { return response.head }
+        return ForwardedHead.make(
+            response.head, receivedAt: response.receivedAt, dates: self.session.dates)
     }
 }
 

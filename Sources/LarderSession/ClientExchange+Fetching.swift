@@ -12,16 +12,18 @@ extension ClientExchange {
         guard self.collapses, self.request.method == .get, self.body == nil, forward != .request,
             forward != .bypass, forward != .method
         else { return false }
-        let fields = self.request.fields
-        let asked = CacheControl(request: fields).ignoringReload(self.policy)
-        if asked.noCache || asked.noStore || asked.maxAge == .zero { return false }
-        return !fields.lines.contains { line in
+        let isConditional = self.request.fields.lines.contains { line in
             switch line.known {
             case .range: !ofPart
             case .ifRange, .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince: true
             default: false
             }
         }
+        guard !isConditional else { return false }
+        guard CacheControl.isGiven(inRequest: self.request.fields) else { return true }
+        var asked = CacheControl(request: self.request.fields)
+        asked.ignoreReload(self.policy)
+        return !asked.noCache && !asked.noStore && asked.maxAge != .zero
     }
 
     func fetch(
@@ -36,18 +38,32 @@ extension ClientExchange {
             state.splicing = nil
             state.reach = nil
         }
-        let splicing = self.splicing(objects, validating)
-        if splicing == nil, let range = self.joinableRange(forward) {
+        if validating != nil, let splicing = self.splicing(objects, validating) {
+            return self.fetch(splicing, objects, validating, forward)
+        }
+        if let range = self.joinableRange(forward) {
             return self.fetch(range, objects, validating)
         }
-        guard self.isCollapsible(forward, ofPart: splicing != nil) else {
+        guard self.isCollapsible(forward) else {
+            return self.lead(objects, validating, isEntered: false)
+        }
+        self.enter(
+            Filling(key: self.key, window: self.configuration.window), objects, validating)
+    }
+
+    /// Fetches what is missing of what is stored.
+    private func fetch(
+        _ splicing: Fetch.Splicing, _ objects: [StoredObject], _ validating: Int?,
+        _ forward: CacheStatus.Forward
+    ) {
+        guard self.isCollapsible(forward, ofPart: true) else {
             return self.lead(objects, validating, isEntered: false)
         }
         self.state.withLock { $0.splicing = splicing }
         self.enter(
             Filling(
-                key: splicing?.object.key ?? self.key, window: self.configuration.window,
-                part: splicing.map { .gap(Filling.Gap($0)) }),
+                key: splicing.object.key, window: self.configuration.window,
+                part: .gap(Filling.Gap(splicing))),
             objects, validating)
     }
 
@@ -84,7 +100,7 @@ extension ClientExchange {
         // A filling that others may have joined is fetched for, whoever has left.
         guard self.state.withLock({ $0.machine.waits(for: filling) }) || isEntered else { return }
         _ = filling.join(self, leads: true)
-        let splicing = self.splicing(objects, validating)
+        let splicing = validating == nil ? nil : self.splicing(objects, validating)
         // A part that lacks what is asked for and cannot be completed is not worth validating.
         let covers =
             validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
@@ -107,7 +123,7 @@ extension ClientExchange {
     /// Whether the origin is to say if another variant than the request selects would do.
     func asksForVariants(_ validating: Int?) -> Bool {
         validating == nil && self.state.withLock { $0.forward } == .varyMiss
-            && !self.request.fields.contains(FieldName(.range))
+            && !self.request.fields.has(.range)
     }
 
     func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {

@@ -8,21 +8,29 @@ extension ClientExchange {
     /// - Parameters:
     ///   - reason: the rule that decided on the use of what is stored.
     ///   - storage: the rule that kept the origin's response out of the store.
-    ///   - error: the proxy error type of the failure for which a stored response stands in.
-    /// - Returns: what is remembered, or would be.
-    @discardableResult
     func note(
+        _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?
+    ) {
+        guard !self.session.recent.isOff else { return }
+        self.session.recent.note(
+            self.remembered(answer, at: now, because: reason, storage: storage))
+    }
+
+    /// What is remembered of an answer, or would be.
+    ///
+    /// - Parameter error: the proxy error type of the failure for which a stored response stands in.
+    func remembered(
         _ answer: Answer, at now: Timestamp, because reason: PolicyReason?, storage: PolicyReason?,
         error: ProxyErrorType? = nil
-    ) -> RecentExchange? {
-        guard !self.session.recent.isOff || self.keepsStanding else { return nil }
+    ) -> RecentExchange {
         var exchange = self.remembered(
             answer.head.status, answer.cacheStatus, at: now, because: reason, storage: storage)
-        let age = answer.head.fields.first(FieldName(.age))
-        exchange.age = age.flatMap { DeltaSeconds.parse($0) }?.inSeconds
+        if answer.head.fields.has(.age) {
+            let age = answer.head.fields.first(FieldName(.age))
+            exchange.age = age.flatMap { DeltaSeconds.parse($0) }?.inSeconds
+        }
         exchange.error = error
         if case .known(let length) = answer.bodyLength { exchange.bytes = length }
-        self.session.recent.note(exchange)
         return exchange
     }
 

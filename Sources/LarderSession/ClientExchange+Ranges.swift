@@ -27,7 +27,7 @@ extension ClientExchange {
     /// The range asked for, where another client's fetch may bring it.
     func joinableRange(_ forward: CacheStatus.Forward) -> ByteRange? {
         // What few requests have comes first.
-        guard self.request.fields.contains(FieldName(.range)),
+        guard self.request.fields.has(.range),
             self.configuration.role == .intermediary,
             self.isCollapsible(forward, ofPart: true),
             let set = RangeSet(of: self.request.fields), set.ranges.count == 1

@@ -135,8 +135,9 @@ final class ClientExchange: Exchange {
         }
     }
 
-    var configuration: SessionConfiguration { self.snapshot.values }
-    var policy: PolicyConfiguration { self.snapshot.values.policy }
+    // Lent: each copy counts a dozen references up and down.
+    var configuration: SessionConfiguration { _read { yield self.snapshot.values } }
+    var policy: PolicyConfiguration { _read { yield self.snapshot.values.policy } }
 
     // MARK: Deciding
 

@@ -161,7 +161,7 @@ extension Fetch {
         // Of a part only its length tells whether it is what its head says.
         let content = head.status == .partialContent ? nil : body
         let response = Filling.Response(
-            head: self.shown(head, now), bodyLength: bodyLength,
+            head: head, receivedAt: now, bodyLength: bodyLength,
             announcedLength: ForwardedHead.announcedLength(head, bodyLength),
             shared: shared, part: part, isStored: sink != nil, reason: reason, origin: origin,
             content: content)
@@ -207,10 +207,6 @@ extension Fetch {
         }
         guard !names.isEmpty else { return }
         self.state.withLock { $0.keptBack = names }
-    }
-
-    private func shown(_ head: ResponseHead, _ now: Timestamp) -> ResponseHead {
-        self.isUserAgents ? head : ForwardedHead.make(head, receivedAt: now)
     }
 
     /// Whether the fetch is for the program itself.
@@ -364,7 +360,7 @@ extension Fetch {
         if self.filling.part != nil, !response.head.status.isSuccessful { return }
         guard self.order.isBackground else {
             return self.session.fillings.noteUnshared(
-                self.order.key, until: now + self.session.configuration.uncollapsedTime)
+                self.order.key, until: now + self.session.snapshot.values.uncollapsedTime)
         }
         // Nobody waited for it; but what was to be validated is no younger than it was.
         if !response.isStored { self.rest() }

@@ -7,7 +7,7 @@ import Synchronization
 extension Fetch {
     /// What the head means for the gap that was asked for.
     func fit(_ head: ResponseHead, _ bodyLength: BodyLength) -> FetchMachine.Fit {
-        guard let splicing = self.order.splicing, self.state.withLock({ $0.asksForGap }) else {
+        guard self.state.withLock({ $0.asksForGap }), let splicing = self.order.splicing else {
             return .notAsked
         }
         if head.status == .partialContent, self.isOfSameResource(splicing.object.head, head),

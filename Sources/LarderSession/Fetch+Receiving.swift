@@ -76,12 +76,13 @@ extension Fetch {
         _ connection: UpstreamConnectionFacts, body: ByteBuffer?
     ) {
         let now = self.session.clock.now()
-        let before = self.state.withLock { state -> UpstreamConnectionFacts? in
-            guard state.requests == number else { return nil }
-            defer { state.connection = connection }
-            return state.connection
+        let (isCurrent, ledTo) = self.state.withLock { state -> (Bool, [TargetURI]?) in
+            guard state.requests == number else { return (false, nil) }
+            let ledTo = state.connection.ledTo
+            state.connection = connection
+            return (true, ledTo)
         }
-        guard let earlier = before else { return }
+        guard isCurrent else { return }
         let isAnswer = head.status == .notModified && self.conditional != nil
         let selected =
             isAnswer
@@ -96,7 +97,7 @@ extension Fetch {
             ? self.standIn(hasAnswered: true, at: now) : nil
         let fit = self.fit(head, bodyLength)
         let continues =
-            RedirectionTrail.continues(earlier.ledTo, connection.ledTo)
+            RedirectionTrail.continues(ledTo, connection.ledTo)
             && self.continues(head, bodyLength)
         let action = self.state.withLock { state in
             state.machine.headReceived(

@@ -8,9 +8,11 @@ extension Fetch {
     /// What an unsafe request has made unusable (RFC 9111 §4.4, RFC 9875 §3).
     func invalidate(by response: ResponseHead, now: Timestamp) {
         let request = self.order.request
+        let changed = self.state.withLock { $0.connection.changed }
+        // As nearly all are: then nothing is changed.
+        if changed.isEmpty, request.method.isSafe { return }
         let partition = self.session.partition
         let uris = Invalidation.uris(request: request, response: response)
-        let changed = self.state.withLock { $0.connection.changed }
         let all = uris + changed.filter { !uris.contains($0) }
         for uri in all {
             let key = CacheKey(method: .get, uri: uri, partition: partition)

@@ -40,6 +40,21 @@ final class Fetch: Sendable {
         var splicing: Splicing?
         /// Has a say in the storing.
         var gate: (any StoringGate)?
+
+        /// The indices of what is stored that the request selects, and the request that validates it.
+        fileprivate var validation: (matching: [Int], conditional: Request?) {
+            if self.stored.isEmpty { return ([], nil) }
+            let heads = self.stored.map(\.head)
+            let matching = heads.indices.filter {
+                Variance.matches(heads[$0], self.request, configuration: self.policy)
+            }
+            guard self.validating != nil || self.asksForVariants else { return (matching, nil) }
+            let conditional = Validation.conditionalRequest(
+                self.request, validating: heads, matching: matching)
+            return (
+                matching, conditional.map { Validation.keepingRange($0, of: self.request) }
+            )
+        }
     }
 
     /// What is missing from a stored response.
@@ -105,24 +120,19 @@ final class Fetch: Sendable {
     let conditional: Request?
     let state: Mutex<State>
 
-    init(session: Session, order: Order, filling: Filling) {
+    // So that the order is made where it stays, and not copied.
+    @inline(__always)
+    init(session: Session, order: consuming Order, filling: Filling) {
+        let (matching, conditional) = order.validation
         self.session = session
-        self.order = order
         self.filling = filling
-        let heads = order.stored.map(\.head)
-        let matching = heads.indices.filter {
-            Variance.matches(heads[$0], order.request, configuration: order.policy)
-        }
         self.matching = matching
-        self.conditional =
-            order.validating != nil || order.asksForVariants
-            ? Validation.conditionalRequest(order.request, validating: heads, matching: matching)
-                .map { Validation.keepingRange($0, of: order.request) }
-            : nil
-        self.state = Mutex(State(machine: FetchMachine(validating: self.conditional != nil)))
+        self.conditional = conditional
+        self.order = order
+        self.state = Mutex(State(machine: FetchMachine(validating: conditional != nil)))
     }
 
-    var policy: PolicyConfiguration { self.order.policy }
+    var policy: PolicyConfiguration { _read { yield self.order.policy } }
 
     /// A request as it was answered in the end: with what the session added on the way.
     func answered(_ request: Request) -> Request {

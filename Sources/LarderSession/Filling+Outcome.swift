@@ -7,8 +7,9 @@ import NIOCore
 extension Filling {
     /// The head of a response that is on its way in.
     struct Response: Sendable {
-        /// Status and end-to-end fields as they go to clients, without `Age` arithmetic of ours.
+        /// As the origin sent it: what goes to the client is made of it for the one that led to it.
         var head: ResponseHead
+        var receivedAt: Timestamp
         var bodyLength: BodyLength
         /// What is announced: for an answer without content, what the origin announced itself.
         var announcedLength: BodyLength

@@ -14,10 +14,13 @@ import Synchronization
 /// One fetch writes; any number of clients wait for the head and then read the body, each at its own
 /// pace. Methods may be called on any thread; nothing foreign is called while the lock is held.
 final class Filling: Sendable {
-    fileprivate struct Waiting {
-        let waiter: any FillingWaiter
+    /// Who waits for the head, and hears of it.
+    struct Waiting {
+        fileprivate let waiter: any FillingWaiter
         /// This client's request is the one that was sent to the origin.
-        let leads: Bool
+        fileprivate let leads: Bool
+        /// How he reads the body, once there is one for him.
+        fileprivate var reader: FillingReader?
     }
 
     private struct State {
@@ -45,6 +48,11 @@ final class Filling: Sendable {
             let written = self.startTimingSink()
             return sink == nil && written == nil
                 ? nil : .heldUp(self.control, at: written, hurries: sink)
+        }
+
+        mutating func takeWaiters() -> [Waiting] {
+            defer { self.waiters = [] }
+            return self.waiters
         }
 
         func resumption(_ resumes: Bool) -> Action? { resumes ? .resume(self.control) : nil }
@@ -178,26 +186,23 @@ final class Filling: Sendable {
     /// - Parameter sink: takes the body, where the response is stored.
     func settle(_ outcome: Outcome, sink: (any ObjectSink)?) {
         let readsBack = sink?.reader(from: 0) != nil
-        let told = self.state.withLock { state -> [Told] in
+        let told = self.state.withLock { state -> [Waiting] in
             state.outcome = outcome
             if let sink { state.body.begin(sink: sink, readsBack: readsBack) }
-            let waiters = state.waiters
-            state.waiters = []
+            var waiters = state.takeWaiters()
             let isShared: Bool
             switch outcome {
             case .response(let response): isShared = response.isShared
             case .spliced:
                 isShared = self.gap != nil && readsBack
                 state.isGapShared = isShared
-            case .stored, .failed: return waiters.map { Told(waiting: $0) }
+            case .stored, .failed: return waiters
             }
             if !isShared { state.body.becomesUnshared() }
-            return waiters.map { waiter in
-                guard isShared || waiter.leads else { return Told(waiting: waiter) }
-                return Told(
-                    waiting: waiter,
-                    reader: FillingReader(filling: self, id: state.body.addReader()))
+            for i in waiters.indices where isShared || waiters[i].leads {
+                waiters[i].reader = FillingReader(filling: self, id: state.body.addReader())
             }
+            return waiters
         }
         self.tell(told, of: outcome)
         self.act { $0.desertion() }
@@ -209,30 +214,24 @@ final class Filling: Sendable {
     ///
     /// - Parameter sink: takes the content, from the caller.
     /// - Returns: who waited, still to be told.
-    func settle(whole response: Response, sink: (any ObjectSink)?) -> [Told] {
+    func settle(whole response: Response, sink: (any ObjectSink)?) -> [Waiting] {
         self.state.withLock { state in
-            state.outcome = .response(response)
+            // Who comes later finds it over, and of what nobody else may have there is nothing to find.
+            if response.isShared { state.outcome = .response(response) }
             if let sink { state.body.begin(sink: sink, readsBack: false) }
             if !response.isShared { state.body.becomesUnshared() }
             state.control = nil
             // Nobody has a reader that would have to be woken.
             _ = state.body.finish(.complete(Fields()))
-            defer { state.waiters = [] }
-            return state.waiters.map { Told(waiting: $0) }
+            return state.takeWaiters()
         }
     }
 
-    func tell(_ told: [Told], of outcome: Outcome) {
-        for one in told {
-            one.waiting.waiter.filling(
-                settled: outcome, reader: one.reader, leads: one.waiting.leads)
+    func tell(_ waiters: [Waiting], of outcome: Outcome) {
+        for waiting in waiters {
+            waiting.waiter.filling(
+                settled: outcome, reader: waiting.reader, leads: waiting.leads)
         }
-    }
-
-    /// Who hears of an outcome, and how he reads its body.
-    struct Told {
-        fileprivate let waiting: Waiting
-        fileprivate var reader: FillingReader?
     }
 
     /// Takes the next piece of the body and passes it to the sink.

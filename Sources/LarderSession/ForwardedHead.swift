@@ -7,18 +7,22 @@ package enum ForwardedHead {
     ///
     /// `Content-Length` goes too: framing is the door's business; and `Warning`, which is obsolete
     /// (RFC 9111 §5.5).
-    static func make(_ head: ResponseHead, receivedAt now: Timestamp) -> ResponseHead {
+    static func make(
+        _ head: ResponseHead, receivedAt now: Timestamp, dates: DateLines
+    ) -> ResponseHead {
         var forwarded = ResponseHead(
             status: head.status, reason: head.reason, version: head.version,
             fields: HopByHop.stripped(
                 head.fields, spareBytes: Self.spareBytes, spareLines: Self.spareLines,
-                without: [.contentLength, .warning]))
+                without: Self.dropped))
         forwarded.hasSetCookies = head.hasSetCookies
-        if !forwarded.fields.contains(FieldName(.date)) {
-            forwarded.fields.append("Date", HTTPDate.bytes(now))
+        if !forwarded.fields.has(.date) {
+            forwarded.fields.append(contentsOf: dates.line(at: now))
         }
         return forwarded
     }
+
+    private static let dropped: KnownFieldSet = [.contentLength, .warning]
 
     /// Room for what is added on the way to the client: `Date`, `Cache-Status`, `Proxy-Status`.
     private static let spareBytes = 192

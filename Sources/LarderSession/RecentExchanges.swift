@@ -84,7 +84,7 @@ final class RecentExchanges: Sendable {
     private final class Whole: Sendable {
         let exchange: RecentExchange
 
-        init(_ exchange: RecentExchange) {
+        init(_ exchange: consuming RecentExchange) {
             self.exchange = exchange
         }
     }
@@ -115,7 +115,7 @@ final class RecentExchanges: Sendable {
 
     var isOff: Bool { self.perPart == 0 }
 
-    func note(_ exchange: RecentExchange) { self.note(.exchange(Whole(exchange))) }
+    func note(_ exchange: consuming RecentExchange) { self.note(.exchange(Whole(exchange))) }
 
     /// Notes that an answer was given once more.
     func note(_ standing: StandingAnswer, at time: Timestamp, age: Int64, ttl: Int64) {

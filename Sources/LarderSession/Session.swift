@@ -41,6 +41,7 @@ package final class Session: ExchangeSession {
     let merges = PartMerges()
     let live = LiveCounters()
     let recent: RecentExchanges
+    let dates = DateLines()
     let rules = RulesNumber()
     let credentials: SessionCredentials?
     /// Whose entries these are, where a session is split by principal.

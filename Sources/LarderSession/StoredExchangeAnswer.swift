@@ -73,8 +73,7 @@ enum StoredExchangeAnswer {
         _ length: BodyLength, _ configuration: SessionConfiguration
     ) {
         guard configuration.role == .userAgent else {
-            return head.fields.append(
-                "Cache-Status", status.member(named: configuration.cacheName))
+            return status.append(to: &head.fields, named: configuration.cacheName)
         }
         // Of content that was decoded nobody knows how long it was.
         guard case .known(let bytes) = length, !head.fields.contains(FieldName(.contentEncoding))
@@ -113,7 +112,7 @@ enum StoredExchangeAnswer {
         var head = head
         head.fields.append("Content-Type", framing.mediaType)
         if configuration.role == .intermediary {
-            head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+            status.append(to: &head.fields, named: configuration.cacheName)
         }
         var parts: [SplicedBody.Part] = []
         for (index, range) in ranges.enumerated() {
@@ -163,7 +162,7 @@ enum StoredExchangeAnswer {
             bodyLength: answer.completeLength ?? object.bodyLength, age: age, now: now,
             isValidated: leads, configuration: configuration.policy)
         if configuration.role == .intermediary {
-            head.fields.append("Cache-Status", status.member(named: configuration.cacheName))
+            status.append(to: &head.fields, named: configuration.cacheName)
         }
         let parts = SplicedBody.parts(answer.segments, arriving: reader)
         let stored = answer.segments.reduce(UInt64(0)) { sum, segment in
