@@ -172,7 +172,7 @@ extension Schema {
     ) throws(LMDBError) -> Bool {
         let prefix = hash.bytes
         func visit(_ key: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-            guard key.hasPrefix(prefix), let objectKey = ObjectKey(key) else { return false }
+            guard let objectKey = ObjectKey(key), objectKey.hash == hash else { return false }
             return body(objectKey, value)
         }
         if !waits {

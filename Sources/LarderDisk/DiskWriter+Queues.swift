@@ -15,11 +15,11 @@ extension DiskWriter {
         let schema = self.core.schema
         record.sequence = attempt.meta.nextSequence
         attempt.meta.nextSequence &+= 1
-        let entry = QueueEntry(key: key, charge: record.charge)
+        let entry = QueueEntry.bytes(of: key, charge: record.charge)
         try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
         try transaction.put(
             schema.database(of: record.standing.queue), NumberKey.bytes(record.sequence).span,
-            entry.bytes.span)
+            entry.span)
         attempt.meta[record.standing.queue] &+= record.charge
     }
 
@@ -53,7 +53,7 @@ extension DiskWriter {
         let found = try transaction.reading.get(database, place.span) { QueueEntry($0) }
         guard let entry = found ?? nil, entry.key == key else { return }
         try transaction.put(
-            database, place.span, QueueEntry(key: key, charge: record.charge).bytes.span)
+            database, place.span, QueueEntry.bytes(of: key, charge: record.charge).span)
         let charged = entry.charge ?? before
         attempt.meta[queue] &-= min(attempt.meta[queue], charged)
         attempt.meta[queue] &+= record.charge
