@@ -10,31 +10,51 @@ extension [UInt8] {
         }
     }
 
-    /// Appends a number, most significant byte first, so that keys sort as their numbers do.
-    mutating func append(bigEndian value: some FixedWidthInteger) {
-        var shift = value.bitWidth
-        while shift > 0 {
-            shift -= 8
-            self.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+    /// Appends bytes that lie in one block.
+    mutating func append(_ bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
     }
 
     /// Overwrites a number where there is room for it.
-    mutating func replace(littleEndian value: some FixedWidthInteger, at offset: Int) {
-        let width = value.bitWidth / 8
-        guard offset >= 0, offset + width <= self.count else { return }
+    mutating func replace(
+        littleEndian value: some FixedWidthInteger & BitwiseCopyable, at offset: Int
+    ) {
+        guard offset >= 0, offset + value.bitWidth / 8 <= self.count else { return }
+        var span = self.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        bytes.storeBytes(of: value.littleEndian, toByteOffset: offset, as: type(of: value))
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends a number, least significant byte first.
+    mutating func append(littleEndian value: some FixedWidthInteger) {
         var rest = value
-        for i in 0..<width {
-            self[offset + i] = UInt8(truncatingIfNeeded: rest)
+        for _ in 0..<value.bitWidth / 8 {
+            self.append(UInt8(truncatingIfNeeded: rest))
             rest >>= 8
         }
     }
 }
 
-extension FixedWidthInteger {
-    /// One of its bytes, the most significant first.
-    func byte(_ place: Int) -> UInt8 {
-        UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * place))
+extension InlineArray where Element == UInt8 {
+    /// Writes a number, most significant byte first, over what stands at `offset`: so keys sort as
+    /// their numbers do.
+    mutating func put(bigEndian value: some FixedWidthInteger & BitwiseCopyable, at offset: Int) {
+        self.put(value.bigEndian, at: offset)
+    }
+
+    /// Writes a number, least significant byte first, over what stands at `offset`.
+    mutating func put(
+        littleEndian value: some FixedWidthInteger & BitwiseCopyable, at offset: Int
+    ) {
+        self.put(value.littleEndian, at: offset)
+    }
+
+    private mutating func put<T: BitwiseCopyable>(_ value: T, at offset: Int) {
+        var span = self.mutableSpan
+        var bytes = unsafe span.mutableBytes
+        bytes.storeBytes(of: value, toByteOffset: offset, as: T.self)
     }
 }
 

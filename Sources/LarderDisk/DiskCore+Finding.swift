@@ -167,7 +167,7 @@ extension Schema {
         _ transaction: borrowing ReadTransaction, of hash: KeyHash, waits: Bool = true,
         _ body: (ObjectKey, Span<UInt8>) -> Bool
     ) throws(LMDBError) -> Bool {
-        let prefix = hash.packed
+        let prefix = hash.bytes
         func visit(_ key: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
             guard let objectKey = ObjectKey(key), objectKey.hash == hash else { return false }
             return body(objectKey, value)

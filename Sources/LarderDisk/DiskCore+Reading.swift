@@ -96,7 +96,7 @@ extension DiskCore {
     ) throws(LMDBError) -> SegmentRead {
         self.counts.segments.add(1, ordering: .relaxed)
         if !waits, !self.mayBeResident(.segment(index)) { return .notResident }
-        let key = SegmentKey(id: id, index: index).packed
+        let key = SegmentKey(id: id, index: index).bytes
         switch try transaction.place(self.schema.segments, key.span, mayWait: waits) {
         case .absent: return .gone
         case .notResident: return .notResident

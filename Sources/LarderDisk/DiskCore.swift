@@ -10,16 +10,22 @@ import Synchronization
 /// is changed, and exchanged for another, by the writer's thread alone.
 final class DiskCore: Sendable {
     private struct Tables {
-        var sinks: [ObjectIdentifier: SinkState] = [:]
+        var sinks: [ObjectIdentifier: OpenSink] = [:]
         /// Which bytes of partial responses are on their way.
         var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
         /// Keys with responses that are whole and about to be committed.
         var landings: [CacheKey: Landings] = [:]
     }
 
-    /// The last commits of the responses of one key, and the lookups that wait for them.
+    private struct OpenSink {
+        let state: SinkState
+        /// It is counted among the landings of its key.
+        var isLanding = false
+    }
+
+    /// How many responses of one key are about to be committed, and the lookups that wait for them.
     private struct Landings {
-        var sinks: Set<ObjectIdentifier> = []
+        var count = 0
         var lookups: [@Sendable () -> Void] = []
     }
 
@@ -138,7 +144,7 @@ final class DiskCore: Sendable {
     // MARK: Sinks
 
     func sinkBegan(_ sink: SinkState) {
-        self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = sink }
+        self.tables.withLock { $0.sinks[ObjectIdentifier(sink)] = OpenSink(state: sink) }
     }
 
     /// Notes a sink that adds bytes to a response; false, and nothing is done, where another one is
@@ -153,7 +159,7 @@ final class DiskCore: Sendable {
             let others = tables.claims[sink.id] ?? [:]
             if others.values.contains(where: { $0.overlaps(range) }) { return false }
             tables.claims[sink.id, default: [:]][ObjectIdentifier(sink)] = range
-            tables.sinks[ObjectIdentifier(sink)] = sink
+            tables.sinks[ObjectIdentifier(sink)] = OpenSink(state: sink)
             return true
         }
     }
@@ -161,13 +167,15 @@ final class DiskCore: Sendable {
     /// - Returns: the lookups that waited for it; to be run when its observer knows.
     func sinkEnded(_ sink: SinkState) -> [@Sendable () -> Void] {
         self.tables.withLock { tables in
-            tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
+            let ended = tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
             Self.release(sink, &tables)
-            guard var landings = tables.landings[sink.key],
-                landings.sinks.remove(ObjectIdentifier(sink)) != nil
+            guard ended?.isLanding == true,
+                var landings = tables.landings.removeValue(forKey: sink.key)
             else { return [] }
-            tables.landings[sink.key] = landings.sinks.isEmpty ? nil : landings
-            return landings.sinks.isEmpty ? landings.lookups : []
+            landings.count -= 1
+            if landings.count == 0 { return landings.lookups }
+            tables.landings[sink.key] = landings
+            return []
         }
     }
 
@@ -178,8 +186,10 @@ final class DiskCore: Sendable {
     func landingBegan(_ sink: SinkState) {
         self.tables.withLock { tables in
             // It may have ended already, with the store.
-            guard tables.sinks[ObjectIdentifier(sink)] != nil else { return }
-            tables.landings[sink.key, default: Landings()].sinks.insert(ObjectIdentifier(sink))
+            guard var open = tables.sinks[ObjectIdentifier(sink)], !open.isLanding else { return }
+            open.isLanding = true
+            tables.sinks[ObjectIdentifier(sink)] = open
+            tables.landings[sink.key, default: Landings()].count += 1
         }
     }
 
@@ -234,7 +244,7 @@ final class DiskCore: Sendable {
 
     /// Takes out all sinks that have not ended.
     func openSinks() -> [SinkState] {
-        self.tables.withLock { Array($0.sinks.values) }
+        self.tables.withLock { $0.sinks.values.map(\.state) }
     }
 
     // MARK: Statistics

@@ -258,7 +258,7 @@ package final class DiskStore: ObjectStore {
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
         RemovalWalk(core: self.core, matches: matches, completion: completion)
-            .step(after: [], removed: 0)
+            .step(after: nil, removed: 0)
     }
 
     /// Waits for what is being committed.
@@ -269,7 +269,7 @@ package final class DiskStore: ObjectStore {
         _ completion: @escaping @Sendable ([StoredName]) -> Void
     ) {
         let walk = NameWalk(core: self.core, time: time, givesUp: true) { completion($0 ?? []) }
-        self.flush { walk.step(after: []) }
+        self.flush { walk.step(after: nil) }
     }
 
     /// The names of all that is stored; nil where the file cannot be read, which stays as it is.
@@ -278,7 +278,7 @@ package final class DiskStore: ObjectStore {
     package func allNames(_ completion: @escaping @Sendable ([StoredName]?) -> Void) {
         let walk = NameWalk(
             core: self.core, time: Timestamp(microseconds: .min), givesUp: false, completion)
-        self.flush { walk.step(after: []) }
+        self.flush { walk.step(after: nil) }
     }
 
     /// Calls back once all that was asked for before is committed, or has failed.

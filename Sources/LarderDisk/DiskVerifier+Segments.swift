@@ -18,7 +18,7 @@ extension DiskVerifier {
         of entries: [Expected], from first: UInt64, below end: UInt64?
     ) throws {
         var match = SegmentMatch(entries: entries)
-        var place = SegmentKey(id: ObjectID(rawValue: first), index: 0).bytes
+        var place = SegmentKey(id: ObjectID(rawValue: first), index: 0).bytes.span.copied
         var isAtStart = true
         while true {
             let (seen, bytes) = try self.segments(after: place, including: isAtStart)
@@ -32,7 +32,7 @@ extension DiskVerifier {
             try self.step(values: seen.count, bytes: bytes)
             guard let last = seen.last else { break }
             if let end, last.key.id.rawValue >= end { break }
-            place = last.key.bytes
+            place = last.key.bytes.span.copied
         }
         for step in match.finish(extent: { self.extent(of: $0) }) { try self.settle(step) }
         try self.settleUnknown()

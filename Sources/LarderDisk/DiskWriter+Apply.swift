@@ -10,6 +10,7 @@ extension DiskWriter {
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         attempt.cost += command.cost
+        if !command.mayOvertakeArrivals { try self.enterArrivals(&attempt, transaction) }
         switch command {
         case .segment(let sink, let draft):
             guard try self.takes(sink, draft.length, &attempt, transaction) else { return }
@@ -44,7 +45,7 @@ extension DiskWriter {
             let extent = record.head.extent
             record.head = head
             record.head.extent = extent
-            try transaction.put(self.core.schema.objects, key.bytes.span, record.encoded().span)
+            try self.write(key, record, transaction)
         case .remove(let key, let ids, let completion):
             let keys = try self.objectKeys(of: key, ids, transaction)
             try self.remove(keys, completion, &attempt, transaction)
@@ -93,7 +94,7 @@ extension DiskWriter {
         record.lastUsed = max(record.lastUsed, use.last)
         record.standing.used(use.count)
         attempt.meta.hits &+= use.count
-        try transaction.put(self.core.schema.objects, use.key.bytes.span, record.encoded().span)
+        try self.write(use.key, record, transaction)
     }
 
     func put(
@@ -141,7 +142,8 @@ extension DiskWriter {
             lastUsed: head.storedTime, sequence: 0, standing: standing)
         if let extent { record.take(extent) }
         attempt.meta.bodyBytes &+= record.storedBytes
-        try self.enqueue(key, &record, &attempt, transaction)
+        attempt.takePlace(for: &record)
+        attempt.arrivals.append(Attempt.Arrival(key, record))
         attempt.effects.append(.ended(sink, .visible(sink.id)))
     }
 

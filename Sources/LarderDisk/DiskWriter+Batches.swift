@@ -103,6 +103,7 @@ extension DiskWriter {
                     batch.append(command)
                     try self.apply(command, &attempt, transaction)
                 }
+                try self.enterArrivals(&attempt, transaction)
                 if takesMore, self.mayReclaim {
                     // In the same transaction: one wait for the disk instead of two.
                     attempt.reclaimed = try self.reclaim(

@@ -69,7 +69,7 @@ extension DiskWriter {
         attempt.meta.bodyBytes &+= record.storedBytes &- before.bytes
         let key = self.core.objectKey(sink.id, of: sink.key)
         try self.recharge(key, record, before: before.charge, &attempt, transaction)
-        try transaction.put(self.core.schema.objects, key.bytes.span, record.encoded().span)
+        try self.write(key, record, transaction)
         attempt.effects.append(.ended(sink, .visible(sink.id)))
     }
 

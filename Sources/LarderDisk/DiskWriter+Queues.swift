@@ -12,15 +12,42 @@ extension DiskWriter {
         _ key: ObjectKey, _ record: inout ObjectRecord, _ attempt: inout Attempt,
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
-        let schema = self.core.schema
-        record.sequence = attempt.meta.nextSequence
-        attempt.meta.nextSequence &+= 1
-        let entry = QueueEntry(key: key, charge: record.charge)
-        try transaction.put(schema.objects, key.bytes.span, record.encoded().span)
+        attempt.takePlace(for: &record)
+        try self.write(key, record, transaction)
+        try self.writePlace(of: key, record, transaction)
+    }
+
+    /// Writes what is owed of new responses.
+    ///
+    /// In the order of their keys, so that each leaf of the records is come to once, and apart from the
+    /// bodies: what LMDB copies of the trees then lies side by side in the file, and not in each gap
+    /// between two bodies. Such runs are written with one call, and make room for bodies when they are
+    /// free again.
+    func enterArrivals(
+        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        if attempt.arrivals.isEmpty { return }
+        var arrivals = exchange(&attempt.arrivals, with: [])
+        for arrival in arrivals {
+            try self.writePlace(of: arrival.key, arrival.record, transaction)
+        }
+        arrivals.sort { $0.key.hash.high < $1.key.hash.high }
+        for arrival in arrivals { try self.write(arrival.key, arrival.record, transaction) }
+    }
+
+    func write(
+        _ key: ObjectKey, _ record: ObjectRecord, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
+        try transaction.put(self.core.schema.objects, key.bytes.span, record.encoded().span)
+    }
+
+    private func writePlace(
+        of key: ObjectKey, _ record: ObjectRecord, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) {
         try transaction.put(
-            schema.database(of: record.standing.queue), NumberKey.bytes(record.sequence).span,
-            entry.bytes.span)
-        attempt.meta[record.standing.queue] &+= record.charge
+            self.core.schema.database(of: record.standing.queue),
+            NumberKey.bytes(record.sequence).span,
+            QueueEntry.bytes(of: key, charge: record.charge).span)
     }
 
     /// Takes an entry from its place; what it counted there, nil where it is another's place or no
@@ -53,7 +80,7 @@ extension DiskWriter {
         let found = try transaction.reading.get(database, place.span) { QueueEntry($0) }
         guard let entry = found ?? nil, entry.key == key else { return }
         try transaction.put(
-            database, place.span, QueueEntry(key: key, charge: record.charge).bytes.span)
+            database, place.span, QueueEntry.bytes(of: key, charge: record.charge).span)
         let charged = entry.charge ?? before
         attempt.meta[queue] &-= min(attempt.meta[queue], charged)
         attempt.meta[queue] &+= record.charge
@@ -137,6 +164,15 @@ extension DiskWriter {
                 return
             }
         }
+    }
+}
+
+extension DiskWriter.Attempt {
+    /// Gives an entry the newest place in the queue that its standing names.
+    mutating func takePlace(for record: inout ObjectRecord) {
+        record.sequence = self.meta.nextSequence
+        self.meta.nextSequence &+= 1
+        self.meta[record.standing.queue] &+= record.charge
     }
 }
 

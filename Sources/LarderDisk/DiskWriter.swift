@@ -34,6 +34,19 @@ import Synchronization
 struct DiskWriter {
     /// What one transaction changed, to be taken over when it is committed.
     struct Attempt {
+        /// A new response, its place in the queue taken.
+        ///
+        /// A class, so that they are put in order without being copied.
+        final class Arrival {
+            let key: ObjectKey
+            let record: ObjectRecord
+
+            init(_ key: ObjectKey, _ record: ObjectRecord) {
+                self.key = key
+                self.record = record
+            }
+        }
+
         var meta: StoreMeta
         var pages: UInt64 = 0
         var hasGarbage = false
@@ -61,6 +74,8 @@ struct DiskWriter {
         /// Pages of bodies that became garbage: still in use, but not for long.
         var owedPages: UInt64 = 0
         var removed: [ObjectID] = []
+        /// New responses whose bodies are written, and whose records are not yet.
+        var arrivals: [Arrival] = []
         var effects: [Effect] = []
         /// Sinks that this ends without success.
         var left: Set<ObjectIdentifier> = []

@@ -8,9 +8,11 @@ import LarderHTTP
 enum FieldsCoding {
     static func append(_ fields: Fields, to out: inout [UInt8]) {
         out.append(littleEndian: UInt32(clamping: fields.count))
-        for line in fields.lines {
-            out.append(littleEndian: line.nameLength)
-            out.append(littleEndian: line.valueLength)
+        out.append(addingCapacity: fields.count * 6) { table in
+            for line in fields.lines {
+                table.append(littleEndian: line.nameLength)
+                table.append(littleEndian: line.valueLength)
+            }
         }
         fields.serialize(into: &out)
     }

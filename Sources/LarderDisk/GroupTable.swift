@@ -91,7 +91,7 @@ enum GroupCoding {
     static let prefix = Array("group".utf8)
     static let floorKey = Array("groups-floor".utf8)
 
-    static func key(_ name: KeyHash) -> [UInt8] { Self.prefix + name.bytes }
+    static func key(_ name: KeyHash) -> [UInt8] { Self.prefix + name.bytes.span.copied }
 
     static func name(_ key: Span<UInt8>) -> KeyHash? {
         guard key.hasPrefix(Self.prefix), key.count == Self.prefix.count + KeyHash.length,

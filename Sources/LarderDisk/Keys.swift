@@ -8,17 +8,11 @@ struct KeyHash: Hashable, Sendable {
     static let length = 16
 
     /// As keys in `objects` begin.
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.length)
-        bytes.append(bigEndian: self.high)
-        bytes.append(bigEndian: self.low)
+    var bytes: InlineArray<16, UInt8> {
+        var bytes = InlineArray<16, UInt8>(repeating: 0)
+        bytes.put(bigEndian: self.high, at: 0)
+        bytes.put(bigEndian: self.low, at: 8)
         return bytes
-    }
-
-    /// The same bytes where they stay.
-    var packed: [16 of UInt8] {
-        InlineArray { ($0 < 8 ? self.high : self.low).byte($0 & 7) }
     }
 }
 
@@ -43,13 +37,16 @@ struct ObjectKey: Hashable, Sendable {
         self.init(hash: KeyHash(high: high, low: low), id: ObjectID(rawValue: ~id))
     }
 
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.length)
-        bytes.append(bigEndian: self.hash.high)
-        bytes.append(bigEndian: self.hash.low)
-        bytes.append(bigEndian: ~self.id.rawValue)
+    var bytes: InlineArray<24, UInt8> {
+        var bytes = InlineArray<24, UInt8>(repeating: 0)
+        self.put(into: &bytes)
         return bytes
+    }
+
+    fileprivate func put<let count: Int>(into bytes: inout InlineArray<count, UInt8>) {
+        bytes.put(bigEndian: self.hash.high, at: 0)
+        bytes.put(bigEndian: self.hash.low, at: 8)
+        bytes.put(bigEndian: ~self.id.rawValue, at: 16)
     }
 }
 
@@ -70,26 +67,19 @@ struct SegmentKey: Hashable, Sendable {
         self.init(id: ObjectID(rawValue: id), index: index)
     }
 
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(12)
-        bytes.append(bigEndian: self.id.rawValue)
-        bytes.append(bigEndian: self.index)
+    var bytes: InlineArray<12, UInt8> {
+        var bytes = InlineArray<12, UInt8>(repeating: 0)
+        bytes.put(bigEndian: self.id.rawValue, at: 0)
+        bytes.put(bigEndian: self.index, at: 8)
         return bytes
-    }
-
-    /// The same bytes where they stay: each piece that is read takes a key.
-    var packed: [12 of UInt8] {
-        InlineArray { $0 < 8 ? self.id.rawValue.byte($0) : self.index.byte($0 - 8) }
     }
 }
 
 /// A key in `queue`, `main`, `ghosts`, `pending` or `garbage`: one number.
 enum NumberKey {
-    static func bytes(_ number: UInt64) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(8)
-        bytes.append(bigEndian: number)
+    static func bytes(_ number: UInt64) -> InlineArray<8, UInt8> {
+        var bytes = InlineArray<8, UInt8>(repeating: 0)
+        bytes.put(bigEndian: number, at: 0)
         return bytes
     }
 
@@ -108,21 +98,19 @@ struct QueueEntry: Hashable, Sendable {
 
     static let length = ObjectKey.length + 8
 
-    init(key: ObjectKey, charge: UInt64?) {
-        self.key = key
-        self.charge = charge
-    }
-
     init?(_ bytes: Span<UInt8>) {
         guard bytes.count == Self.length || bytes.count == ObjectKey.length,
             let key = ObjectKey(bytes.extracting(0..<ObjectKey.length))
         else { return nil }
-        self.init(key: key, charge: bytes.littleEndian(ObjectKey.length))
+        self.key = key
+        self.charge = bytes.littleEndian(ObjectKey.length)
     }
 
-    var bytes: [UInt8] {
-        var bytes = self.key.bytes
-        if let charge = self.charge { bytes.append(littleEndian: charge) }
+    /// As it is written.
+    static func bytes(of key: ObjectKey, charge: UInt64) -> InlineArray<32, UInt8> {
+        var bytes = InlineArray<32, UInt8>(repeating: 0)
+        key.put(into: &bytes)
+        bytes.put(littleEndian: charge, at: ObjectKey.length)
         return bytes
     }
 }

@@ -32,13 +32,13 @@ struct NameWalk: Sendable {
     /// Goes on with the entries behind `place`.
     ///
     /// - Parameter repeats: how often it has failed to read them.
-    func step(after place: [UInt8], repeats: Int = 0) {
+    func step(after place: ObjectKey?, repeats: Int = 0) {
         if !self.core.reads.submit(for: .body, { self.run(after: place, repeats) }) { self.end() }
     }
 
     private func end() { self.completion(self.found.take()) }
 
-    private func run(after place: [UInt8], _ repeats: Int) {
+    private func run(after place: ObjectKey?, _ repeats: Int) {
         let part: (last: ObjectKey?, names: [StoredName])
         let file = self.core.file
         do throws(LMDBError) {
@@ -58,7 +58,7 @@ struct NameWalk: Sendable {
         }
         self.found.add(part.names)
         guard let last = part.last else { return self.end() }
-        self.step(after: last.bytes)
+        self.step(after: last)
     }
 }
 
@@ -80,7 +80,8 @@ extension Schema {
     /// What was stored at `time` or after among up to `limit` entries behind `place`, and where to go
     /// on; nil at the end.
     fileprivate func names(
-        in environment: Environment, storedSince time: Timestamp, after place: [UInt8], limit: Int
+        in environment: Environment, storedSince time: Timestamp, after place: ObjectKey?,
+        limit: Int
     ) throws(LMDBError) -> (last: ObjectKey?, names: [StoredName]) {
         try environment.read { (transaction) throws(LMDBError) in
             try transaction.withCursor(self.objects) { (cursor) throws(LMDBError) in
@@ -88,7 +89,7 @@ extension Schema {
                 var last: ObjectKey?
                 var count = 0
                 let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
-                    guard let objectKey = ObjectKey(key), objectKey.bytes != place else {
+                    guard let objectKey = ObjectKey(key), objectKey != place else {
                         return true
                     }
                     last = objectKey
@@ -103,7 +104,8 @@ extension Schema {
                     }
                     return count < limit
                 }
-                var goesOn = try cursor.seek(atOrAfter: place.span, visit) ?? false
+                let start = place?.bytes.span.copied ?? []
+                var goesOn = try cursor.seek(atOrAfter: start.span, visit) ?? false
                 while goesOn { goesOn = try cursor.next(visit) ?? false }
                 return (last, names)
             }

@@ -75,48 +75,44 @@ struct ObjectRecord: Sendable, Equatable {
         out.reserveCapacity(
             Self.fixedSize + self.key.bytes.count + self.head.fields.bytes.count
                 + self.head.fields.count * 8 + self.head.varyingFields.bytes.count + 192)
-        self.appendFixedPart(to: &out)
-        out.append(contentsOf: self.key.bytes)
+        let fixed = self.fixedPart
+        out.append(fixed.span)
+        out.append(self.key.bytes.span)
         // Lengths are written over what stands in their place until they are known.
-        Self.append(self.head.method.rawValue.utf8, lengthAt: 66, to: &out)
-        Self.append(self.head.reason.utf8, lengthAt: 68, to: &out)
+        Self.append(self.head.method.rawValue, lengthAt: 66, to: &out)
+        Self.append(self.head.reason, lengthAt: 68, to: &out)
         Self.append(self.head.fields, lengthAt: 76, to: &out)
         Self.append(self.head.varyingFields, lengthAt: 80, to: &out)
         Self.append(self.trailers, lengthAt: 84, to: &out)
         let tail = RecordTail(self.head).encoded()
-        out.append(contentsOf: tail)
+        out.append(tail.span)
         out.replace(littleEndian: UInt32(clamping: tail.count), at: 92)
         out.replace(littleEndian: Self.checksum(of: out.span, self.flags.rawValue), at: 4)
         return out
     }
 
-    private func appendFixedPart(to out: inout [UInt8]) {
-        out.append(Self.mark)
-        out.append(Self.version)
-        out.append(littleEndian: self.flags.rawValue)
-        out.append(littleEndian: UInt32(0))
-        out.append(littleEndian: self.hits)
-        out.append(littleEndian: self.lastUsed.microseconds)
-        out.append(littleEndian: self.sequence)
-        out.append(littleEndian: self.bodyLength)
-        out.append(littleEndian: self.head.requestTime.microseconds)
-        out.append(littleEndian: self.head.responseTime.microseconds)
-        out.append(littleEndian: self.head.storedTime.microseconds)
-        out.append(littleEndian: self.head.status.rawValue)
-        // Lengths of method and reason, and what fills the eight bytes.
-        for _ in 0..<6 { out.append(0) }
-        out.append(littleEndian: UInt32(clamping: self.key.bytes.count))
-        // Lengths of the three sections.
-        for _ in 0..<12 { out.append(0) }
-        out.append(littleEndian: self.segmentCount)
-        out.append(littleEndian: UInt32(0))
+    /// What stands before the key; zeros where the checksum and the lengths of what follows it go.
+    private var fixedPart: InlineArray<96, UInt8> {
+        var fixed = InlineArray<96, UInt8>(repeating: 0)
+        fixed[0] = Self.mark
+        fixed[1] = Self.version
+        fixed.put(littleEndian: self.flags.rawValue, at: 2)
+        fixed.put(littleEndian: self.hits, at: 8)
+        fixed.put(littleEndian: self.lastUsed.microseconds, at: 16)
+        fixed.put(littleEndian: self.sequence, at: 24)
+        fixed.put(littleEndian: self.bodyLength, at: 32)
+        fixed.put(littleEndian: self.head.requestTime.microseconds, at: 40)
+        fixed.put(littleEndian: self.head.responseTime.microseconds, at: 48)
+        fixed.put(littleEndian: self.head.storedTime.microseconds, at: 56)
+        fixed.put(littleEndian: self.head.status.rawValue, at: 64)
+        fixed.put(littleEndian: UInt32(clamping: self.key.bytes.count), at: 72)
+        fixed.put(littleEndian: self.segmentCount, at: 88)
+        return fixed
     }
 
-    private static func append(
-        _ text: String.UTF8View, lengthAt place: Int, to out: inout [UInt8]
-    ) {
+    private static func append(_ text: String, lengthAt place: Int, to out: inout [UInt8]) {
         let start = out.count
-        out.append(contentsOf: text.prefix(Int(UInt16.max)))
+        out.append(text.utf8.span.extracting(first: Int(UInt16.max)))
         out.replace(littleEndian: UInt16(clamping: out.count - start), at: place)
     }
 

@@ -16,14 +16,14 @@ struct RemovalWalk: Sendable {
     /// Goes on with the entries behind `place`, `removed` having gone before.
     ///
     /// - Parameter repeats: how often it has failed to read them.
-    func step(after place: [UInt8], removed: Int, repeats: Int = 0) {
+    func step(after place: ObjectKey?, removed: Int, repeats: Int = 0) {
         let isTaken = self.core.reads.submit(for: .body) {
             self.run(after: place, removed, repeats)
         }
         if !isTaken { self.completion(removed) }
     }
 
-    private func run(after place: [UInt8], _ removed: Int, _ repeats: Int) {
+    private func run(after place: ObjectKey?, _ removed: Int, _ repeats: Int) {
         let part: [(ObjectKey, CacheKey?)]
         let file = self.core.file
         do throws(LMDBError) {
@@ -47,9 +47,9 @@ struct RemovalWalk: Sendable {
         guard let last = part.last else { return self.completion(removed) }
         // What is damaged is no loss, and may be what was meant.
         let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
-        guard !doomed.isEmpty else { return self.step(after: last.0.bytes, removed: removed) }
+        guard !doomed.isEmpty else { return self.step(after: last.0, removed: removed) }
         let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in
-            self.step(after: last.0.bytes, removed: removed + count)
+            self.step(after: last.0, removed: removed + count)
         }
         if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
     }
@@ -59,18 +59,19 @@ extension Schema {
     /// Up to `limit` keys behind `place` in the order of hashes; no cache key where a record is
     /// damaged.
     func objectKeys(
-        in environment: Environment, after place: [UInt8], limit: Int
+        in environment: Environment, after place: ObjectKey?, limit: Int
     ) throws(LMDBError) -> [(ObjectKey, CacheKey?)] {
         try environment.read { (transaction) throws(LMDBError) in
             try transaction.withCursor(self.objects) { (cursor) throws(LMDBError) in
                 var keys: [(ObjectKey, CacheKey?)] = []
                 let visit = { (key: Span<UInt8>, value: Span<UInt8>) -> Bool in
-                    if let objectKey = ObjectKey(key), objectKey.bytes != place {
+                    if let objectKey = ObjectKey(key), objectKey != place {
                         keys.append((objectKey, try? ObjectRecord.checkedKey(value)))
                     }
                     return keys.count < limit
                 }
-                var goesOn = try cursor.seek(atOrAfter: place.span, visit) ?? false
+                let start = place?.bytes.span.copied ?? []
+                var goesOn = try cursor.seek(atOrAfter: start.span, visit) ?? false
                 while goesOn { goesOn = try cursor.next(visit) ?? false }
                 return keys
             }

@@ -74,6 +74,17 @@ enum WriteCommand: Sendable {
         }
     }
 
+    /// Whether it neither reads nor changes the records and queues of what is stored: it may be applied
+    /// before new responses are entered there that were posted before it.
+    var mayOvertakeArrivals: Bool {
+        switch self {
+        case .segment(let sink, _), .commit(let sink, _):
+            if case .new(_, let replacing) = sink.role { replacing.isEmpty } else { false }
+        case .groups, .giveUp, .barrier: true
+        case .abandon, .update, .remove, .removeExactly, .mend: false
+        }
+    }
+
     /// Whether it is a part of storing a response, which can be given up.
     var stores: Bool {
         switch self {

@@ -95,7 +95,7 @@ package struct Fields: Sendable {
 
     /// A line with its end where it lies as it would be written: with one space before the value,
     /// and none behind it.
-    private func whole(_ line: Line) -> ArraySlice<UInt8>? {
+    private func whole(_ line: Line) -> Range<Int>? {
         let start = Int(line.nameStart)
         let nameEnd = start + Int(line.nameLength)
         let valueEnd = nameEnd + 2 + Int(line.valueLength)
@@ -103,7 +103,7 @@ package struct Fields: Sendable {
             self.bytes[nameEnd] == ASCII.colon, self.bytes[nameEnd + 1] == ASCII.space,
             self.bytes[valueEnd] == ASCII.cr, self.bytes[valueEnd + 1] == ASCII.lf
         else { return nil }
-        return self.bytes[start..<valueEnd + 2]
+        return start..<valueEnd + 2
     }
 
     package var isEmpty: Bool { self.lines.isEmpty }
@@ -341,11 +341,24 @@ package struct Fields: Sendable {
     /// Appends the section as it goes over the wire, without the empty line that ends it.
     package func serialize(into out: inout [UInt8]) {
         out.reserveCapacity(out.count + self.bytes.count + self.lines.count)
-        for line in self.lines { self.serialize(line, into: &out) }
+        // Lines that lie one behind the other as they are to be written, as those of what is stored do,
+        // go together.
+        var run = 0..<0
+        for line in self.lines {
+            let whole = self.whole(line)
+            if let whole, whole.lowerBound == run.upperBound {
+                run = run.lowerBound..<whole.upperBound
+                continue
+            }
+            out.append(contentsOf: self.bytes[run])
+            run = whole ?? 0..<0
+            if whole == nil { self.serialize(line, into: &out) }
+        }
+        out.append(contentsOf: self.bytes[run])
     }
 
     private func serialize(_ line: Line, into out: inout [UInt8]) {
-        if let whole = self.whole(line) { return out.append(contentsOf: whole) }
+        if let whole = self.whole(line) { return out.append(contentsOf: self.bytes[whole]) }
         out.append(contentsOf: self.name(of: line))
         out.append(ASCII.colon)
         out.append(ASCII.space)

@@ -124,6 +124,7 @@ extension Environment {
         if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
         if code == MDB_SUCCESS {
             self.vetting.commitSucceeded()
+            self.map.committed()
         } else {
             self.vetting.commitFailed()
         }

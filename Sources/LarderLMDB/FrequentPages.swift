@@ -5,7 +5,9 @@ import Synchronization
 /// A page is taken when it is asked for a second time, until there are ``limit`` of them: the nearer
 /// to a root, the sooner. That they are in memory is a hint that may be wrong: the kernel can drop a
 /// page at any time. It drops those that nobody uses, and what is in here is used all the time. All is
-/// forgotten after some ten thousand questions, so that those come in that are often used now.
+/// forgotten after some ten thousand questions, so that those come in that are often used now; and
+/// after a commit where there is no room any more, as each commit writes the pages near the roots anew,
+/// in other places.
 @safe final class FrequentPages: Sendable {
     enum Answer {
         case often
@@ -63,6 +65,15 @@ import Synchronization
         self.new.wrappingAdd(1, ordering: .relaxed)
         unsafe self.slots[Self.slot(page)].store(mark | Self.takenFlag, ordering: .relaxed)
         return true
+    }
+
+    /// Some of what was taken is used no more.
+    func committed() {
+        let asked = self.questions.load(ordering: .relaxed)
+        guard self.taken(in: Self.mark(0, at: asked)) >= Self.limit else { return }
+        // The next life begins. Questions that are asked meanwhile may not be counted.
+        let next = (asked / Self.questionsPerLife &+ 1) &* Self.questionsPerLife
+        self.questions.store(next, ordering: .relaxed)
     }
 
     func takeNew() -> Int {

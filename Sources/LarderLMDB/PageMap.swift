@@ -196,6 +196,9 @@ enum Waiting {
         }
     }
 
+    /// To be called after a commit of this process's.
+    func committed() { self.often.committed() }
+
     /// How many pages became such since this was last asked.
     func takeNewOftenUsed() -> Int { self.often.takeNew() }
 

@@ -4,31 +4,27 @@ import CLMDB
 extension WriteVetting {
     /// To be called before LMDB looks for `key`.
     func willGet(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
+        let known = try self.known(database)
         try self.vetStep { () throws(TreeFailure) in
-            _ = try self.path(to: key, in: record)
+            _ = try self.find(key, in: known.record)
         }
     }
 
     /// To be called before LMDB puts `key`; the node that it replaces may be the larger.
     func willPut(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
+        let known = try self.known(database)
         try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last else { return }
-            self.tree(database)?.account.willReplace(
-                in: leaf.page, bytes: try self.weight(of: leaf).node)
+            guard let (leaf, bytes) = try self.find(key, in: known.record) else { return }
+            known.account.willReplace(in: leaf, bytes: bytes)
         }
     }
 
     /// To be called before LMDB deletes `key`, which may move nodes between pages.
     func willDelete(_ database: Database, _ key: Span<UInt8>) throws(LMDBError) {
-        let record = try self.record(of: database)
+        let known = try self.known(database)
         try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.tree(database) else {
-                return
-            }
+            let cursor = try self.path(to: key, in: known.record)
+            guard let leaf = cursor.way.last else { return }
             let (removed, used) = try self.weight(of: leaf)
             let reach = known.account.willDelete(
                 from: leaf.page, bytes: removed, used: used, nodes: leaf.count)
@@ -42,12 +38,10 @@ extension WriteVetting {
     func willMove(
         _ database: Database, past key: Span<UInt8>
     ) throws(LMDBError) {
-        let record = try self.record(of: database)
+        let known = try self.known(database)
         try self.vetStep { () throws(TreeFailure) in
-            let cursor = try self.path(to: key, in: record)
-            guard let leaf = cursor.way.last, let known = self.tree(database) else {
-                return
-            }
+            let cursor = try self.path(to: key, in: known.record)
+            guard let leaf = cursor.way.last else { return }
             let staysInside = leaf.index + 1 < leaf.count
             if staysInside, !known.account.isTouched(leaf.page) { return }
             guard let look = known.looksAhead(of: cursor.way) else { return }
@@ -57,12 +51,11 @@ extension WriteVetting {
 
     /// To be called before LMDB's cursor moves to the first entry, or the last.
     func willMoveToEdge(_ database: Database, isFirst: Bool) throws(LMDBError) {
-        let record = try self.record(of: database)
+        let known = try self.known(database)
         try self.vetStep { () throws(TreeFailure) in
             self.kind = .plain
-            var cursor = TreeCursor(self.pages(), record)
+            var cursor = TreeCursor(self.pages(), known.record)
             guard try isFirst ? cursor.first() : cursor.last() else { return }
-            guard let known = self.tree(database) else { return }
             try self.vetLeaves(beside: cursor, by: isFirst ? 1 : -1, known.account.reach)
         }
     }
@@ -83,7 +76,11 @@ extension WriteVetting {
     ///
     /// LMDB reads it on the first use in a transaction, and writes over it at the commit.
     func record(of database: Database) throws(LMDBError) -> TreeRecord {
-        if let known = self.tree(database) { return known.record }
+        try self.known(database).record
+    }
+
+    private func known(_ database: Database) throws(LMDBError) -> KnownTree {
+        if let known = self.tree(database) { return known }
         return try self.vet { () throws(TreeFailure) in
             guard let meta = self.meta else { throw .damaged(page: 0, .meta) }
             self.kind = .names
@@ -95,19 +92,23 @@ extension WriteVetting {
                 default:
                     try self.pages().namedTree(database.name.span, in: meta.names) ?? .empty
                 }
-            self.note(KnownTree(record, pageSize: self.map.pageSize), of: database)
-            return record
+            let known = KnownTree(record, pageSize: self.map.pageSize)
+            self.note(known, of: database)
+            return known
         }
     }
 
     private func tree(_ database: Database) -> KnownTree? {
         let trees = self.trees
-        return trees[database.handle]
+        let index = Int(database.handle)
+        return index < trees.count ? trees[index] : nil
     }
 
     private func note(_ tree: KnownTree, of database: Database) {
-        var trees = exchange(&self.trees, with: [:])
-        trees[database.handle] = tree
+        var trees = exchange(&self.trees, with: [])
+        // LMDB's handles are small numbers, given one after the other.
+        while trees.count <= Int(database.handle) { trees.append(nil) }
+        trees[Int(database.handle)] = tree
         self.trees = trees
     }
 

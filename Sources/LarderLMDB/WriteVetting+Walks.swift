@@ -11,6 +11,24 @@ extension WriteVetting {
         return cursor
     }
 
+    /// The leaf of the committed tree in which `key` is, and the bytes of its node there; nil where it
+    /// is not in that tree.
+    ///
+    /// The pages on the way to it, or to where it would be, are looked at, and those of its value.
+    func find(
+        _ key: borrowing Span<UInt8>, in record: TreeRecord
+    ) throws(TreeFailure) -> (leaf: UInt64, bytes: Int)? {
+        self.kind = .plain
+        let pages = self.pages()
+        guard let found = try pages.find(key, in: record), found.isFound else { return nil }
+        let page = try unsafe pages.page(found.leaf, isLeaf: true)
+        let bytes = unsafe page.span
+        let header = try pages.header(bytes, found.leaf, isLeaf: true)
+        let node = try pages.node(bytes, header, found.index, isLeaf: true)
+        try self.vetValue(of: node, bytes, inLeaf: found.leaf)
+        return (found.leaf, node.size(isLeaf: true) + 2)
+    }
+
     /// LMDB frees as many pages as the first one's header says, and lends what the node says.
     private func vetValue(of leaf: TreeCursor.Step) throws(TreeFailure) {
         let pages = self.pages()
@@ -18,8 +36,14 @@ extension WriteVetting {
         let bytes = unsafe page.span
         let header = try pages.header(bytes, leaf.page, isLeaf: true)
         let node = try pages.node(bytes, header, leaf.index, isLeaf: true)
+        try self.vetValue(of: node, bytes, inLeaf: leaf.page)
+    }
+
+    private func vetValue(
+        of node: PageNode, _ bytes: borrowing Span<UInt8>, inLeaf leaf: UInt64
+    ) throws(TreeFailure) {
         guard node.isBig else { return }
-        _ = try unsafe pages.overflow(node, bytes, inLeaf: leaf.page)
+        _ = try unsafe self.pages().overflow(node, bytes, inLeaf: leaf)
         let first = node.firstOverflowPage(bytes)
         if self.free?.contains(first) == true { throw .damaged(page: first, .freeAndUsed) }
     }

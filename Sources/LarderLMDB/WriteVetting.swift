@@ -39,8 +39,8 @@ import Synchronization
     private var known: FileStamp?
     /// The transaction has changed something.
     var isDirty = false
-    /// What is known of each database in this transaction, by its handle.
-    var trees: [UInt32: KnownTree] = [:]
+    /// What is known of each database in this transaction, at the place of its handle.
+    var trees: [KnownTree?] = []
 
     init(_ map: PageMap, _ soundness: Soundness) {
         self.map = map
@@ -79,7 +79,7 @@ import Synchronization
 
     /// Begins for a transaction of LMDB's that changes nothing, on the snapshot of `meta`.
     func begin(_ meta: MetaRecord?) {
-        var trees = exchange(&self.trees, with: [:])
+        var trees = exchange(&self.trees, with: [])
         trees.removeAll(keepingCapacity: true)
         self.trees = trees
         self.isDirty = false
@@ -136,7 +136,7 @@ import Synchronization
         guard stamp != self.known, let meta = self.meta else { return false }
         self.known = stamp
         self.vetted = PageBits(lastPage: meta.lastPage)
-        for tree in self.trees.values { tree.forgetLooks() }
+        for tree in self.trees { tree?.forgetLooks() }
         try self.vetFreeTree(meta, meta.transaction)
         self.freeTransaction = meta.transaction
         return true

@@ -146,6 +146,7 @@ package enum Variance {
         by new: StoredHead, to request: Request? = nil, among stored: [StoredHead],
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> [Int] {
+        if stored.isEmpty { return [] }
         if configuration.ignored.contains(.vary) { return Array(stored.indices) }
         let names = new.facts.varies
         var replaced = Set<Int>()

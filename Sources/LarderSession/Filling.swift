@@ -286,7 +286,10 @@ final class Filling: Sendable {
     }
 
     func sinkWritten(_ offset: UInt64) {
-        self.act { $0.resumption($0.body.sinkWritten(offset)) }
+        self.act { state in
+            let resumes = state.body.sinkWritten(offset)
+            return state.resumption(resumes)
+        }
     }
 
     /// Gives the sink up because it is too slow: nothing more is written, what was is dropped.
@@ -298,7 +301,10 @@ final class Filling: Sendable {
 
     /// The sink has ended: it takes nothing more.
     func stopSink() {
-        self.act { $0.resumption($0.body.stopSink()) }
+        self.act { state in
+            let resumes = state.body.stopSink()
+            return state.resumption(resumes)
+        }
     }
 
     /// The store's patience is over: how far the sink is now, if it alone still keeps the origin

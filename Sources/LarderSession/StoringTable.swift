@@ -78,12 +78,13 @@ final class StoringTable: Sendable {
         let hash = storing.key.digest
         let wasOpen = self.slot(hash).shard.withLock { shard in
             shard.note(hash, self.count.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue)
-            guard var storings = shard.storings[storing.key],
-                let index = storings.firstIndex(where: { $0 === storing })
-            else { return false }
-            storings.remove(at: index)
-            shard.storings[storing.key] = storings.isEmpty ? nil : storings
-            return true
+            guard var storings = shard.storings.removeValue(forKey: storing.key) else {
+                return false
+            }
+            let count = storings.count
+            storings.removeAll { $0 === storing }
+            if !storings.isEmpty { shard.storings[storing.key] = storings }
+            return storings.count < count
         }
         // After the mark has moved: who sees none open sees that one has ended.
         if wasOpen { self.open.subtract(1, ordering: .acquiringAndReleasing) }

@@ -41,7 +41,10 @@ struct LowerView: Sendable {
     }
 
     mutating func taint(_ hash: Int) {
-        self.asks[hash]?.isTainted = true
+        // Nobody asks, nearly always: looked for in place, it would cost four allocations to find that.
+        guard var ask = self.asks[hash] else { return }
+        ask.isTainted = true
+        self.asks[hash] = ask
     }
 
     mutating func hide(_ ids: [ObjectID]) {

@@ -270,11 +270,13 @@ struct MemoryShard: Sendable {
         return (object, isHit, lowerID)
     }
 
-    /// Notes that the lower tier shows an entry, or (nil) that it will not.
-    mutating func landed(_ id: ObjectID, of key: HashedKey, as lowerID: ObjectID?) {
-        guard let slot = self.slot(of: id, key) else { return }
+    /// Notes that the lower tier shows an entry, or (nil) that it will not; false where it is not here.
+    @discardableResult
+    mutating func landed(_ id: ObjectID, of key: HashedKey, as lowerID: ObjectID?) -> Bool {
+        guard let slot = self.slot(of: id, key) else { return false }
         self.entries[slot.index]?.isLanding = false
         self.entries[slot.index]?.lowerID = lowerID
+        return true
     }
 
     /// Bounds the entries anew; those that no longer fit leave at once.

@@ -219,17 +219,14 @@ final class TieredSinkCore: ObjectSinkObserver {
 
     /// Tells the observer what there is to tell, unless another thread is at it.
     private func tell() {
-        while let (events, observer) = self.guarded.withLock({ guarded in
+        while let (news, observer) = self.guarded.withLock({ guarded in
             guarded.state.nextToTell().map { ($0, guarded.observer) }
         }) {
-            for event in events {
-                switch event {
-                case .written(let offset): observer?.sink(written: offset)
-                case .ended(let outcome):
-                    // It may hold, by way of the sink, what holds us.
-                    self.guarded.withLock { $0.observer = nil }
-                    observer?.sinkEnded(outcome)
-                }
+            if let offset = news.written { observer?.sink(written: offset) }
+            if let outcome = news.ended {
+                // It may hold, by way of the sink, what holds us.
+                self.guarded.withLock { $0.observer = nil }
+                observer?.sinkEnded(outcome)
             }
             self.guarded.withLock { $0.state.toldThem() }
         }

@@ -15,10 +15,12 @@ import LarderHTTP
 /// What memory has taken is visible whatever becomes of it below, so nobody waits for a lower tier
 /// that takes its time to commit many at once; but for one who wants to know that it is there.
 struct TieredSinkState: Sendable {
-    /// What the observer is told, in order.
-    enum Event: Sendable, Equatable {
-        case written(UInt64)
-        case ended(SinkOutcome)
+    /// What the observer is told: first how much was written, then the end.
+    struct News: Sendable, Equatable {
+        var written: UInt64?
+        var ended: SinkOutcome?
+
+        var isNone: Bool { self.written == nil && self.ended == nil }
     }
 
     private enum Upper: Sendable {
@@ -41,7 +43,7 @@ struct TieredSinkState: Sendable {
     private var total: UInt64 = 0
     private var lowerWritten: UInt64 = 0
     private var told: UInt64 = 0
-    private var outbox: [Event] = []
+    private var news = News()
     private var isTelling = false
 
     /// - Parameters:
@@ -113,15 +115,15 @@ struct TieredSinkState: Sendable {
 
     // MARK: Telling
 
-    /// The next events to tell; whoever gets them calls `told` when that is done.
+    /// What there is to tell; whoever gets it calls `toldThem` when that is done.
     ///
-    /// nil when there are none, or another thread tells already: so the observer hears all in
+    /// nil when there is nothing, or another thread tells already: so the observer hears all in
     /// order.
-    mutating func nextToTell() -> [Event]? {
-        guard !self.isTelling, !self.outbox.isEmpty else { return nil }
+    mutating func nextToTell() -> News? {
+        guard !self.isTelling, !self.news.isNone else { return nil }
         self.isTelling = true
-        defer { self.outbox = [] }
-        return self.outbox
+        defer { self.news = News() }
+        return self.news
     }
 
     mutating func toldThem() {
@@ -139,7 +141,7 @@ struct TieredSinkState: Sendable {
         }
         if offset > self.told {
             self.told = offset
-            self.outbox.append(.written(offset))
+            self.news.written = offset
         }
         switch (self.upper, self.lower) {
         case (.taken, .open) where self.awaitsLower: break
@@ -154,6 +156,6 @@ struct TieredSinkState: Sendable {
 
     private mutating func end(_ outcome: SinkOutcome) {
         self.hasEnded = true
-        self.outbox.append(.ended(outcome))
+        self.news.ended = outcome
     }
 }

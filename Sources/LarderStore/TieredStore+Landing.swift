@@ -141,9 +141,7 @@ extension TieredStore {
             after.remove.append(lowerID)
         } else {
             after.newHead = landing.newHead.map { shard.lower.heads.note(lowerID, $0) }
-            if shard.entry(ticket, of: key) != nil {
-                shard.landed(ticket, of: key, as: lowerID)
-            } else {
+            if !shard.landed(ticket, of: key, as: lowerID) {
                 // Evicted on its way, or never in memory.
                 if landing.isInMemory { shard.lower.aliases.note(ticket, is: lowerID) }
                 shard.setComplete(false, key)

@@ -172,4 +172,33 @@ struct GatheringTests {
         }
         #expect(removed == 1)
     }
+
+    @Test("keeps the order of what was asked for, though it enters new responses together")
+    func order() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try self.open(directory)
+        func begin(_ name: String, _ seed: UInt64, replacing: [ObjectID] = []) throws -> ObjectID {
+            let id = ObjectID(rawValue: store.core.nextID)
+            let sink = try #require(
+                store.store(
+                    storedHead(), for: cacheKey(name), length: nil, replacing: replacing,
+                    observer: Observer()))
+            sink.write(ByteBuffer(bytes: pattern(5_000, seed: seed)))
+            sink.commit(trailers: Fields())
+            return id
+        }
+        let ids = try ["a", "b", "c", "d", "e"].map { try begin($0, 1) }
+        store.update(ids[2], of: cacheKey("c"), head: storedHead("new"), written: nil)
+        _ = try begin("a", 2, replacing: [ids[0]])
+        _ = try begin("f", 1)
+        #expect(await store.removed(cacheKey("b"), ids: [ids[1]]) == 1)
+        let audit = try QueueAudit(directory)
+        audit.expectSound()
+        let keys = audit.records.values.sorted { $0.sequence < $1.sequence }.map(\.key)
+        #expect(keys == ["c", "d", "e", "a", "f"].map { cacheKey($0) })
+        #expect(audit.record(cacheKey("c"))?.head.fields == storedHead("new").fields)
+        let replaced = try #require(await store.find(cacheKey("a")).first)
+        #expect(await store.body(replaced).bytes == pattern(5_000, seed: 2))
+        await store.closed()
+    }
 }

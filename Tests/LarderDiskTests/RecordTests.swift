@@ -316,7 +316,9 @@ struct SegmentTests {
     @Test("keys of one cache key sort the most recent first, others beside them")
     func order() {
         let hash = KeyHash(high: 1, low: 2)
-        let keys = [9, 2, 1].map { ObjectKey(hash: hash, id: ObjectID(rawValue: $0)).bytes }
+        let keys = [9, 2, 1].map {
+            ObjectKey(hash: hash, id: ObjectID(rawValue: $0)).bytes.span.copied
+        }
         #expect(keys.sorted { $0.lexicographicallyPrecedes($1) } == keys)
         let first = keys[0]
         let parsed = ObjectKey(first.span)

@@ -279,4 +279,18 @@ struct FrequentPagesTests {
         _ = self.isOften(300, pages)
         #expect(self.isOften(300, pages))
     }
+
+    @Test("are others after a commit where there is no room for more, and only there")
+    func commits() {
+        let pages = FrequentPages()
+        for page in UInt64(2)..<257 { for _ in 0..<2 { _ = self.isOften(page, pages) } }
+        pages.committed()
+        #expect(self.isOften(2, pages))
+        for _ in 0..<2 { _ = self.isOften(257, pages) }
+        #expect(!self.isOften(300, pages) && !self.isOften(300, pages))
+        pages.committed()
+        #expect(!self.isOften(2, pages))
+        _ = self.isOften(300, pages)
+        #expect(self.isOften(300, pages))
+    }
 }

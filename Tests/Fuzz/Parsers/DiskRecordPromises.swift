@@ -49,10 +49,14 @@ enum DiskRecordPromises {
     }
 
     private static func checkKeys(_ bytes: [UInt8]) throws(Violation) {
-        if let key = ObjectKey(bytes.span) { try hold(key.bytes == bytes, "\(key)") }
-        if let key = SegmentKey(bytes.span) { try hold(key.bytes == bytes, "\(key)") }
+        if let key = ObjectKey(bytes.span) { try hold(key.bytes.span.copied == bytes, "\(key)") }
+        if let key = SegmentKey(bytes.span) { try hold(key.bytes.span.copied == bytes, "\(key)") }
+        if let entry = QueueEntry(bytes.span), let charge = entry.charge {
+            let again = QueueEntry.bytes(of: entry.key, charge: charge)
+            try hold(again.span.copied == bytes, "\(entry)")
+        }
         if let number = NumberKey.number(bytes.span) {
-            try hold(NumberKey.bytes(number) == bytes, "\(number)")
+            try hold(NumberKey.bytes(number).span.copied == bytes, "\(number)")
             if let count = Segment.count(of: number), count > 0 {
                 let last = Segment.payloadLength(of: count - 1, bodyLength: number)
                 try hold(
