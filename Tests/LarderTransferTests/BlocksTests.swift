@@ -29,7 +29,7 @@ struct BlocksTests {
 
     /// Both sides of each border between rooms, and what is too large to be kept.
     private static let sizes: [Int] = {
-        let borders = (5...18).flatMap { shift in (4...7).map { (1 << shift) / 4 * $0 } }
+        let borders = (4...18).flatMap { shift in (4...7).map { (1 << shift) / 4 * $0 } }
         return [1] + borders.flatMap { [$0 - 1, $0, $0 + 1] } + [300_000, 1 << 20]
     }()
 
@@ -109,7 +109,7 @@ struct BlocksTests {
 
     @Test(
         "of any origin may be given back, and are kept up to a bound", .enabled(if: Self.areKept),
-        arguments: [(40, 64 * 32...64 * 32), (200_000, 3 << 20...4 << 20)])
+        arguments: [(48, 64 * 48...64 * 48), (200_000, 3 << 20...4 << 20)])
     func bound(size: Int, bound: ClosedRange<Int>) {
         self.withMemory { memory in
             var blocks: [UnsafeMutableRawPointer?] = unsafe []
