@@ -44,8 +44,8 @@ static unsigned kind_for(size_t size) {
     if (size > coarse_limit) return no_kind;
     // The doubling in which it lies, and the quarter of that.
     unsigned doubling = 63 - (unsigned)__builtin_clzll((size - 1) / fine_limit);
-    size_t base = (size_t)fine_limit << doubling;
-    return fine_kinds + doubling * 4 + (unsigned)((size - 1 - base) / (base / 4));
+    size_t beyond = size - 1 - ((size_t)fine_limit << doubling);
+    return fine_kinds + doubling * 4 + (unsigned)(beyond / (fine_limit / 4) >> doubling);
 }
 
 // The largest kind whose room lies within so many bytes, of which malloc gives some more than were
