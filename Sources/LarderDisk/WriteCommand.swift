@@ -75,7 +75,8 @@ enum WriteCommand: Sendable {
     }
 
     /// Whether it neither reads nor changes the records and queues of what is stored: it may be applied
-    /// before new responses are entered there that were posted before it.
+    /// before new responses are entered there that were posted before it. (What is pending, garbage, the
+    /// ghosts and the notes of searches lie elsewhere.)
     var mayOvertakeArrivals: Bool {
         switch self {
         case .segment(let sink, _), .commit(let sink, _):

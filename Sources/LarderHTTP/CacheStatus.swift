@@ -114,6 +114,6 @@ package struct CacheStatus: Sendable, Equatable {
     }
 
     /// More than all takes but name, key, detail and `ttl`.
-    private static let mostWords = 80
+    private static let mostWords = 160
     private static let mostTTL = 32
 }

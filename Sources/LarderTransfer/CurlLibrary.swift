@@ -44,6 +44,20 @@ enum CurlLibrary {
 
     static func forgetsFields(_ version: UInt32) -> Bool { version >= 0x08_01_01 }
 
+    /// Whether an entry of CURLOPT_HTTPHEADER(3) may be of several lines.
+    ///
+    /// It is sent as it stands, says the manual, but later versions are to refuse CR and LF
+    /// (https://github.com/curl/curl/pull/22309): so libcurl is asked.
+    static let takesJoinedLines: Bool = {
+        guard Self.state == CURLE_OK, let easy = unsafe curl_easy_init() else { return false }
+        defer { unsafe curl_easy_cleanup(easy) }
+        let list = RequestFieldList()
+        guard list.append("A".utf8.span, "b".utf8.span),
+            list.append("C".utf8.span, "d".utf8.span, isJoined: true)
+        else { return false }
+        return unsafe ccurl_set_list(easy, CURLOPT_HTTPHEADER, list.link()) == CURLE_OK
+    }()
+
     /// The content codings that libcurl undoes (RFC 9110 §8.4.1), in lower case.
     static let contentCodings: Set<String> = {
         guard let info = unsafe curl_version_info(ccurl_version_now) else { return [] }

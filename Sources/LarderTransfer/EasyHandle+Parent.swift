@@ -59,7 +59,7 @@ extension EasyHandle {
             guard self.parentFields.append("Via".utf8.span, fields.value(of: line).span) else {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .client,
-                    detail: "a field line that would break in two")
+                    detail: "a field line with bytes that none may have")
             }
         }
         self.useParentFields()

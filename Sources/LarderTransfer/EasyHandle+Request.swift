@@ -149,9 +149,13 @@ extension EasyHandle {
     }
 
     /// - Parameter isPlain: libcurl has no field of its own to add, and puts none in front of ours: all
-    ///   lines are one entry then, and what it would make by itself it is told to leave out.
+    ///   lines are one entry then, where it takes such, and what it would make by itself it is told to
+    ///   leave out.
     private func setFields(_ transfer: Transfer, isPlain: Bool) throws(UpstreamFailure) {
         let (request, content) = (transfer.request, transfer.content)
+        let joins = transfer.loop.port.configuration.joinsFieldLines
+        let isPlain = isPlain && joins
+        var expects = false
         if isPlain { self.fields.suppress("Host") }
         let authority = self.origin?.authority ?? request.uri.authority
         var safe = self.fields.append("Host".utf8.span, authority.utf8.span)
@@ -159,9 +163,11 @@ extension EasyHandle {
             // In the same entry the field goes out, but libcurl does not know of it. It would else answer
             // a 417 by sending the request again by itself and throwing the origin's explanation away,
             // which no option prevents. The waiting that goes with it is done by `RequestContent`.
+            // A libcurl that refuses such entries has its way.
+            expects = !joins
             safe =
                 self.fields.append(
-                    "Expect".utf8.span, "100-continue".utf8.span, isJoined: true) && safe
+                    "Expect".utf8.span, "100-continue".utf8.span, isJoined: joins) && safe
         }
         var seesAccept = false
         var seesAcceptEncoding = false
@@ -194,13 +200,13 @@ extension EasyHandle {
             if RequestChecks.announcesEmptyContent(request) {
                 safe = self.fields.append("Content-Length".utf8.span, "0".utf8.span) && safe
             }
-        } else {
+        } else if !expects {
             self.fields.suppress("Expect")
         }
         guard safe else {
             throw UpstreamFailure(
                 .proxyInternalError, party: .client, cause: .badURL,
-                detail: "a field line that would break in two")
+                detail: "a field line with bytes that none may have")
         }
         self.useFields()
     }

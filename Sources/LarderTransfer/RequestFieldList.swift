@@ -35,16 +35,18 @@ import LarderHTTP
         self.starts = starts
     }
 
-    /// Adds a line; one whose bytes could end a line early is refused with false.
+    /// Adds a line; one whose name could end early, or whose value has bytes that no field value may have
+    /// (RFC 9110 §5.5), is refused with false.
     ///
     /// CURLOPT_HTTPHEADER(3): "If you add a header with no content as in 'Accept:' (no data on the
     /// right side of the colon), the internally used header will get disabled. … To add a header
     /// with no content (nothing after the colon), use the form 'name;' (note the trailing
     /// semicolon)."
     ///
-    /// - Parameter isJoined: it goes into the entry of the line before. libcurl sends what is in an
-    ///   entry as it stands and knows it by its first line alone: of those behind it can neither make
-    ///   anything nor mistake it, and it takes some 750 instructions less for each.
+    /// - Parameter isJoined: it goes into the entry of the line before (`CurlLibrary.takesJoinedLines`).
+    ///   libcurl sends what is in an entry as it stands and knows it by its first line alone: of those
+    ///   behind it can neither make anything nor mistake it, and it takes some 750 instructions less
+    ///   for each.
     func append(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isJoined: Bool = false
     ) -> Bool {
@@ -71,7 +73,7 @@ import LarderHTTP
         return !bytes.isEmpty
     }
 
-    /// Adds a line of a section; one whose bytes could end a line early is refused with false.
+    /// Adds a line of a section, as above.
     func append(_ line: Fields.Line, of section: Fields, isJoined: Bool = false) -> Bool {
         let bytes = section.bytes.span
         let (name, value) = (Int(line.nameStart), Int(line.valueStart))

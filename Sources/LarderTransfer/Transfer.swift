@@ -43,7 +43,7 @@ final class Transfer {
     /// nil: nobody looks at what it takes.
     let measuring: Measuring?
     var isMeasured = false
-    /// When it was given to the upstream, and when to libcurl.
+    /// When it was given to the upstream, and when to libcurl; 0 where nobody measures.
     let started: MonotonicTime
     var launched: MonotonicTime
     /// When content was last handed to libcurl; nil: never.

@@ -42,6 +42,9 @@ package struct TransferConfiguration: Sendable {
     ///
     /// Saves handshakes; costs the first few fetches a wait where it turns out not to be.
     package var waitsToMultiplex = true
+    /// The field lines of a request go to libcurl in one piece where they may: for tests of what is done
+    /// with a libcurl that refuses that.
+    var joinsFieldLines = CurlLibrary.takesJoinedLines
 
     // MARK: Time
 

@@ -46,7 +46,8 @@ struct BlocksTests {
                 }
                 unsafe self.fill(block, size, 0x5A)
                 guard let larger = unsafe larder_blocks_resize(block, size * 2) else { return }
-                #expect(UInt(bitPattern: larger) % 16 == 0)
+                // jemalloc aligns fewer than 16 bytes to 8.
+                #expect(UInt(bitPattern: larger) % (size < 8 ? 8 : 16) == 0)
                 #expect(unsafe self.holds(larger, size, 0x5A), "\(size) made larger")
                 unsafe self.fill(larger, size * 2, 0x5A)
                 let few = size / 8 + 1

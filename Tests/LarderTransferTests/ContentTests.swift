@@ -131,8 +131,10 @@ struct ContentTests {
         }
     }
 
-    @Test("is held back under Expect: 100-continue until the origin asks for it")
-    func expectation() async throws {
+    @Test(
+        "is held back under Expect: 100-continue until the origin asks for it",
+        arguments: [true, false])
+    func expectation(joinsFieldLines: Bool) async throws {
         let content = ScriptedContent(text: "hello")
         let notes = Notes()
         let origin = try ScriptedOrigin { connection in
@@ -143,7 +145,10 @@ struct ContentTests {
             connection.write("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
             _ = connection.waitForEnd()
         }
-        let record = try await withUpstream({ $0.continueTimeout = .seconds(30) }) { upstream in
+        let record = try await withUpstream({
+            $0.continueTimeout = .seconds(30)
+            $0.joinsFieldLines = joinsFieldLines
+        }) { upstream in
             await upstream.answer(
                 to: origin.request(.put, length: .known(5), expects: true), body: content)
         }

@@ -52,6 +52,38 @@ struct RequestFieldListTests {
         }
     }
 
+    @Test("go out alike where libcurl takes several lines in an entry and where it does not")
+    func wire() async throws {
+        var heads: [Bool: [[String]]] = [:]
+        for joins in [true, false] {
+            let notes = Notes()
+            let origin = try ScriptedOrigin { connection in
+                while let head = connection.readHead() {
+                    notes.add(head)
+                    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                }
+            }
+            let fields: Fields = [
+                "X-Empty": "", "Accept": "text/plain", "Via": "1.1 a", "Accept-Encoding": "br",
+            ]
+            // The second finds the handle as the first left it, the third has no profile.
+            let requests: [(Method, Fields)] = [(.get, fields), (.get, [:]), (.delete, fields)]
+            try await withUpstream({ $0.joinsFieldLines = joins }) { upstream in
+                for (method, fields) in requests {
+                    let record = await upstream.answer(to: origin.request(method, fields: fields))
+                    #expect(record.head?.status == StatusCode(200))
+                }
+            }
+            let port = ":\(origin.port)"
+            heads[joins] = notes.all.map {
+                $0.replacing(port, with: "").split(separator: "\r\n").map(String.init).sorted()
+            }
+        }
+        #expect(heads[true]?.count == 3)
+        #expect(heads[true] == heads[false])
+        #expect(heads[true]?.first?.contains("X-Empty:") == true)
+    }
+
     private static func entries(of list: RequestFieldList) -> [String] {
         var entries: [String] = []
         var next = unsafe list.link()

@@ -64,7 +64,7 @@ struct RacesTaskTests {
         let s = ScriptedSession(delegate: nil)
         for _ in 0..<1000 {
             let ended = Event(false)
-            let purpose = HandlerPurpose(isDirect: true) { _, _, _ in ended.change { $0 = true } }
+            let purpose = HandlerPurpose { _, _, _ in ended.change { $0 = true } }
             let request = URLRequest(url: try ScriptedSession.url())
             let task = s.session.make(TaskOrder(request, for: purpose))
             await Race.atOnce({ task.resume() }, { task.cancel() })

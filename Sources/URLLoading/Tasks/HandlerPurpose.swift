@@ -6,16 +6,14 @@ import Synchronization
 final class HandlerPurpose: TaskPurpose {
     typealias Handler = @Sendable (Data?, URLResponse?, (any Error)?) -> Void
 
-    let isDirect: Bool
     private let handler: Mutex<Handler?>
     private let kept = Mutex(KeptBody.none)
 
-    /// - Parameter isDirect: the handler may be called on any thread.
-    init(isDirect: Bool = false, _ handler: @escaping Handler) {
-        self.isDirect = isDirect
+    init(_ handler: @escaping Handler) {
         self.handler = Mutex(handler)
     }
 
+    var isDirect: Bool { false }
     var asksForDisposition: Bool { false }
     var asksForStoring: Bool { false }
 

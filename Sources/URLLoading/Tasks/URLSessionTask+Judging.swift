@@ -163,8 +163,8 @@ extension URLSessionTask {
         let body = load.takeWhole() ?? ByteBuffer()
         if body.readableBytes > 0 {
             self.count { $0.received = $0.received.saturatingAdd(body.readableBytes) }
-            self.purpose.keep(.whole(body))
         }
+        self.purpose.keep(.whole(body))
         self.store()
         return true
     }
