@@ -19,10 +19,10 @@ extension DiskWriter {
 
     /// Writes what is owed of new responses.
     ///
-    /// In the order of the upper halves of their hashes, and so nearly of their keys, so that each leaf of the records is come to once, and apart from the
-    /// bodies: what LMDB copies of the trees then lies side by side in the file, and not in each gap
-    /// between two bodies. Such runs are written with one call, and make room for bodies when they are
-    /// free again.
+    /// In the order of the upper halves of their hashes, and so nearly of their keys, so that each leaf of
+    /// the records is come to once, and apart from the bodies: what LMDB copies of the trees then lies
+    /// side by side in the file, and not in each gap between two bodies. Such runs are written with one
+    /// call, and make room for bodies when they are free again.
     func enterArrivals(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
