@@ -29,8 +29,8 @@ package struct Authority: Hashable, Sendable {
         } else {
             hostEnd =
                 bytes.firstIndex(of: ASCII.colon, in: 0..<bytes.count) ?? bytes.count
-            let isLower = try Self.checkName(bytes.extracting(0..<hostEnd))
-            self.host = isLower ? bytes.text(0..<hostEnd) : bytes.lowercasedText(0..<hostEnd)
+            try Self.checkName(bytes.extracting(0..<hostEnd))
+            self.host = bytes.lowercasedText(0..<hostEnd)
         }
         guard hostEnd < bytes.count else {
             self.port = nil
@@ -51,22 +51,18 @@ package struct Authority: Hashable, Sendable {
         return bytes[host.count] == ASCII.colon ? host.count + 1..<bytes.count : nil
     }
 
-    /// - Returns: whether no letter is in upper case.
-    private static func checkName(_ name: Span<UInt8>) throws(HeadError) -> Bool {
+    private static func checkName(_ name: Span<UInt8>) throws(HeadError) {
         guard name.count > 0, name.count <= 255 else {
             throw HeadError(.badHost, "the host is empty or longer than 255 bytes")
         }
-        var isLower = true
         for i in name.indices {
             guard self.isNameByte(name[i]) else {
                 throw HeadError(.badHost, "the host holds a character that no host name has")
             }
-            if name[i] &- UInt8(ascii: "A") < 26 { isLower = false }
         }
         guard !self.endsInNumber(name) || IPv4Literal.isValid(name) else {
             throw HeadError(.badHost, "the host ends in a number but is no IPv4 address")
         }
-        return isLower
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
