@@ -95,7 +95,7 @@ package struct Fields: Sendable {
 
     /// A line with its end where it lies as it would be written: with one space before the value,
     /// and none behind it.
-    private func whole(_ line: Line) -> Range<Int>? {
+    package func whole(_ line: Line) -> Range<Int>? {
         let start = Int(line.nameStart)
         let nameEnd = start + Int(line.nameLength)
         let valueEnd = nameEnd + 2 + Int(line.valueLength)
@@ -113,13 +113,11 @@ package struct Fields: Sendable {
 
     /// The name of a line in the case in which it was received.
     package func name(of line: Line) -> FieldValue {
-        let start = Int(line.nameStart)
-        return self.bytes[start..<start + Int(line.nameLength)]
+        self.bytes[line.namePlace]
     }
 
     package func value(of line: Line) -> FieldValue {
-        let start = Int(line.valueStart)
-        return self.bytes[start..<start + Int(line.valueLength)]
+        self.bytes[line.valuePlace]
     }
 
     /// Whether `line` has this name, case set aside.

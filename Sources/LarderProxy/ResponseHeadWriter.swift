@@ -100,7 +100,7 @@ package struct ResponseHeadWriter {
         let bytes = fields.bytes.span
         for line in fields.lines where self.travels(line.known, keepsUpgrade) {
             if line.known == .date { hasDate = true }
-            let place = Self.place(of: line, in: bytes)
+            let place = fields.whole(line)
             if let place, place.lowerBound == stretch.upperBound {
                 stretch = stretch.lowerBound..<place.upperBound
                 continue
@@ -111,17 +111,6 @@ package struct ResponseHeadWriter {
         }
         out.append(contentsOf: bytes.extracting(stretch))
         return hasDate
-    }
-
-    /// Where a line lies with its end, if it does so as it is written.
-    private static func place(of line: Fields.Line, in bytes: Span<UInt8>) -> Range<Int>? {
-        let start = Int(line.nameStart)
-        let (colon, value) = (start + Int(line.nameLength), Int(line.valueStart))
-        let end = value + Int(line.valueLength)
-        guard value == colon + 2, bytes[colon] == ASCII.colon, bytes[colon + 1] == ASCII.space,
-            end + 2 <= bytes.count, bytes[end] == ASCII.cr, bytes[end + 1] == ASCII.lf
-        else { return nil }
-        return start..<end + 2
     }
 
     private func travels(_ field: KnownField, _ keepsUpgrade: Bool) -> Bool {

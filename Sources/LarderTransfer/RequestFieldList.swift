@@ -76,10 +76,9 @@ import LarderHTTP
     /// Adds a line of a section, as above.
     func append(_ line: Fields.Line, of section: Fields, isJoined: Bool = false) -> Bool {
         let bytes = section.bytes.span
-        let (name, value) = (Int(line.nameStart), Int(line.valueStart))
         return self.append(
-            bytes.extracting(name..<name + Int(line.nameLength)),
-            bytes.extracting(value..<value + Int(line.valueLength)), isJoined: isJoined)
+            bytes.extracting(line.namePlace), bytes.extracting(line.valuePlace),
+            isJoined: isJoined)
     }
 
     /// Has libcurl leave out a field that it would add by itself.
