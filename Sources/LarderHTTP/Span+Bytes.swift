@@ -101,16 +101,17 @@ extension OutputSpan<UInt8> {
     /// Adds the bytes of a text in one piece.
     package mutating func append(text: String) { self.append(contentsOf: text.utf8.span) }
 
-    /// Adds a number in decimal digits.
-    package mutating func append(decimal number: UInt64) {
+    /// Adds a number in decimal digits, with zeros before it up to a width of at most twenty.
+    package mutating func append(decimal number: UInt64, width: Int = 1) {
         var rest = number
-        var digits: [20 of UInt8] = .init(repeating: 0)
+        var digits: [20 of UInt8] = .init(repeating: UInt8(ascii: "0"))
         var start = digits.count
         repeat {
             start &-= 1
             digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
         } while rest > 0
+        start = Swift.max(0, Swift.min(start, digits.count - width))
         for i in start..<digits.count { self.append(digits[i]) }
     }
 }
