@@ -155,16 +155,15 @@ extension EasyHandle {
         let (request, content) = (transfer.request, transfer.content)
         let joins = transfer.loop.port.configuration.joinsFieldLines
         let isPlain = isPlain && joins
-        var expects = false
+        let isWithheld = content?.isWithheld == true
         if isPlain { self.fields.suppress("Host") }
         let authority = self.origin?.authority ?? request.uri.authority
         var safe = self.fields.append("Host".utf8.span, authority.utf8.span)
-        if content?.isWithheld == true {
+        if isWithheld {
             // In the same entry the field goes out, but libcurl does not know of it. It would else answer
             // a 417 by sending the request again by itself and throwing the origin's explanation away,
             // which no option prevents. The waiting that goes with it is done by `RequestContent`.
             // A libcurl that refuses such entries has its way.
-            expects = !joins
             safe =
                 self.fields.append(
                     "Expect".utf8.span, "100-continue".utf8.span, isJoined: joins) && safe
@@ -200,7 +199,7 @@ extension EasyHandle {
             if RequestChecks.announcesEmptyContent(request) {
                 safe = self.fields.append("Content-Length".utf8.span, "0".utf8.span) && safe
             }
-        } else if !expects {
+        } else if joins || !isWithheld {
             self.fields.suppress("Expect")
         }
         guard safe else {

@@ -44,7 +44,7 @@ final class Transfer {
     let measuring: Measuring?
     var isMeasured = false
     /// When it was given to the upstream, and when to libcurl; 0 where nobody measures.
-    let started: MonotonicTime
+    var started: MonotonicTime { self.order.started }
     var launched: MonotonicTime
     /// When content was last handed to libcurl; nil: never.
     private(set) var lastSent: MonotonicTime?
@@ -129,7 +129,6 @@ final class Transfer {
         self.order = order
         self.observer = order.request.observer
         self.measuring = order.isMeasured ? Measuring(begun: order.begun) : nil
-        self.started = order.started
         self.launched = order.started
         self.content = content
         self.loop = loop
