@@ -126,10 +126,3 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         self = KnownNames.all.field(named: name)
     }
 }
-
-extension [UInt8] {
-    /// Lends the array's bytes.
-    func withSpan<R>(_ body: (Span<UInt8>) -> R) -> R {
-        body(self.span)
-    }
-}
