@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderSession
 import NIOPosix
+import Testing
 
 @testable import LarderProxy
 
@@ -63,4 +64,17 @@ struct Fixture {
 /// A GET in absolute form.
 func get(_ path: String = "/", _ fields: String = "", version: String = "1.1") -> String {
     "GET http://a.example\(path) HTTP/\(version)\r\nHost: a.example\r\n\(fields)\r\n"
+}
+
+/// Checks that a client received answers with these bodies, each one letter so many times, and no
+/// more.
+func expect(_ received: String, isAnswersOf bodies: [(letter: String, count: Int)]) throws {
+    var rest = Array(received.utf8)[...]
+    for (letter, count) in bodies {
+        let end = try #require(rest.firstRange(of: Array("\r\n\r\n".utf8)))
+        rest = rest[end.upperBound...]
+        #expect(rest.prefix(count).elementsEqual(String(repeating: letter, count: count).utf8))
+        rest = rest.dropFirst(count)
+    }
+    #expect(rest.isEmpty)
 }
