@@ -148,12 +148,15 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
     func upstream(failed failure: UpstreamFailure)
     /// Whether a response that is whole may come in one call.
     var takesWholeResponses: Bool { get }
+    /// Whether that call may come on the thread that calls `fetch`, before it returns.
+    var mayBeAnsweredAtOnce: Bool { get }
     /// A response without trailers, all of it in memory; the last call.
     func upstream(whole response: WholeResponse)
 }
 
 extension UpstreamReceiver {
     package var takesWholeResponses: Bool { false }
+    package var mayBeAnsweredAtOnce: Bool { false }
 
     package func upstream(whole response: WholeResponse) {}
 }

@@ -153,6 +153,7 @@ final class ChainedFetch: UpstreamFetch {
         }
 
         var takesWholeResponses: Bool { self.fetch.receiver.takesWholeResponses }
+        var mayBeAnsweredAtOnce: Bool { self.fetch.receiver.mayBeAnsweredAtOnce }
 
         func upstream(whole response: WholeResponse) {
             self.fetch.wholeReceived(self.number, response)

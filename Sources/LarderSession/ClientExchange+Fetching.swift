@@ -113,7 +113,8 @@ extension ClientExchange {
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
                 asksForVariants: splicing == nil && self.asksForVariants(validating),
-                splicing: splicing, gate: self.gate),
+                splicing: splicing, gate: self.gate,
+                mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.

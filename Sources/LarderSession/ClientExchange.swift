@@ -51,6 +51,7 @@ final class ClientExchange: Exchange {
     let cachePolicy: RequestCachePolicy
     let collapses: Bool
     let gate: (any StoringGate)?
+    let mayBeAnsweredAtOnce: Bool
     /// The client can make use of an answer that stands.
     let keepsStanding: Bool
     /// What the client itself asked for.
@@ -75,6 +76,7 @@ final class ClientExchange: Exchange {
         self.snapshot = snapshot
         self.cachePolicy = options.cachePolicy ?? snapshot.values.cachePolicy
         self.gate = options.storing
+        self.mayBeAnsweredAtOnce = options.mayBeAnsweredAtOnce
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

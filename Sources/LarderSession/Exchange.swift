@@ -69,6 +69,8 @@ package struct ExchangeOptions: Sendable {
     package var keepsStanding = false
     /// Has a say in what of the answer is stored; nil: the rules of caching alone decide.
     package var storing: (any StoringGate)?
+    /// Whether an origin's answer, too, may be told inside `perform`: one that is stored always may.
+    package var mayBeAnsweredAtOnce = false
 
     package init(
         cachePolicy: RequestCachePolicy? = nil,

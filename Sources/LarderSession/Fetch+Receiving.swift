@@ -29,6 +29,7 @@ extension Fetch {
         }
 
         var takesWholeResponses: Bool { true }
+        var mayBeAnsweredAtOnce: Bool { self.fetch.order.mayBeAnsweredAtOnce }
 
         func upstream(whole response: WholeResponse) {
             self.fetch.wholeReceived(self.number, response)

@@ -40,6 +40,8 @@ final class Fetch: Sendable {
         var splicing: Splicing?
         /// Has a say in the storing.
         var gate: (any StoringGate)?
+        /// The client may hear the answer before the fetch has begun.
+        var mayBeAnsweredAtOnce = false
 
         /// The indices of what is stored that the request selects, and the request that validates it.
         fileprivate var validation: (matching: [Int], conditional: Request?) {

@@ -19,10 +19,29 @@ final class GuestEntrance: @unchecked Sendable {
         self.mailbox = runner.mailbox
     }
 
+    /// What became of a fetch that a guest wanted to begin.
+    enum Beginning {
+        /// It must be posted.
+        case refused
+        case underWay
+        /// It is over: the origin had answered before the guest left.
+        case answered(WholeResponse)
+    }
+
     /// Begins a fetch on this thread; false where it must be posted.
+    ///
+    /// Where all of the answer is there already the receiver is told by this thread, if it takes that: the
+    /// loop's is not woken, and nobody waits for it. So it is where the origin runs on this processor,
+    /// and had it as soon as the request was sent.
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
         guard self.mailbox.enter() else { return false }
-        defer { self.runner.leave() }
-        return self.runner.memory.lend { self.runner.begin(order, at: port) }
+        let beginning = self.runner.memory.lend { self.runner.begin(order, at: port) }
+        self.runner.leave()
+        switch beginning {
+        case .refused: return false
+        case .underWay: break
+        case .answered(let response): order.answered(response)
+        }
+        return true
     }
 }

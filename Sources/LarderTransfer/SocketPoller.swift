@@ -206,6 +206,29 @@ final class SocketPoller {
     /// Whether there is a plain connection between two exchanges.
     var hasIdleSockets: Bool { self.idle > 0 }
 
+    /// Has epoll say nothing of what comes on the only idle connection, until libcurl waits for it or it
+    /// rests again.
+    ///
+    /// For guests, who have just seen that nothing lies unread in it: the answer to what they send would
+    /// wake the loop's thread, only to have it wait for them.
+    ///
+    /// - Returns: the socket, for `unhush`; nil where it is none, or one of several.
+    func hush() -> Int32? {
+        guard self.idle == 1, let idle = self.watches.first(where: \.value.isIdle) else {
+            return nil
+        }
+        var watch = idle.value
+        watch.events = 0
+        return self.register(idle.key, watch) ? idle.key : nil
+    }
+
+    /// Watches a connection again that was hushed and not used.
+    func unhush(_ socket: Int32) {
+        guard var watch = self.watch(socket), watch.isIdle, watch.events == 0 else { return }
+        watch.events = EPOLLIN.rawValue
+        _ = self.register(socket, watch)
+    }
+
     /// Sees to a socket that libcurl wants nothing of; false when it is not one.
     ///
     /// Asked for each event at its turn: what an earlier one led to may have put the socket to use.

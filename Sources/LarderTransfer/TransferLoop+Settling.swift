@@ -96,12 +96,24 @@ extension TransferLoop {
     func awaitQuietly() {
         var touched = exchange(&self.touched, with: [])
         touched.removeAll { transfer in
-            guard transfer.isQuiet else { return false }
+            guard transfer.isForgotten || transfer.isQuiet else { return false }
             transfer.isTouched = false
-            self.awaitNext(of: transfer)
+            if !transfer.isForgotten { self.awaitNext(of: transfer) }
             return true
         }
         self.touched = touched
+    }
+
+    /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
+    /// nothing but that one call is left to be made.
+    func takeAnswer(to order: FetchOrder) -> WholeResponse? {
+        guard order.receiver.mayBeAnsweredAtOnce, let transfer = self.transfer(order.fetch.id),
+            transfer.isToldFirst, !transfer.isMultiplexed, !transfer.fetch.isCancelled,
+            let response = transfer.outbox.takeWhole()
+        else { return nil }
+        self.forget(transfer)
+        self.detach(transfer)
+        return response
     }
 
     /// Tells the receiver what it is ready to hear; false when that was the last.

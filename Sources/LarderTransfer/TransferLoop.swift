@@ -105,13 +105,17 @@ final class TransferLoop: Timed {
     /// Begins a fetch in the place of a turn, on the thread of a guest.
     ///
     /// Nobody is told anything there: what there is to tell stays for the loop's own thread.
-    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) {
+    ///
+    /// - Returns: the answer, if it is there already and may be told by the guest when it has left.
+    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) -> WholeResponse? {
         self.now = now
         self.counters.guestBegan()
         self.begin(order)
         self.runTimer()
         self.collectCompletions()
+        let response = self.takeAnswer(to: order)
         self.awaitQuietly()
+        return response
     }
 
     /// Whether something is left to be settled.

@@ -67,6 +67,12 @@ final class FetchOrder: Sendable {
         self.cancelled()
     }
 
+    /// Ends a fetch that nobody measures, and that no loop has in hand any more.
+    func answered(_ response: WholeResponse) {
+        self.receiver.upstream(whole: response)
+        self.request.observer?.transfer(measured: .none)
+    }
+
     /// Ends a fetch that no loop has begun, and that nobody wants to hear of.
     func cancelled() {
         self.content?.cancel()

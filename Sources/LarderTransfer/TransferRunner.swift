@@ -169,17 +169,19 @@ final class TransferRunner {
 
     /// Begins a fetch on the thread of whoever wants it; called by a guest, while it is one.
     ///
-    /// - Returns: false where the thread has to begin it: there is no connection that it could go out
-    ///   on, or sockets are ready, which come first (`SocketPoller.sawIdle`).
-    func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
+    /// Refused where the thread has to begin it: there is no connection that it could go out on, or
+    /// sockets are ready, which come first (`SocketPoller.sawIdle`).
+    func begin(_ order: FetchOrder, at port: LoopPort) -> GuestEntrance.Beginning {
         guard let loop = self.loop(port.number), loop.mayHaveGuest, loop.isPlainWay(of: order),
             !self.epoll.isReady
-        else { return false }
+        else { return .refused }
+        let hushed = loop.poller.hush()
         let now = MonotonicTime.read()
-        loop.begin(asGuest: order, now)
+        let response = loop.begin(asGuest: order, now)
+        if let hushed { loop.poller.unhush(hushed) }
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
-        return true
+        return response.map { .answered($0) } ?? .underWay
     }
 
     /// Gives the loops back to the thread.

@@ -66,8 +66,26 @@ struct GuestDoorTests {
         var byte: UInt8 = 0x78
         #expect(unsafe write(far, &byte, 1) == 1)
         #expect(loop.mayHaveGuest)
-        #expect(!runner.begin(self.order(port), at: port))
+        #expect(runner.begin(self.order(port), at: port).isRefused)
         #expect(loop.transfers.isEmpty)
+        #expect(loop.poller.close(plain) == 0)
+        _ = close(far)
+    }
+
+    @Test("leaves a connection that the guest did not use as it was: what comes on it is seen")
+    func unused() throws {
+        let (runner, port, loop) = try self.idleLoop()
+        let (plain, far) = try self.pair()
+        loop.poller.note(plain, isPlain: true)
+        #expect(loop.poller.watch(plain, 1, isHeld: false, isHTTP1: false))
+        #expect(loop.poller.watch(plain, 4, isHeld: false, isHTTP1: false))
+        #expect(!runner.begin(self.order(port, to: "127.0.0.1"), at: port).isRefused)
+        #expect(loop.poller.hasIdleSockets)
+        var byte: UInt8 = 0x78
+        #expect(unsafe write(far, &byte, 1) == 1)
+        let ready = (0..<runner.epoll.wait(milliseconds: 0)).compactMap { runner.epoll.ready($0) }
+        #expect(ready.contains { $0.descriptor == plain })
+        _ = loop.tearDown()
         #expect(loop.poller.close(plain) == 0)
         _ = close(far)
     }
@@ -76,7 +94,7 @@ struct GuestDoorTests {
     func unknown() throws {
         let (runner, _, _) = try self.idleLoop()
         let stranger = LoopPort(TransferConfiguration(), mailbox: runner.mailbox)
-        #expect(!runner.begin(self.order(stranger), at: stranger))
+        #expect(runner.begin(self.order(stranger), at: stranger).isRefused)
     }
 
     /// What the thread would wake up by: one of a mailbox's descriptors.
@@ -174,4 +192,8 @@ struct GuestDoorTests {
         }
         await withCheckedContinuation { done in upstream.shutdown { done.resume() } }
     }
+}
+
+extension GuestEntrance.Beginning {
+    fileprivate var isRefused: Bool { if case .refused = self { true } else { false } }
 }

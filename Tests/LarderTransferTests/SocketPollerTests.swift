@@ -50,6 +50,43 @@ struct SocketPollerTests {
     }
 
     @Test(
+        "says nothing of the only idle connection while that is hushed, and does again when it is used"
+    )
+    func hushed() throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
+        var (first, second): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &first) == 0)
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &second) == 0)
+        defer { for descriptor in first + second { _ = close(descriptor) } }
+        let (forInput, remove): (Int32, Int32) = (1, 4)  // CURL_POLL_IN, CURL_POLL_REMOVE
+        func rest(_ socket: Int32) {
+            poller.note(socket, isPlain: true)
+            #expect(poller.watch(socket, forInput, isHeld: false, isHTTP1: false))
+            #expect(poller.watch(socket, remove, isHeld: false, isHTTP1: false))
+        }
+        #expect(poller.hush() == nil)
+        rest(first[0])
+        #expect(poller.hush() == first[0])
+        #expect(poller.hasIdleSockets)
+        var byte: UInt8 = 0x78
+        #expect(unsafe write(first[1], &byte, 1) == 1)
+        #expect(epoll.wait(milliseconds: 0) == 0)
+        #expect(poller.watch(first[0], forInput, isHeld: false, isHTTP1: false))
+        #expect(epoll.wait(milliseconds: 0) == 1)
+        // In use: it is nobody's to be hushed, or to be watched as one that is idle.
+        #expect(poller.hush() == nil)
+        poller.unhush(first[0])
+        #expect(!poller.sawIdle(first[0]))
+        #expect(unsafe read(first[0], &byte, 1) == 1)
+        #expect(poller.watch(first[0], remove, isHeld: false, isHTTP1: false))
+        rest(second[0])
+        // Which of them a request will go out on is not known.
+        #expect(poller.hush() == nil)
+    }
+
+    @Test(
         "forgets a socket that was closed before it was connected, and leaves alone who got its number",
         arguments: [true, false])
     func reusedNumber(isPlain: Bool) throws {

@@ -6,6 +6,31 @@ import Testing
 
 @Suite("Tasks of a session (§1.4, §1.6, §3.1)")
 struct CoreTaskTests {
+    @Test(
+        "are found running by who has resumed them: only who awaits one may have its answer at once"
+    )
+    func answeredAtOnce() async throws {
+        let url = try ScriptedSession.url()
+        for (delegate, expected) in [(nil, true), (RecordingDelegate(), false)] {
+            let said = Event<[Bool?]>([])
+            let s = ScriptedSession(delegate: delegate) { load in
+                said.change { $0.append(load.hears?.mayBeAnsweredAtOnce) }
+                load.answer(200, [:], "one")
+            }
+            #expect(try await s.session.data(from: url).0 == Data("one".utf8))
+            #expect(said.value == [expected])
+            s.session.invalidateAndCancel()
+        }
+        let s = ScriptedSession(delegate: nil)
+        let isOver = Event(false)
+        s.session.dataTask(with: url) { _, _, _ in isOver.change { $0 = true } }.resume()
+        let load = try await s.loaders.load()
+        #expect(load.hears?.mayBeAnsweredAtOnce == false)
+        load.answer(200, [:], "one")
+        try await isOver.wait(for: "the handler") { $0 }
+        s.session.invalidateAndCancel()
+    }
+
     @Test("speak to the delegate in order, on its queue, and complete once (§1.6)")
     func order() async throws {
         let s = ScriptedSession()

@@ -33,6 +33,7 @@ struct HTTPUncachedTests {
         let exchange = self.begin()
         let receiver = self.upstream.receiver
         #expect(receiver?.takesWholeResponses == true)
+        #expect(receiver?.mayBeAnsweredAtOnce == false)
         receiver?.upstream(
             whole: WholeResponse(
                 head: ResponseHead(status: .ok), bodyLength: .known(3),

@@ -98,6 +98,7 @@ final class HTTPLoad: Load {
         let policy = self.engine.rules.cachePolicy(for: self.order.request)
         var options = ExchangeOptions(cachePolicy: policy)
         options.collapses = false
+        options.mayBeAnsweredAtOnce = self.observer.mayBeAnsweredAtOnce
         let exchange: any Exchange
         if session === self.engine.caching, let cache = self.engine.cache {
             let offer = cache.storingOffer(

@@ -93,6 +93,12 @@ protocol LoadObserver: AnyObject, Sendable {
     /// Otherwise it is stored by the rules alone, and `LoadAnswer.storing` is nil. True unless it says
     /// otherwise.
     var decidesAboutStoring: Bool { get }
+    /// Whether `load(answered:)` may come from the network on the thread that begins the load, before that
+    /// returns; read once, when the load begins.
+    ///
+    /// Else it comes on another one: a program that has resumed a task finds it running. False unless it
+    /// says otherwise.
+    var mayBeAnsweredAtOnce: Bool { get }
 }
 
 extension LoadObserver {
@@ -100,6 +106,7 @@ extension LoadObserver {
     var answersChallenges: Bool { true }
     var readsMeasurement: Bool { true }
     var decidesAboutStoring: Bool { true }
+    var mayBeAnsweredAtOnce: Bool { false }
 }
 
 extension LoadObserver {

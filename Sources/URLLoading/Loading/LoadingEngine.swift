@@ -83,7 +83,8 @@ final class LoadingEngine: Sendable {
             policy != .returnCacheDontLoad, !request.fields.contains(FieldName(.cacheControl))
         else { return nil }
         let exchange = UncachedExchange(
-            policy.forwarded(request), cookies: self.cookies, clock: self.clock, client: load)
+            policy.forwarded(request), cookies: self.cookies, clock: self.clock, client: load,
+            mayBeAnsweredAtOnce: load.observer.mayBeAnsweredAtOnce)
         if load.readsMeasurement { load.fetchBegins() }
         exchange.begin(by: self.origins)
         return exchange

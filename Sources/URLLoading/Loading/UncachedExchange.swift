@@ -41,19 +41,22 @@ final class UncachedExchange: Exchange {
     private let cookies: (any HopCookies)?
     private let clock: any WallClock
     private let client: any ExchangeClient
+    let mayBeAnsweredAtOnce: Bool
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - request: without content.
     ///   - cookies: that keep no answer waiting; nil: none.
+    ///   - mayBeAnsweredAtOnce: the client may hear the answer before `begin` has returned.
     init(
         _ request: Request, cookies: (any HopCookies)?, clock: any WallClock,
-        client: any ExchangeClient
+        client: any ExchangeClient, mayBeAnsweredAtOnce: Bool = false
     ) {
         self.request = request
         self.cookies = cookies
         self.clock = clock
         self.client = client
+        self.mayBeAnsweredAtOnce = mayBeAnsweredAtOnce
     }
 
     /// Begins; once.

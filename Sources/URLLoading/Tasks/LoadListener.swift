@@ -60,4 +60,5 @@ final class LoadListener: LoadObserver {
     var decidesAboutStoring: Bool { self.hasDelegate && self.task.purpose.asksForStoring }
     var answersChallenges: Bool { self.hasDelegate }
     var readsMeasurement: Bool { self.hasDelegate }
+    var mayBeAnsweredAtOnce: Bool { !self.hasDelegate && self.task.purpose.isDirect }
 }

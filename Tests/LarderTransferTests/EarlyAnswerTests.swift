@@ -1,0 +1,177 @@
+import Dispatch
+import Glibc
+import LarderHTTP
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import LarderTransfer
+
+/// What a guest does with an answer that is there before it leaves.
+@Suite("Answers that come before a guest leaves", .timeLimit(.minutes(10)))
+struct EarlyAnswerTests {
+    /// How a fetch is made.
+    enum Way: CaseIterable {
+        /// Its receiver may be told at once.
+        case plain
+        /// It says nothing of that.
+        case unasked
+        /// Its observer wants to know what it took.
+        case measured
+    }
+
+    @Test(
+        "are told by the guest, where its receiver takes that, before its call returns",
+        arguments: Way.allCases)
+    func telling(_ way: Way) throws {
+        let prompter = Prompter()
+        let origin = try prompter.origin(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly")
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        for number in 1...20 {
+            let asker = Asker(mayBeAnsweredAtOnce: way != .unasked)
+            var request = origin.request(.get, "/\(number)")
+            request.destinations = prompter
+            if way == .measured { request.observer = RecordingObserver() }
+            #expect(sleeper.isBegun(request, by: asker))
+            #expect(asker.calls == (way == .plain ? 1 : 0))
+            try sleeper.wake(until: { asker.calls > 0 })
+            #expect(asker.text == "early")
+            #expect(asker.calls == 1)
+            #expect(sleeper.loop.transfers.isEmpty)
+        }
+        #expect(origin.connectionCount == 1)
+        sleeper.end()
+    }
+
+    @Test("end their connection where more comes with them, which is nobody's answer")
+    func excess() throws {
+        let prompter = Prompter()
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+        let origin = try prompter.origin(answering: answer + "early" + answer + "wrong")
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        let asker = Asker(mayBeAnsweredAtOnce: true)
+        var request = origin.request(.get, "/")
+        request.destinations = prompter
+        #expect(sleeper.isBegun(request, by: asker))
+        #expect(asker.text == "early")
+        // Nobody goes out on it before the thread has seen to it.
+        #expect(!sleeper.isBegun(origin.request(.get, "/"), by: Asker(mayBeAnsweredAtOnce: true)))
+        try sleeper.connect(to: origin)
+        #expect(origin.connectionCount == 2)
+        sleeper.end()
+    }
+
+    /// A loop whose thread is the test's.
+    private struct Sleeper {
+        let runner: TransferRunner
+        let port: LoopPort
+        let loop: TransferLoop
+
+        init() throws {
+            var configuration = TransferConfiguration()
+            configuration.sharesThreads = true
+            self.runner = try TransferRunner(endsWithLoop: true)
+            self.port = LoopPort(configuration, mailbox: self.runner.mailbox)
+            self.loop = try self.runner.open(self.port)
+        }
+
+        private func order(_ request: Request, _ receiver: any UpstreamReceiver) -> FetchOrder {
+            FetchOrder(
+                fetch: CurlFetch(id: .random(in: 1 ... .max), port: self.port), request: request,
+                content: nil, receiver: receiver, dial: nil)
+        }
+
+        /// Has a connection lie idle.
+        func connect(to origin: ScriptedOrigin) throws {
+            let recorder = Recorder()
+            self.loop.accept(.start(self.order(origin.request(), recorder)))
+            try self.wake { recorder.record.isOver }
+            #expect(recorder.record.text == "usual")
+        }
+
+        /// Does what the thread would, until a condition holds.
+        func wake(until condition: () -> Bool) throws {
+            _ = self.runner.mailbox.wakeUp()
+            for round in 0..<100 {
+                // The first time for the word that a guest has left.
+                for index in 0..<self.runner.epoll.wait(milliseconds: round == 0 ? 0 : 100) {
+                    guard let ready = self.runner.epoll.ready(index) else { continue }
+                    self.loop.ready(ready.descriptor, ready.events)
+                }
+                self.loop.turn(.read())
+                if condition() { return }
+            }
+            Issue.record("nothing came")
+        }
+
+        /// Begins a fetch as a guest; false where that is not let in.
+        func isBegun(_ request: Request, by receiver: any UpstreamReceiver) -> Bool {
+            // Its alarm comes before whatever the guest leaves behind would ring.
+            #expect(self.runner.mailbox.fallAsleep(until: .read()))
+            return GuestEntrance(self.runner).begin(self.order(request, receiver), at: self.port)
+        }
+
+        func end() {
+            _ = self.loop.tearDown()
+            _ = self.runner.mailbox.close()
+        }
+    }
+
+    /// Holds up a request that is about to go out until its origin has answered it.
+    private final class Prompter: DestinationPolicy {
+        private let asking = DispatchSemaphore(value: 0)
+        private let answer = DispatchSemaphore(value: 0)
+
+        func objection(_ method: Method, _ uri: TargetURI, at address: String) -> String? {
+            self.asking.signal()
+            return self.answer.wait(timeout: .now() + 10) == .success ? nil : "no answer came"
+        }
+
+        /// Answers the first request on a connection when it has come, and the others before.
+        func origin(answering early: String) throws -> ScriptedOrigin {
+            try ScriptedOrigin { [self] connection in
+                guard connection.readHead() != nil else { return }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nusual")
+                while self.asking.wait(timeout: .now() + 10) == .success {
+                    connection.write(early)
+                    self.answer.signal()
+                    guard connection.readHead() != nil else { return }
+                }
+            }
+        }
+    }
+
+    /// Notes what it is told.
+    private final class Asker: UpstreamReceiver {
+        let mayBeAnsweredAtOnce: Bool
+        private let texts = Mutex<[String]>([])
+
+        init(mayBeAnsweredAtOnce: Bool) {
+            self.mayBeAnsweredAtOnce = mayBeAnsweredAtOnce
+        }
+
+        var text: String? { self.texts.withLock { $0.last } }
+        var calls: Int { self.texts.withLock { $0.count } }
+        var takesWholeResponses: Bool { true }
+
+        func upstream(whole response: WholeResponse) {
+            self.texts.withLock { $0.append(String(buffer: response.body)) }
+        }
+
+        func upstream(informational head: ResponseHead) {}
+
+        func upstream(
+            head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
+        ) -> UpstreamDemand { .more }
+
+        func upstream(piece: ByteBuffer) -> UpstreamDemand { .more }
+        func upstream(finished trailers: Fields) {}
+
+        func upstream(failed failure: UpstreamFailure) {
+            self.texts.withLock { $0.append("\(failure)") }
+        }
+    }
+}
