@@ -148,7 +148,7 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
     func upstream(failed failure: UpstreamFailure)
     /// Whether a response that is whole may come in one call.
     var takesWholeResponses: Bool { get }
-    /// Whether that call may come on the thread that calls `fetch`, before it returns.
+    /// Whether that call, where it is taken, may come on the thread that calls `fetch`, before it returns.
     var mayBeAnsweredAtOnce: Bool { get }
     /// A response without trailers, all of it in memory; the last call.
     func upstream(whole response: WholeResponse)

@@ -9,6 +9,8 @@ final class CurlFetch: UpstreamFetch {
     /// nil: it could not even begin.
     private let port: LoopPort?
     private let cancelled = Atomic(false)
+    /// Its receiver has heard all, or is about to: there is nothing left to be asked of the loop.
+    private let over = Atomic(false)
 
     init(id: UInt64, port: LoopPort?) {
         self.id = id
@@ -18,24 +20,25 @@ final class CurlFetch: UpstreamFetch {
     /// Read before each call of the receiver: the command itself may still lie in the mailbox.
     var isCancelled: Bool { self.cancelled.load(ordering: .acquiring) }
 
-    // A closed port has ended its fetches already, so a refused command needs no answer.
+    /// Nothing more is posted for it: its loop, which has let go of it, would be woken for nothing.
+    func end() { self.over.store(true, ordering: .releasing) }
 
-    func resume() {
-        _ = self.port?.post(.resume(self.id))
-    }
+    func resume() { self.post(.resume(self.id)) }
 
     func cancel() {
         guard !self.cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        _ = self.port?.post(.cancel(self.id))
+        self.post(.cancel(self.id))
     }
 
     /// Its observer is suspended, or goes on.
-    func suspensionChanged() {
-        _ = self.port?.post(.suspensionChanged(self.id))
-    }
+    func suspensionChanged() { self.post(.suspensionChanged(self.id)) }
 
     /// The body source has something again.
-    func contentReady() {
-        _ = self.port?.post(.contentReady(self.id))
+    func contentReady() { self.post(.contentReady(self.id)) }
+
+    private func post(_ command: TransferCommand) {
+        guard !self.over.load(ordering: .acquiring) else { return }
+        // A closed port has ended its fetches already, so a refused command needs no answer.
+        _ = self.port?.post(command)
     }
 }

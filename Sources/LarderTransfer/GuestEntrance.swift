@@ -5,7 +5,7 @@ import LarderHTTP
 /// A fetch of a program that waits for one after the other costs two changes of thread otherwise: to
 /// the loop's thread, and back with the answer. A guest saves the first, 20 to 40 µs on a virtual
 /// machine whose idle processor has to be woken. It sends what libcurl would send at once; whatever
-/// comes of it is the thread's business.
+/// comes of it is the thread's business, if it comes when the guest has left.
 ///
 /// `@unchecked`: the runner is touched between `enter` and `leave` alone, when nobody else does
 /// (`LoopOwnership`).

@@ -222,11 +222,11 @@ final class SocketPoller {
         return self.register(idle.key, watch) ? idle.key : nil
     }
 
-    /// Watches a connection again that was hushed and not used.
+    /// Watches a connection again that was hushed and that libcurl has not waited for since: it was not
+    /// used, or its exchange is over already.
     func unhush(_ socket: Int32) {
-        guard var watch = self.watch(socket), watch.isIdle, watch.events == 0 else { return }
-        watch.events = EPOLLIN.rawValue
-        _ = self.register(socket, watch)
+        guard let watch = self.watch(socket), watch.isIdle, watch.events == 0 else { return }
+        if !self.rests(socket) { self.unwatch(socket) }
     }
 
     /// Sees to a socket that libcurl wants nothing of; false when it is not one.

@@ -107,7 +107,8 @@ extension TransferLoop {
     /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
     /// nothing but that one call is left to be made.
     func takeAnswer(to order: FetchOrder) -> WholeResponse? {
-        guard order.receiver.mayBeAnsweredAtOnce, let transfer = self.transfer(order.fetch.id),
+        guard order.receiver.takesWholeResponses, order.receiver.mayBeAnsweredAtOnce,
+            let transfer = self.transfer(order.fetch.id),
             transfer.isToldFirst, !transfer.isMultiplexed, !transfer.fetch.isCancelled,
             let response = transfer.outbox.takeWhole()
         else { return nil }

@@ -104,16 +104,20 @@ final class TransferLoop: Timed {
 
     /// Begins a fetch in the place of a turn, on the thread of a guest.
     ///
-    /// Nobody is told anything there: what there is to tell stays for the loop's own thread.
+    /// Nobody is told anything there: what there is to tell stays for the loop's own thread, but for the
+    /// answer that is returned.
     ///
+    /// - Parameter mayTell: the guest looks at the connection behind an exchange that is over.
     /// - Returns: the answer, if it is there already and may be told by the guest when it has left.
-    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) -> WholeResponse? {
+    func begin(
+        asGuest order: FetchOrder, _ now: MonotonicTime, mayTell: Bool
+    ) -> WholeResponse? {
         self.now = now
         self.counters.guestBegan()
         self.begin(order)
         self.runTimer()
         self.collectCompletions()
-        let response = self.takeAnswer(to: order)
+        let response = mayTell ? self.takeAnswer(to: order) : nil
         self.awaitQuietly()
         return response
     }

@@ -69,6 +69,7 @@ final class FetchOrder: Sendable {
 
     /// Ends a fetch that nobody measures, and that no loop has in hand any more.
     func answered(_ response: WholeResponse) {
+        self.fetch.end()
         self.receiver.upstream(whole: response)
         self.request.observer?.transfer(measured: .none)
     }

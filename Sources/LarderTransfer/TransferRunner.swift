@@ -177,7 +177,7 @@ final class TransferRunner {
         else { return .refused }
         let hushed = loop.poller.hush()
         let now = MonotonicTime.read()
-        let response = loop.begin(asGuest: order, now)
+        let response = loop.begin(asGuest: order, now, mayTell: hushed != nil)
         if let hushed { loop.poller.unhush(hushed) }
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)

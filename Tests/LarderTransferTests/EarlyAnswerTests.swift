@@ -34,12 +34,19 @@ struct EarlyAnswerTests {
             var request = origin.request(.get, "/\(number)")
             request.destinations = prompter
             if way == .measured { request.observer = RecordingObserver() }
-            #expect(sleeper.isBegun(request, by: asker))
+            let fetch = try #require(sleeper.begin(request, by: asker))
             #expect(asker.calls == (way == .plain ? 1 : 0))
+            if way == .plain {
+                // Nobody is woken for what is over.
+                fetch.resume()
+                fetch.cancel()
+                #expect(sleeper.isUndisturbed)
+            }
             try sleeper.wake(until: { asker.calls > 0 })
             #expect(asker.text == "early")
             #expect(asker.calls == 1)
             #expect(sleeper.loop.transfers.isEmpty)
+            #expect(sleeper.loop.poller.hasIdleSockets)
         }
         #expect(origin.connectionCount == 1)
         sleeper.end()
@@ -55,10 +62,11 @@ struct EarlyAnswerTests {
         let asker = Asker(mayBeAnsweredAtOnce: true)
         var request = origin.request(.get, "/")
         request.destinations = prompter
-        #expect(sleeper.isBegun(request, by: asker))
+        #expect(sleeper.begin(request, by: asker) != nil)
         #expect(asker.text == "early")
-        // Nobody goes out on it before the thread has seen to it.
-        #expect(!sleeper.isBegun(origin.request(.get, "/"), by: Asker(mayBeAnsweredAtOnce: true)))
+        #expect(!sleeper.loop.poller.hasIdleSockets)
+        let next = Asker(mayBeAnsweredAtOnce: true)
+        #expect(sleeper.begin(origin.request(.get, "/"), by: next) == nil)
         try sleeper.connect(to: origin)
         #expect(origin.connectionCount == 2)
         sleeper.end()
@@ -107,12 +115,16 @@ struct EarlyAnswerTests {
             Issue.record("nothing came")
         }
 
-        /// Begins a fetch as a guest; false where that is not let in.
-        func isBegun(_ request: Request, by receiver: any UpstreamReceiver) -> Bool {
+        /// Begins a fetch as a guest; nil where that is not let in.
+        func begin(_ request: Request, by receiver: any UpstreamReceiver) -> CurlFetch? {
             // Its alarm comes before whatever the guest leaves behind would ring.
             #expect(self.runner.mailbox.fallAsleep(until: .read()))
-            return GuestEntrance(self.runner).begin(self.order(request, receiver), at: self.port)
+            let order = self.order(request, receiver)
+            return GuestEntrance(self.runner).begin(order, at: self.port) ? order.fetch : nil
         }
+
+        /// Whether there is no command for it.
+        var isUndisturbed: Bool { self.runner.mailbox.fallAsleep(until: .read()) }
 
         func end() {
             _ = self.loop.tearDown()

@@ -105,6 +105,8 @@ final class HTTPLoad: Load {
                 for: self.order.task, self.order.request, asks: self.decidesAboutStoring)
             self.state.withLock { $0.offer = offer }
             options.storing = offer
+            // Its methods, which would be in the midst of a look-up, may hold locks of the program's.
+            if cache.isOverridden { options.mayBeAnsweredAtOnce = false }
             exchange = cache.lending(to: self.order.task, request) {
                 session.perform(
                     request, body: self.content?.reader(), options: options, client: self)

@@ -60,5 +60,8 @@ final class LoadListener: LoadObserver {
     var decidesAboutStoring: Bool { self.hasDelegate && self.task.purpose.asksForStoring }
     var answersChallenges: Bool { self.hasDelegate }
     var readsMeasurement: Bool { self.hasDelegate }
-    var mayBeAnsweredAtOnce: Bool { !self.hasDelegate && self.task.purpose.isDirect }
+    // Of the first load alone: each further one may begin in the midst of the answer to the one before.
+    var mayBeAnsweredAtOnce: Bool {
+        !self.hasDelegate && self.task.purpose.isDirect && self.number == 1
+    }
 }
