@@ -1,8 +1,5 @@
 import Dispatch
-import Glibc
 import LarderHTTP
-import NIOCore
-import Synchronization
 import Testing
 
 @testable import LarderTransfer
@@ -30,21 +27,22 @@ struct EarlyAnswerTests {
         let sleeper = try Sleeper()
         try sleeper.connect(to: origin)
         for number in 1...20 {
-            let asker = Asker(mayBeAnsweredAtOnce: way != .unasked)
+            let asker = Recorder(
+                takesWholeResponses: true, mayBeAnsweredAtOnce: way != .unasked)
             var request = origin.request(.get, "/\(number)")
             request.destinations = prompter
             if way == .measured { request.observer = RecordingObserver() }
             let fetch = try #require(sleeper.begin(request, by: asker))
-            #expect(asker.calls == (way == .plain ? 1 : 0))
+            #expect(asker.record.isOver == (way == .plain))
             if way == .plain {
                 // Nobody is woken for what is over.
                 fetch.resume()
                 fetch.cancel()
                 #expect(sleeper.isUndisturbed)
             }
-            try sleeper.wake(until: { asker.calls > 0 })
-            #expect(asker.text == "early")
-            #expect(asker.calls == 1)
+            try sleeper.wake { asker.record.isOver }
+            #expect(asker.record.text == "early" && asker.record.isWhole)
+            #expect(asker.record.violations == [])
             #expect(sleeper.loop.transfers.isEmpty)
             #expect(sleeper.loop.poller.hasIdleSockets)
         }
@@ -59,14 +57,13 @@ struct EarlyAnswerTests {
         let origin = try prompter.origin(answering: answer + "early" + answer + "wrong")
         let sleeper = try Sleeper()
         try sleeper.connect(to: origin)
-        let asker = Asker(mayBeAnsweredAtOnce: true)
+        let asker = Recorder(takesWholeResponses: true, mayBeAnsweredAtOnce: true)
         var request = origin.request(.get, "/")
         request.destinations = prompter
         #expect(sleeper.begin(request, by: asker) != nil)
-        #expect(asker.text == "early")
+        #expect(asker.record.text == "early" && asker.record.isWhole)
         #expect(!sleeper.loop.poller.hasIdleSockets)
-        let next = Asker(mayBeAnsweredAtOnce: true)
-        #expect(sleeper.begin(origin.request(.get, "/"), by: next) == nil)
+        #expect(sleeper.begin(origin.request(.get, "/"), by: Recorder()) == nil)
         try sleeper.connect(to: origin)
         #expect(origin.connectionCount == 2)
         sleeper.end()
@@ -153,37 +150,6 @@ struct EarlyAnswerTests {
                     guard connection.readHead() != nil else { return }
                 }
             }
-        }
-    }
-
-    /// Notes what it is told.
-    private final class Asker: UpstreamReceiver {
-        let mayBeAnsweredAtOnce: Bool
-        private let texts = Mutex<[String]>([])
-
-        init(mayBeAnsweredAtOnce: Bool) {
-            self.mayBeAnsweredAtOnce = mayBeAnsweredAtOnce
-        }
-
-        var text: String? { self.texts.withLock { $0.last } }
-        var calls: Int { self.texts.withLock { $0.count } }
-        var takesWholeResponses: Bool { true }
-
-        func upstream(whole response: WholeResponse) {
-            self.texts.withLock { $0.append(String(buffer: response.body)) }
-        }
-
-        func upstream(informational head: ResponseHead) {}
-
-        func upstream(
-            head: ResponseHead, bodyLength: BodyLength, connection: UpstreamConnectionFacts
-        ) -> UpstreamDemand { .more }
-
-        func upstream(piece: ByteBuffer) -> UpstreamDemand { .more }
-        func upstream(finished trailers: Fields) {}
-
-        func upstream(failed failure: UpstreamFailure) {
-            self.texts.withLock { $0.append("\(failure)") }
         }
     }
 }

@@ -60,9 +60,7 @@ struct GuestDoorTests {
     func readiness() throws {
         let (runner, port, loop) = try self.idleLoop()
         let (plain, far) = try self.pair()
-        loop.poller.note(plain, isPlain: true)
-        #expect(loop.poller.watch(plain, 1, isHeld: false, isHTTP1: false))
-        #expect(loop.poller.watch(plain, 4, isHeld: false, isHTTP1: false))
+        loop.poller.rest(plain)
         var byte: UInt8 = 0x78
         #expect(unsafe write(far, &byte, 1) == 1)
         #expect(loop.mayHaveGuest)
@@ -76,9 +74,7 @@ struct GuestDoorTests {
     func unused() throws {
         let (runner, port, loop) = try self.idleLoop()
         let (plain, far) = try self.pair()
-        loop.poller.note(plain, isPlain: true)
-        #expect(loop.poller.watch(plain, 1, isHeld: false, isHTTP1: false))
-        #expect(loop.poller.watch(plain, 4, isHeld: false, isHTTP1: false))
+        loop.poller.rest(plain)
         #expect(!runner.begin(self.order(port, to: "127.0.0.1"), at: port).isRefused)
         #expect(loop.poller.hasIdleSockets)
         var byte: UInt8 = 0x78

@@ -61,13 +61,8 @@ struct SocketPollerTests {
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &second) == 0)
         defer { for descriptor in first + second { _ = close(descriptor) } }
         let (forInput, remove): (Int32, Int32) = (1, 4)  // CURL_POLL_IN, CURL_POLL_REMOVE
-        func rest(_ socket: Int32) {
-            poller.note(socket, isPlain: true)
-            #expect(poller.watch(socket, forInput, isHeld: false, isHTTP1: false))
-            #expect(poller.watch(socket, remove, isHeld: false, isHTTP1: false))
-        }
         #expect(poller.hush() == nil)
-        rest(first[0])
+        poller.rest(first[0])
         #expect(poller.hush() == first[0])
         #expect(poller.hasIdleSockets)
         var byte: UInt8 = 0x78
@@ -81,7 +76,7 @@ struct SocketPollerTests {
         #expect(!poller.sawIdle(first[0]))
         #expect(unsafe read(first[0], &byte, 1) == 1)
         #expect(poller.watch(first[0], remove, isHeld: false, isHTTP1: false))
-        rest(second[0])
+        poller.rest(second[0])
         // Which of them a request will go out on is not known.
         #expect(poller.hush() == nil)
     }

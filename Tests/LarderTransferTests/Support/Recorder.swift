@@ -37,10 +37,15 @@ final class Recorder: UpstreamReceiver {
 
     private let state: Mutex<State>
     let takesWholeResponses: Bool
+    let mayBeAnsweredAtOnce: Bool
 
     /// - Parameter pausesAfter: says `.pause` as soon as that many bytes came (0: at the head).
-    init(pausesAfter: Int? = nil, takesWholeResponses: Bool = false) {
+    init(
+        pausesAfter: Int? = nil, takesWholeResponses: Bool = false,
+        mayBeAnsweredAtOnce: Bool = false
+    ) {
         self.takesWholeResponses = takesWholeResponses
+        self.mayBeAnsweredAtOnce = mayBeAnsweredAtOnce
         var state = State()
         state.pausesAfter = pausesAfter
         self.state = Mutex(state)
