@@ -50,6 +50,8 @@ final class HTTPLoad: Load {
     let asks: Bool
     /// Is measured.
     let readsMeasurement: Bool
+    /// May be answered before it has begun.
+    let mayBeAnsweredAtOnce: Bool
     private let decidesAboutStoring: Bool
     private let isFTP: Bool
     private let content: HeldContent?
@@ -61,6 +63,7 @@ final class HTTPLoad: Load {
         self.observer = observer
         self.asks = observer.answersChallenges
         self.readsMeasurement = observer.readsMeasurement
+        self.mayBeAnsweredAtOnce = observer.mayBeAnsweredAtOnce
         self.decidesAboutStoring = observer.decidesAboutStoring
         self.isFTP = order.request.url.map(Self.isFTP) ?? false
         self.content = order.body.map { HeldContent($0.source) }
@@ -98,7 +101,7 @@ final class HTTPLoad: Load {
         let policy = self.engine.rules.cachePolicy(for: self.order.request)
         var options = ExchangeOptions(cachePolicy: policy)
         options.collapses = false
-        options.mayBeAnsweredAtOnce = self.observer.mayBeAnsweredAtOnce
+        options.mayBeAnsweredAtOnce = self.mayBeAnsweredAtOnce
         let exchange: any Exchange
         if session === self.engine.caching, let cache = self.engine.cache {
             let offer = cache.storingOffer(

@@ -94,7 +94,7 @@ protocol LoadObserver: AnyObject, Sendable {
     /// otherwise.
     var decidesAboutStoring: Bool { get }
     /// Whether `load(answered:)` may come from the network on the thread that begins the load, before that
-    /// returns.
+    /// returns; read once, when the load begins.
     ///
     /// Else it comes on another one: a program that has resumed a task finds it running. False unless it
     /// says otherwise.

@@ -84,7 +84,7 @@ final class LoadingEngine: Sendable {
         else { return nil }
         let exchange = UncachedExchange(
             policy.forwarded(request), cookies: self.cookies, clock: self.clock, client: load,
-            mayBeAnsweredAtOnce: load.observer.mayBeAnsweredAtOnce)
+            mayBeAnsweredAtOnce: load.mayBeAnsweredAtOnce)
         if load.readsMeasurement { load.fetchBegins() }
         exchange.begin(by: self.origins)
         return exchange
