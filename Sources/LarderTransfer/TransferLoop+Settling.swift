@@ -92,13 +92,14 @@ extension TransferLoop {
     }
 
     /// Sees to those touched transfers that have nothing to tell, and for which nothing is to be done
-    /// but to wait; the others stay touched.
+    /// but to wait; the others stay touched, but for those that are over.
     func awaitQuietly() {
         var touched = exchange(&self.touched, with: [])
         touched.removeAll { transfer in
-            guard transfer.isForgotten || transfer.isQuiet else { return false }
+            guard !transfer.isForgotten else { return true }
+            guard transfer.isQuiet else { return false }
             transfer.isTouched = false
-            if !transfer.isForgotten { self.awaitNext(of: transfer) }
+            self.awaitNext(of: transfer)
             return true
         }
         self.touched = touched
@@ -107,12 +108,9 @@ extension TransferLoop {
     /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
     /// nothing but that one call is left to be made.
     func takeAnswer(to order: FetchOrder) -> WholeResponse? {
-        guard order.receiver.takesWholeResponses, order.receiver.mayBeAnsweredAtOnce,
-            let transfer = self.transfer(order.fetch.id),
-            transfer.isToldFirst, !transfer.isMultiplexed, !transfer.fetch.isCancelled,
-            let response = transfer.outbox.takeWhole()
+        guard order.receiver.mayBeAnsweredAtOnce, let transfer = self.transfer(order.fetch.id),
+            transfer.isToldFirst, !transfer.isMultiplexed, let response = self.takeWhole(transfer)
         else { return nil }
-        self.forget(transfer)
         self.detach(transfer)
         return response
     }
@@ -156,13 +154,20 @@ extension TransferLoop {
     /// As nearly every small one is: libcurl reads its head, its body and its end at once. One call
     /// spares the receiver to wake its client for the head and again for the body.
     private func deliverWhole(_ transfer: Transfer) -> Bool {
-        guard transfer.phase == .over, !transfer.isPaused, !transfer.fetch.isCancelled,
-            transfer.receiver.takesWholeResponses, let response = transfer.outbox.takeWhole()
-        else { return false }
-        self.forget(transfer)
+        guard let response = self.takeWhole(transfer) else { return false }
         transfer.receiver.upstream(whole: response)
         transfer.tellMeasurement()
         return true
+    }
+
+    /// Takes a response that is whole already, for a receiver that takes those, and lets go of the
+    /// transfer.
+    private func takeWhole(_ transfer: Transfer) -> WholeResponse? {
+        guard transfer.phase == .over, !transfer.isPaused, !transfer.fetch.isCancelled,
+            transfer.receiver.takesWholeResponses, let response = transfer.outbox.takeWhole()
+        else { return nil }
+        self.forget(transfer)
+        return response
     }
 
     /// Tells libcurl which directions stand still; it may call back before this returns.

@@ -107,17 +107,19 @@ final class TransferLoop: Timed {
     /// Nobody is told anything there: what there is to tell stays for the loop's own thread, but for the
     /// answer that is returned.
     ///
-    /// - Parameter mayTell: the guest looks at the connection behind an exchange that is over.
     /// - Returns: the answer, if it is there already and may be told by the guest when it has left.
-    func begin(
-        asGuest order: FetchOrder, _ now: MonotonicTime, mayTell: Bool
-    ) -> WholeResponse? {
+    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) -> WholeResponse? {
         self.now = now
         self.counters.guestBegan()
+        let hushed = self.poller.hush()
         self.begin(order)
         self.runTimer()
         self.collectCompletions()
-        let response = mayTell ? self.takeAnswer(to: order) : nil
+        var response: WholeResponse?
+        if let hushed {
+            response = self.takeAnswer(to: order)
+            self.poller.unhush(hushed)
+        }
         self.awaitQuietly()
         return response
     }

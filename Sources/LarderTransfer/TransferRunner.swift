@@ -175,10 +175,8 @@ final class TransferRunner {
         guard let loop = self.loop(port.number), loop.mayHaveGuest, loop.isPlainWay(of: order),
             !self.epoll.isReady
         else { return .refused }
-        let hushed = loop.poller.hush()
         let now = MonotonicTime.read()
-        let response = loop.begin(asGuest: order, now, mayTell: hushed != nil)
-        if let hushed { loop.poller.unhush(hushed) }
+        let response = loop.begin(asGuest: order, now)
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
         return response.map { .answered($0) } ?? .underWay
