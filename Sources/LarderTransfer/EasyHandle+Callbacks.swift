@@ -124,7 +124,7 @@ extension EasyHandle {
             unsafe transfer.mayTry(address)
         else { return ccurl_socket_bad }
         let descriptor = unsafe transfer.loop.poller.open(
-            address.pointee, isPlain: transfer.isPlain,
+            address.pointee, isPlain: transfer.isPlain, isLoopback: Transfer.isLoopback(address),
             trafficClass: transfer.options.trafficClass)
         if descriptor >= 0 { transfer.socketOpened() }
         return descriptor

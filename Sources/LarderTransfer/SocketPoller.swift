@@ -12,7 +12,7 @@ import Glibc
 /// Not `Sendable`: belongs to one loop.
 final class SocketPoller {
     private struct Watch {
-        /// As epoll has them.
+        /// As epoll has them, but for a hushed socket.
         var events: UInt32
         /// It was waited for bytes on it: it is connected, and closed by way of ``close(_:)``.
         var hasRead: Bool
@@ -27,12 +27,16 @@ final class SocketPoller {
     private var watches: [Int32: Watch] = [:]
     /// How many of them lie idle.
     private var idle = 0
+    /// Of which epoll says nothing until `unhush`, whatever is wanted of it meanwhile.
+    private var hushed: Int32?
     /// Sockets of our own making on which only answers may come: those of plain HTTP/1.1, and those
     /// of TLS on which HTTP/1.1 was answered.
     private var answerSockets: Set<Int32> = []
     /// Those that are not plain, to whose connections a TLS library may write at any time, also to end
     /// them.
     private var otherSockets: Set<Int32> = []
+    /// Those whose peers run on this machine.
+    private var loopbackSockets: Set<Int32> = []
     /// Which sockets lie behind the numbers of all that were opened and not closed yet (stat(2),
     /// `st_ino`): a number may come to be somebody else's unnoticed.
     private var identities: [Int32: UInt64] = [:]
@@ -51,20 +55,29 @@ final class SocketPoller {
     // MARK: Sockets
 
     /// Makes a socket for libcurl (CURLOPT_OPENSOCKETFUNCTION(3)), or returns a negative number.
-    func open(_ address: curl_sockaddr, isPlain: Bool, trafficClass: UInt8?) -> Int32 {
+    ///
+    /// - Parameter isLoopback: the peer runs on this machine.
+    func open(
+        _ address: curl_sockaddr, isPlain: Bool, isLoopback: Bool, trafficClass: UInt8?
+    ) -> Int32 {
         let socket = socket(
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
         guard socket >= 0 else { return ccurl_socket_bad }
         self.counters.socketOpened()
         self.setWatch(socket, nil)
-        self.note(socket, isPlain: isPlain)
+        self.note(socket, isPlain: isPlain, isLoopback: isLoopback)
         self.classes[socket] = nil
         if trafficClass != nil { self.mark(socket, trafficClass) }
         return socket
     }
 
     /// Takes note of what a new socket is for.
-    func note(_ socket: Int32, isPlain: Bool) {
+    func note(_ socket: Int32, isPlain: Bool, isLoopback: Bool = false) {
+        if isLoopback {
+            self.loopbackSockets.insert(socket)
+        } else {
+            self.loopbackSockets.remove(socket)
+        }
         if isPlain {
             self.answerSockets.insert(socket)
             self.otherSockets.remove(socket)
@@ -103,6 +116,7 @@ final class SocketPoller {
         self.setWatch(socket, nil)
         self.answerSockets.remove(socket)
         self.otherSockets.remove(socket)
+        self.loopbackSockets.remove(socket)
         self.identities[socket] = nil
         self.classes[socket] = nil
     }
@@ -174,12 +188,16 @@ final class SocketPoller {
     private func rests(_ socket: Int32) -> Bool {
         guard self.answerSockets.contains(socket) else { return false }
         // Not left to epoll: the next request may go out before its next word.
-        if case .bytes = Self.unread(socket) {
-            self.cutOff(socket)
-            return false
-        }
+        if socket != self.hushed, self.isCutOffForBytes(socket) { return false }
         return self.register(
             socket, Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true))
+    }
+
+    /// Cuts a socket off where bytes lie unread in it; whether they did.
+    private func isCutOffForBytes(_ socket: Int32) -> Bool {
+        guard case .bytes = Self.unread(socket) else { return false }
+        self.cutOff(socket)
+        return true
     }
 
     private enum Unread {
@@ -206,27 +224,44 @@ final class SocketPoller {
     /// Whether there is a plain connection between two exchanges.
     var hasIdleSockets: Bool { self.idle > 0 }
 
-    /// Has epoll say nothing of what comes on the only idle connection, until libcurl waits for it or it
-    /// rests again.
+    /// Has epoll say nothing of what comes on the only idle connection, until `unhush`.
     ///
     /// For guests, who have just seen that nothing lies unread in it: the answer to what they send would
     /// wake the loop's thread, only to have it wait for them.
     ///
-    /// - Returns: the socket, for `unhush`; nil where it is none, or one of several.
-    func hush() -> Int32? {
+    /// - Returns: whether there is one; false where there are several, as which of them a request will go
+    ///   out on is not known.
+    func hush() -> Bool {
         guard self.idle == 1, let idle = self.watches.first(where: \.value.isIdle) else {
-            return nil
+            return false
         }
-        var watch = idle.value
-        watch.events = 0
-        return self.register(idle.key, watch) ? idle.key : nil
+        guard self.control(EPOLL_CTL_MOD, idle.key, 0) == 0 else { return false }
+        self.hushed = idle.key
+        return true
     }
 
-    /// Watches a connection again that was hushed and that libcurl has not waited for since: it was not
-    /// used, or its exchange is over already.
-    func unhush(_ socket: Int32) {
-        guard let watch = self.watch(socket), watch.isIdle, watch.events == 0 else { return }
-        if !self.rests(socket) { self.unwatch(socket) }
+    /// Has epoll look again at the connection that was hushed, for what is wanted of it by now.
+    func unhush() {
+        guard let socket = exchange(&self.hushed, with: nil), let watch = self.watch(socket) else {
+            return
+        }
+        // It was not used, or its exchange is over already.
+        if watch.isIdle, self.isCutOffForBytes(socket) { return self.unwatch(socket) }
+        if self.control(EPOLL_CTL_MOD, socket, watch.events) != 0 { self.setWatch(socket, nil) }
+    }
+
+    /// The hushed connection, where libcurl waits for an answer on it, from this machine.
+    var hushedWait: Int32? {
+        guard let socket = self.hushed, self.loopbackSockets.contains(socket),
+            let watch = self.watch(socket), !watch.isIdle, watch.events == EPOLLIN.rawValue
+        else { return nil }
+        return socket
+    }
+
+    /// Whether reading from a socket would bring something: bytes, an end, or an error.
+    func isReadable(_ socket: Int32) -> Bool {
+        if case .nothing = Self.unread(socket) { return false }
+        return true
     }
 
     /// Sees to a socket that libcurl wants nothing of; false when it is not one.
@@ -262,7 +297,7 @@ final class SocketPoller {
 
     private func register(_ socket: Int32, _ watch: Watch) -> Bool {
         let known = self.setWatch(socket, watch)
-        if known?.events == watch.events { return true }
+        if known?.events == watch.events || socket == self.hushed { return true }
         let operation = known == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
         if self.control(operation, socket, watch.events) == 0 { return true }
         // A number can come back for another socket before libcurl said that the first is gone.
@@ -292,6 +327,7 @@ final class SocketPoller {
             }
         self.watches = watches
         self.idle += (watch?.isIdle == true ? 1 : 0) - (known?.isIdle == true ? 1 : 0)
+        if watch == nil, socket == self.hushed { self.hushed = nil }
         return known
     }
 

@@ -33,24 +33,41 @@ extension Transfer {
 
     /// An address without its port; nil for a family that has no such text.
     private static func text(of address: UnsafePointer<curl_sockaddr>) -> String? {
-        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
-        let family = unsafe address.pointee.family
-        let place: Int? =
-            switch family {
-            case AF_INET: MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)
-            case AF_INET6: MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)
-            default: nil
-            }
-        guard let place else { return nil }
-        // The address is longer than the `sockaddr` that the field is declared as.
-        let bytes = unsafe UnsafeRawPointer(address) + offset + place
+        guard let bytes = unsafe Self.bytes(of: address) else { return nil }
         return unsafe withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)
         ) { text in
-            guard let start = text.baseAddress,
-                let written = unsafe inet_ntop(family, bytes, start, socklen_t(text.count))
+            let family = unsafe address.pointee.family
+            guard let start = text.baseAddress, let first = bytes.baseAddress,
+                let written = unsafe inet_ntop(family, first, start, socklen_t(text.count))
             else { return nil }
             return unsafe String(cString: written)
         }
+    }
+
+    /// Whether an address is one of loopback (RFC 6890 §2.2).
+    static func isLoopback(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
+        guard let bytes = unsafe Self.bytes(of: address) else { return false }
+        return switch unsafe address.pointee.family {
+        case AF_INET: unsafe bytes.first == 127
+        default: unsafe bytes.last == 1 && bytes.dropLast().allSatisfy { $0 == 0 }
+        }
+    }
+
+    /// The bytes of an address without its port; nil for a family that is not of IP.
+    private static func bytes(
+        of address: UnsafePointer<curl_sockaddr>
+    ) -> UnsafeRawBufferPointer? {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
+        let (place, count): (Int?, Int) =
+            switch unsafe address.pointee.family {
+            case AF_INET: (MemoryLayout<sockaddr_in>.offset(of: \.sin_addr), 4)
+            case AF_INET6: (MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr), 16)
+            default: (nil, 0)
+            }
+        guard let place else { return nil }
+        // The address is longer than the `sockaddr` that the field is declared as.
+        let start = unsafe UnsafeRawPointer(address) + offset + place
+        return unsafe UnsafeRawBufferPointer(start: start, count: count)
     }
 }

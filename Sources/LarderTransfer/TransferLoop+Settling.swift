@@ -105,11 +105,11 @@ extension TransferLoop {
         self.touched = touched
     }
 
-    /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
-    /// nothing but that one call is left to be made.
+    /// Takes the answer to what has just been begun, for a receiver that may be told at once, and lets go
+    /// of the transfer, where it is over and nothing but that one call is left to be made.
     func takeAnswer(to order: FetchOrder) -> WholeResponse? {
-        guard order.receiver.mayBeAnsweredAtOnce, let transfer = self.transfer(order.fetch.id),
-            transfer.isToldFirst, !transfer.isMultiplexed, let response = self.takeWhole(transfer)
+        guard let transfer = self.transfer(order.fetch.id), transfer.isToldFirst,
+            !transfer.isMultiplexed, let response = self.takeWhole(transfer)
         else { return nil }
         self.detach(transfer)
         return response

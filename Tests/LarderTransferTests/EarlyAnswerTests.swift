@@ -69,6 +69,63 @@ struct EarlyAnswerTests {
         sleeper.end()
     }
 
+    /// When an origin answers, beside what it answers.
+    enum Neighbour: CaseIterable {
+        case whole, inParts, late
+        /// It ends the connection, and answers on another.
+        case gone
+        /// To a receiver that does not take it at once.
+        case unasked
+    }
+
+    @Test(
+        "are waited for only as long as an origin on this machine takes the processor",
+        arguments: Neighbour.allCases)
+    func neighbour(_ kind: Neighbour) throws {
+        let (yielded, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let goesOn = DispatchSemaphore(value: 0)
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+        let origin = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(answer + "usual")
+            while connection.readHead() != nil {
+                if kind != .unasked, yielded.wait(timeout: .now() + 10) != .success { return }
+                switch kind {
+                case .whole, .unasked: connection.write(answer + "early")
+                case .inParts: connection.write(answer + "ea")
+                case .late: break
+                case .gone: connection.close()
+                }
+                answered.signal()
+                guard kind == .inParts || kind == .late else { continue }
+                guard goesOn.wait(timeout: .now() + 10) == .success else { return }
+                connection.write(kind == .inParts ? "rly" : answer + "early")
+            }
+        }
+        let sleeper = try Sleeper()
+        var yields = 0
+        sleeper.loop.yieldProcessor = {
+            yields += 1
+            yielded.signal()
+            #expect(answered.wait(timeout: .now() + 10) == .success)
+        }
+        try sleeper.connect(to: origin)
+        for number in 1...5 {
+            let asker = Recorder(
+                takesWholeResponses: true, mayBeAnsweredAtOnce: kind != .unasked)
+            #expect(sleeper.begin(origin.request(.get, "/\(number)"), by: asker) != nil)
+            #expect(yields == (kind == .unasked ? 0 : number))
+            #expect(asker.record.isOver == (kind == .whole))
+            if kind == .whole { #expect(sleeper.isUndisturbed) }
+            goesOn.signal()
+            try sleeper.wake { asker.record.isOver }
+            #expect(asker.record.text == (kind == .gone ? "usual" : "early"))
+            #expect(asker.record.violations == [])
+            #expect(sleeper.loop.transfers.isEmpty)
+        }
+        sleeper.end()
+    }
+
     /// A loop whose thread is the test's.
     private struct Sleeper {
         let runner: TransferRunner

@@ -50,9 +50,9 @@ struct SocketPollerTests {
     }
 
     @Test(
-        "says nothing of the only idle connection while that is hushed, and does again when it is used"
-    )
-    func hushed() throws {
+        "says nothing of the only idle connection while that is hushed, and of what is wanted of it then",
+        arguments: [true, false])
+    func hushed(isLoopback: Bool) throws {
         let mailbox = try TransferMailbox()
         let epoll = try Epoll(waking: mailbox.descriptor)
         let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
@@ -61,24 +61,62 @@ struct SocketPollerTests {
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &second) == 0)
         defer { for descriptor in first + second { _ = close(descriptor) } }
         let (forInput, remove): (Int32, Int32) = (1, 4)  // CURL_POLL_IN, CURL_POLL_REMOVE
-        #expect(poller.hush() == nil)
-        poller.rest(first[0])
-        #expect(poller.hush() == first[0])
-        #expect(poller.hasIdleSockets)
+        #expect(!poller.hush())
+        poller.rest(first[0], isLoopback: isLoopback)
+        #expect(poller.hush())
+        #expect(poller.hasIdleSockets && poller.hushedWait == nil)
+        #expect(poller.watch(first[0], forInput, isHeld: false, isHTTP1: false))
+        #expect(poller.hushedWait == (isLoopback ? first[0] : nil))
+        #expect(!poller.isReadable(first[0]))
         var byte: UInt8 = 0x78
         #expect(unsafe write(first[1], &byte, 1) == 1)
+        #expect(poller.isReadable(first[0]))
         #expect(epoll.wait(milliseconds: 0) == 0)
-        #expect(poller.watch(first[0], forInput, isHeld: false, isHTTP1: false))
+        poller.unhush()
         #expect(epoll.wait(milliseconds: 0) == 1)
         // In use: it is nobody's to be hushed, or to be watched as one that is idle.
-        #expect(poller.hush() == nil)
-        poller.unhush(first[0])
+        #expect(!poller.hush() && poller.hushedWait == nil)
+        poller.unhush()
         #expect(!poller.sawIdle(first[0]))
         #expect(unsafe read(first[0], &byte, 1) == 1)
         #expect(poller.watch(first[0], remove, isHeld: false, isHTTP1: false))
+        // Its exchange is over before it is watched again.
+        #expect(poller.hush())
+        #expect(poller.watch(first[0], forInput, isHeld: false, isHTTP1: false))
+        #expect(poller.watch(first[0], remove, isHeld: false, isHTTP1: false))
+        poller.unhush()
+        #expect(unsafe write(first[1], &byte, 1) == 1)
+        #expect(epoll.wait(milliseconds: 0) == 1)
+        #expect(poller.sawIdle(first[0]) && !poller.hasIdleSockets)
+        poller.rest(second[0])
+        #expect(poller.hush())
+        // What came meanwhile is nobody's answer.
+        #expect(unsafe write(second[1], &byte, 1) == 1)
+        poller.unhush()
+        #expect(!poller.hasIdleSockets)
+    }
+
+    @Test("hushes none of several idle connections, and none that is gone by the end")
+    func unhushable() throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
+        var (first, second): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &first) == 0)
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &second) == 0)
+        defer { for descriptor in [first[1]] + second { _ = close(descriptor) } }
+        poller.rest(first[0])
         poller.rest(second[0])
         // Which of them a request will go out on is not known.
-        #expect(poller.hush() == nil)
+        #expect(!poller.hush())
+        _ = poller.handOver(second[0]).map { close($0) }
+        #expect(poller.hush())
+        #expect(poller.close(first[0]) == 0)
+        poller.unhush()
+        #expect(!poller.isWatched(first[0]))
+        var byte: UInt8 = 0x78
+        #expect(unsafe write(second[1], &byte, 1) == 1)
+        #expect(epoll.wait(milliseconds: 0) == 0)
     }
 
     @Test(
