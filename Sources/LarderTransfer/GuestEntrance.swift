@@ -24,7 +24,7 @@ final class GuestEntrance: @unchecked Sendable {
         /// It must be posted.
         case refused
         case underWay
-        /// It is over: the origin had answered before the guest left.
+        /// It is over: the origin had answered before the guest was to leave.
         case answered(WholeResponse)
     }
 
@@ -32,7 +32,7 @@ final class GuestEntrance: @unchecked Sendable {
     ///
     /// Where all of the answer is there already the receiver is told by this thread, if it takes that: the
     /// loop's is not woken, and nobody waits for it. So it is where the origin runs on this processor,
-    /// and had it as soon as the request was sent.
+    /// and had it as soon as the request was sent, or when it was let go first.
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
         guard self.mailbox.enter() else { return false }
         let beginning = self.runner.memory.lend { self.runner.begin(order, at: port) }

@@ -27,7 +27,7 @@ final class SocketPoller {
     private var watches: [Int32: Watch] = [:]
     /// How many of them lie idle.
     private var idle = 0
-    /// Of which epoll says nothing until `unhush`, whatever is wanted of it meanwhile.
+    /// Of which epoll says no more until `unhush` than that it is broken, whatever is wanted of it.
     private var hushed: Int32?
     /// Sockets of our own making on which only answers may come: those of plain HTTP/1.1, and those
     /// of TLS on which HTTP/1.1 was answered.
@@ -250,7 +250,7 @@ final class SocketPoller {
         if self.control(EPOLL_CTL_MOD, socket, watch.events) != 0 { self.setWatch(socket, nil) }
     }
 
-    /// The hushed connection, where libcurl waits for an answer on it, from this machine.
+    /// The hushed connection, where libcurl waits for an answer on it, from a peer on this machine.
     var hushedWait: Int32? {
         guard let socket = self.hushed, self.loopbackSockets.contains(socket),
             let watch = self.watch(socket), !watch.isIdle, watch.events == EPOLLIN.rawValue

@@ -105,8 +105,8 @@ extension TransferLoop {
         self.touched = touched
     }
 
-    /// Takes the answer to what has just been begun, for a receiver that may be told at once, and lets go
-    /// of the transfer, where it is over and nothing but that one call is left to be made.
+    /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
+    /// nothing but that one call is left to be made; for a receiver that is known to take it at once.
     func takeAnswer(to order: FetchOrder) -> WholeResponse? {
         guard let transfer = self.transfer(order.fetch.id), transfer.isToldFirst,
             !transfer.isMultiplexed, let response = self.takeWhole(transfer)

@@ -109,8 +109,11 @@ final class TransferLoop: Timed {
     /// Nobody is told anything there: what there is to tell stays for the loop's own thread, but for the
     /// answer that is returned.
     ///
+    /// - Parameter isAlone: no other loop of the thread has anything under way.
     /// - Returns: the answer, if it is there already and may be told by the guest when it has left.
-    func begin(asGuest order: FetchOrder, _ now: MonotonicTime) -> WholeResponse? {
+    func begin(
+        asGuest order: FetchOrder, _ now: MonotonicTime, isAlone: Bool
+    ) -> WholeResponse? {
         self.now = now
         self.counters.guestBegan()
         let isHushed = self.poller.hush()
@@ -119,22 +122,25 @@ final class TransferLoop: Timed {
         self.collectCompletions()
         var response: WholeResponse?
         if isHushed, order.receiver.mayBeAnsweredAtOnce {
-            response = self.takeAnswer(to: order) ?? self.takeNeighbourAnswer(to: order)
+            response = self.takeAnswer(to: order)
+            if response == nil, isAlone { response = self.takeNeighbourAnswer(to: order) }
         }
         self.poller.unhush()
         self.awaitQuietly()
         return response
     }
 
-    /// Has an origin on this machine go first, and takes its answer if it is there then.
+    /// Has a peer on a loopback address go first, and takes its answer if it is there then.
     ///
     /// The request has woken it, often on this processor, for which it waits as long as the guest goes on.
     /// Without it the guest leaves, the answer wakes the loop's thread, and that the one who awaits:
     /// two changes of thread in place of one. sched_yield(2) returns at once where nobody else is ready to
-    /// run, and is called once: nobody waits for an answer here.
+    /// run; where somebody is, other loops of the thread would have to wait for the guest, too, so it is
+    /// alone.
     private func takeNeighbourAnswer(to order: FetchOrder) -> WholeResponse? {
         guard let socket = self.poller.hushedWait else { return nil }
         self.yieldProcessor()
+        self.now = .read()
         guard self.poller.isReadable(socket) else { return nil }
         self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
         self.collectCompletions()
@@ -145,7 +151,7 @@ final class TransferLoop: Timed {
     var isTouched: Bool { !self.touched.isEmpty }
 
     /// Whether a guest may begin a fetch: it probably finds a connection, so that nothing is to be
-    /// done for it but to send, and nothing else can happen meanwhile.
+    /// done for it but to send and to look for the answer, and nothing else can happen meanwhile.
     ///
     /// No timer or handshake of another transfer runs on its thread, and no TLS library writes to a
     /// socket there, which would raise SIGPIPE: libcurl itself sends with MSG_NOSIGNAL.

@@ -176,10 +176,16 @@ final class TransferRunner {
             !self.epoll.isReady
         else { return .refused }
         let now = MonotonicTime.read()
-        let response = loop.begin(asGuest: order, now)
+        let response = loop.begin(asGuest: order, now, isAlone: self.isIdle)
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
         return response.map { .answered($0) } ?? .underWay
+    }
+
+    /// Whether no loop has anything under way.
+    private var isIdle: Bool {
+        let loops = self.loops
+        return loops.count == 1 || loops.values.allSatisfy(\.isIdle)
     }
 
     /// Gives the loops back to the thread.

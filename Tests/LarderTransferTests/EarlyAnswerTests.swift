@@ -126,6 +126,31 @@ struct EarlyAnswerTests {
         sleeper.end()
     }
 
+    @Test("are not waited for where another loop of the thread has something under way")
+    func busyNeighbour() throws {
+        let asked = DispatchSemaphore(value: 0)
+        let origin = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                if head.hasPrefix("GET /silent ") {
+                    asked.signal()
+                } else {
+                    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nusual")
+                }
+            }
+        }
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        sleeper.loop.yieldProcessor = { Issue.record("yielded") }
+        let other = try sleeper.openAnother()
+        other.accept(.start(sleeper.order(origin.request(.get, "/silent"), Recorder())))
+        try sleeper.wake(other) { asked.wait(timeout: .now()) == .success }
+        let asker = Recorder(takesWholeResponses: true, mayBeAnsweredAtOnce: true)
+        #expect(sleeper.begin(origin.request(.get, "/silent"), by: asker) != nil)
+        #expect(sleeper.loop.transfers.count == 1)
+        _ = other.tearDown()
+        sleeper.end()
+    }
+
     /// A loop whose thread is the test's.
     private struct Sleeper {
         let runner: TransferRunner
@@ -140,7 +165,7 @@ struct EarlyAnswerTests {
             self.loop = try self.runner.open(self.port)
         }
 
-        private func order(_ request: Request, _ receiver: any UpstreamReceiver) -> FetchOrder {
+        func order(_ request: Request, _ receiver: any UpstreamReceiver) -> FetchOrder {
             FetchOrder(
                 fetch: CurlFetch(id: .random(in: 1 ... .max), port: self.port), request: request,
                 content: nil, receiver: receiver, dial: nil)
@@ -154,16 +179,23 @@ struct EarlyAnswerTests {
             #expect(recorder.record.text == "usual")
         }
 
-        /// Does what the thread would, until a condition holds.
-        func wake(until condition: () -> Bool) throws {
+        /// Makes another loop of the same thread.
+        func openAnother() throws -> TransferLoop {
+            try self.runner.open(
+                LoopPort(self.port.configuration, mailbox: self.runner.mailbox))
+        }
+
+        /// Does what the thread would for a loop (its only one), until a condition holds.
+        func wake(_ other: TransferLoop? = nil, until condition: () -> Bool) throws {
+            let loop = other ?? self.loop
             _ = self.runner.mailbox.wakeUp()
             for round in 0..<100 {
                 // The first time for the word that a guest has left.
                 for index in 0..<self.runner.epoll.wait(milliseconds: round == 0 ? 0 : 100) {
                     guard let ready = self.runner.epoll.ready(index) else { continue }
-                    self.loop.ready(ready.descriptor, ready.events)
+                    loop.ready(ready.descriptor, ready.events)
                 }
-                self.loop.turn(.read())
+                loop.turn(.read())
                 if condition() { return }
             }
             Issue.record("nothing came")
@@ -178,7 +210,9 @@ struct EarlyAnswerTests {
         }
 
         /// Whether there is no command for it.
-        var isUndisturbed: Bool { self.runner.mailbox.fallAsleep(until: .read()) }
+        var isUndisturbed: Bool {
+            !self.runner.epoll.isReady && self.runner.mailbox.fallAsleep(until: .read())
+        }
 
         func end() {
             _ = self.loop.tearDown()

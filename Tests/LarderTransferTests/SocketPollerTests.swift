@@ -96,7 +96,7 @@ struct SocketPollerTests {
         #expect(!poller.hasIdleSockets)
     }
 
-    @Test("hushes none of several idle connections, and none that is gone by the end")
+    @Test("hushes none of several idle connections, and none that is gone meanwhile")
     func unhushable() throws {
         let mailbox = try TransferMailbox()
         let epoll = try Epoll(waking: mailbox.descriptor)
@@ -104,19 +104,20 @@ struct SocketPollerTests {
         var (first, second): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &first) == 0)
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &second) == 0)
-        defer { for descriptor in [first[1]] + second { _ = close(descriptor) } }
+        defer { for descriptor in first + second { _ = close(descriptor) } }
         poller.rest(first[0])
         poller.rest(second[0])
         // Which of them a request will go out on is not known.
         #expect(!poller.hush())
         _ = poller.handOver(second[0]).map { close($0) }
         #expect(poller.hush())
-        #expect(poller.close(first[0]) == 0)
+        _ = poller.handOver(first[0]).map { close($0) }
+        // What has its number is as any other.
+        #expect(poller.watch(first[0], 1, isHeld: false, isHTTP1: false))  // CURL_POLL_IN
         poller.unhush()
-        #expect(!poller.isWatched(first[0]))
         var byte: UInt8 = 0x78
-        #expect(unsafe write(second[1], &byte, 1) == 1)
-        #expect(epoll.wait(milliseconds: 0) == 0)
+        #expect(unsafe write(first[1], &byte, 1) == 1)
+        #expect(epoll.wait(milliseconds: 0) == 1)
     }
 
     @Test(
