@@ -116,12 +116,13 @@ final class TransferLoop: Timed {
     ) -> WholeResponse? {
         self.now = now
         self.counters.guestBegan()
-        let isHushed = self.poller.hush()
+        // A task that a program has in its hands is told later anyhow.
+        let isHushed = order.receiver.mayBeAnsweredAtOnce && self.poller.hush()
         self.begin(order)
         self.runTimer()
         self.collectCompletions()
         var response: WholeResponse?
-        if isHushed, order.receiver.mayBeAnsweredAtOnce {
+        if isHushed {
             response = self.takeAnswer(to: order)
             if response == nil, isAlone { response = self.takeNeighbourAnswer(to: order) }
         }
