@@ -30,6 +30,10 @@ final class BuiltInLoaders: SessionLoaders {
         }
     }
 
+    var asksProgram: Bool {
+        self.classes?.isEmpty == false || !RegisteredProtocols.all.isEmpty
+    }
+
     func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool {
         self.programsOwn(for: request, of: task) != nil
     }

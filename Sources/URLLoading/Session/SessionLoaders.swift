@@ -6,6 +6,8 @@ import Synchronization
 protocol SessionLoaders: Sendable {
     /// nil: nobody knows such URLs.
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)?
+    /// Whether classes of the program's are asked about each request, which may take any time.
+    var asksProgram: Bool { get }
     /// Whether a class of the program's would load a request. It may be asked once more when it is loaded.
     func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool
     /// Connects to a server, through the proxy where there is one.
@@ -26,6 +28,8 @@ protocol SessionLoaders: Sendable {
 }
 
 extension SessionLoaders {
+    var asksProgram: Bool { false }
+
     func isProgramsOwn(_ request: URLRequest, of task: URLSessionTask) -> Bool { false }
 
     func connect(

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LarderHTTP
 import NIOCore
@@ -82,12 +83,19 @@ extension URLSessionTask {
         }
         // Who ended the task has dealt with the answer.
         guard goesOn else { return }
-        guard let answer else { return self.prepare() }
+        guard let answer else { return self.prepareNext() }
         answer.storing?.decide(nil)
         // A connection can be used again when what is left on it has been read.
         BodyDrain.drain(answer.body, expecting: answer.response.expectedContentLength) {
-            self.prepare()
+            self.prepareNext()
         }
+    }
+
+    /// Prepares a load behind another one, whose answer came on a thread of the cache's or of transfers:
+    /// classes of the program's that are asked about it may wait for what that thread has to do.
+    private func prepareNext() {
+        guard self.session?.loaders.asksProgram == true else { return self.prepare() }
+        DispatchQueue(label: "URLLoading.next-load").async { self.prepare() }
     }
 
     // MARK: The response
