@@ -81,21 +81,22 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying,
 
     /// What is to be loaded.
     open var url: URL? { self.value.url }
-    /// The document that the request is made for, whose site may set cookies; nil: itself.
+    /// The document that the request is made for, whose site may set cookies; nil by default: itself.
     open var mainDocumentURL: URL? { self.value.mainDocumentURL }
-    /// How stored responses are used.
+    /// How stored responses are used; `.useProtocolCachePolicy` by default, which leaves it to the session's.
     open var cachePolicy: CachePolicy { self.value.cachePolicy }
-    /// How long nothing may happen, in seconds.
+    /// How long nothing may happen, in seconds, before a task ends with `URLError.timedOut`; 60 by default,
+    /// and the session's where it was never set.
     open var timeoutInterval: TimeInterval { self.value.timeoutInterval }
     /// The method, `GET` by default.
     open var httpMethod: String? { self.value.httpMethod }
     /// All header fields; nil where none was ever set.
     open var allHTTPHeaderFields: [String: String]? { self.value.allHTTPHeaderFields }
-    /// The content, where it is data.
+    /// The content, where it is data; nil by default.
     open var httpBody: Data? { self.value.httpBody }
-    /// The content, where it is a stream.
+    /// The content, where it is a stream; nil by default.
     open var httpBodyStream: InputStream? { self.value.httpBodyStream }
-    /// What kind of traffic it is.
+    /// What kind of traffic it is, which becomes the DSCP of packets; `.default` leaves it to the session's.
     open var networkServiceType: NetworkServiceType { self.value.networkServiceType }
     /// Kept, and without effect on Linux.
     open var allowsCellularAccess: Bool { self.value.allowsCellularAccess }
@@ -107,13 +108,13 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying,
     open var allowsUltraConstrainedNetworkAccess: Bool {
         self.value.allowsUltraConstrainedNetworkAccess
     }
-    /// Whether HTTP/3 may be tried before the server has offered it.
+    /// Kept, and without effect: no request goes by HTTP/3.
     open var assumesHTTP3Capable: Bool { self.value.assumesHTTP3Capable }
     /// Who chose the URL; kept, and without effect on Linux.
     open var attribution: Attribution { self.value.attribution }
     /// Kept, and without effect on Linux.
     open var requiresDNSSECValidation: Bool { self.value.requiresDNSSECValidation }
-    /// Whether cookies are sent with it, and those of its response kept.
+    /// Whether cookies are sent with it, and those of its response kept; true by default.
     open var httpShouldHandleCookies: Bool { self.value.httpShouldHandleCookies }
     /// Kept, and without effect.
     open var httpShouldUsePipelining: Bool { self.value.httpShouldUsePipelining }

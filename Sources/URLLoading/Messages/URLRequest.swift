@@ -125,7 +125,7 @@ extension URLRequest {
         set { self.change { $0.allowsUltraConstrainedNetworkAccess = newValue } }
     }
 
-    /// Whether HTTP/3 may be tried before the server has offered it; false by default.
+    /// Kept, and without effect: no request goes by HTTP/3; false by default.
     public var assumesHTTP3Capable: Bool {
         get { self.contents.values.assumesHTTP3Capable }
         set { self.change { $0.assumesHTTP3Capable = newValue } }

@@ -92,7 +92,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// The media type without its parameters, in lower case where HTTP gave it; nil: not said.
     open var mimeType: String? { self.metadata.mimeType }
 
-    /// How long the body will be, in bytes; -1 (`NSURLResponseUnknownLength`) where it is not known.
+    /// How long the body will be, in bytes; -1 where it is not known.
     open var expectedContentLength: Int64 { self.metadata.expectedContentLength }
 
     /// The IANA name of the body's character encoding; nil: not said.

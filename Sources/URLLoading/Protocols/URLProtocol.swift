@@ -62,6 +62,8 @@ open class URLProtocol: NSObject {
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
     /// Whether what is stored for one request is good for another; by default where both are equal.
+    ///
+    /// For programs that ask it: the library's cache does not, and goes by `Vary` (RFC 9111 §4.1).
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool {
         self.canonicalRequest(for: a) == self.canonicalRequest(for: b)
     }

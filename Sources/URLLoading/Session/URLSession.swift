@@ -181,6 +181,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Makes a task that sends data.
     ///
+    /// With the method GET, which is a request's default, it ends with `URLError.dataLengthExceedsMaximum`.
+    ///
     /// - Parameters:
     ///   - request: its own body does not count.
     ///   - bodyData: its length is announced.
@@ -189,6 +191,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Makes a task that sends a file, which is read while it is sent.
+    ///
+    /// One that cannot be read ends it with the `URLError` that says why (`.fileDoesNotExist`,
+    /// `.fileIsDirectory`, `.noPermissionsToReadFile`).
     ///
     /// - Parameters:
     ///   - request: its own body does not count. Without a `Content-Type` it gets the one that the

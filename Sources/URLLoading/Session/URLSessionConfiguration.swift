@@ -32,7 +32,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Waiting for connectivity and new attempts count; time in which the task is suspended does not.
     open var timeoutIntervalForResource: TimeInterval = 604_800
-    /// For requests that have `.default`; it becomes the DSCP of packets.
+    /// For requests that have `.default`; it becomes the DSCP of packets; `.default` (0) by default.
     open var networkServiceType: NSURLRequest.NetworkServiceType = .default
     /// Whether a task waits for a way to the network instead of failing; false by default.
     open var waitsForConnectivity = false
@@ -53,11 +53,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Tasks that find none wait in the order of their priority.
     open var httpMaximumConnectionsPerHost = 6
-    /// Kept, and without effect: HTTP/1.1 is not pipelined.
+    /// Kept, and without effect: HTTP/1.1 is not pipelined; false by default.
     open var httpShouldUsePipelining = false
     /// Whether cookies of the storage are sent; true by default, false leaves `Cookie` to the program.
     open var httpShouldSetCookies = true
-    /// Which cookies are taken, whatever the storage's own policy says.
+    /// Which cookies are taken, whatever the storage's own policy says; `.onlyFromMainDocumentDomain` by
+    /// default.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
     /// Where cookies are kept; nil: none are sent or taken.
     open var httpCookieStorage: HTTPCookieStorage?
@@ -112,13 +113,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var usesClassicLoadingMode = true
     /// Kept for background sessions; false by default.
     open var isDiscretionary = false
-    /// Kept, and without effect on Linux.
+    /// Kept, and without effect on Linux; nil by default.
     open var sharedContainerIdentifier: String?
     /// Kept for background sessions; true by default.
     open var sessionSendsLaunchEvents = true
     /// Kept, and without effect; false by default.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// Kept, and without effect on Linux.
+    /// Kept, and without effect on Linux; `.none` by default.
     open var multipathServiceType: MultipathServiceType = .none
 
     private init(

@@ -188,6 +188,12 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
         totalBytesExpectedToWrite: Int64)
 
     /// A download goes on behind what an earlier one got.
+    ///
+    /// What `didWriteData` tells as written in all counts from the file's first byte.
+    ///
+    /// - Parameters:
+    ///   - fileOffset: how many bytes of the file are there already.
+    ///   - expectedTotalBytes: the length of the whole file in bytes; -1 where it is not known.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask,
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64)
