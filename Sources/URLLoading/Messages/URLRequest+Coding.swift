@@ -25,6 +25,17 @@ extension URLRequest {
         ]
     }
 
+    /// The truth values in one number, as archives and resume data keep them.
+    var flagBits: UInt {
+        get { Self.flags.reduce(0) { $0 | (self[keyPath: $1.property] ? 1 << $1.bit : 0) } }
+        set {
+            for flag in Self.flags { self[keyPath: flag.property] = newValue & 1 << flag.bit != 0 }
+        }
+    }
+
+    /// The bits that `flagBits` may have.
+    static var allFlagBits: UInt { Self.flags.reduce(0) { $0 | 1 << $1.bit } }
+
     /// Writes it to a keyed archive; others are left as they are.
     func encode(to coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return }
@@ -38,8 +49,7 @@ extension URLRequest {
         coder.encode(self.isTimeoutSet, forKey: Key.isTimeoutSet)
         coder.encode(Int(clamping: self.networkServiceType.rawValue), forKey: Key.serviceType)
         coder.encode(Int(clamping: self.attribution.rawValue), forKey: Key.attribution)
-        let bits = Self.flags.reduce(0) { $0 | (self[keyPath: $1.property] ? 1 << $1.bit : 0) }
-        coder.encode(bits, forKey: Key.flags)
+        coder.encode(Int(clamping: self.flagBits), forKey: Key.flags)
     }
 
     /// Reads one from a keyed archive; nil where there is none.
@@ -75,8 +85,7 @@ extension URLRequest {
         self.attribution =
             Self.number(Key.attribution, in: coder).flatMap(Attribution.init) ?? .developer
         if coder.containsValue(forKey: Key.flags) {
-            let bits = coder.decodeInteger(forKey: Key.flags)
-            for flag in Self.flags { self[keyPath: flag.property] = bits & 1 << flag.bit != 0 }
+            self.flagBits = UInt(bitPattern: coder.decodeInteger(forKey: Key.flags))
         }
     }
 

@@ -17,6 +17,7 @@ extension ResumeData {
         writer.append(self.part.path)
         writer.append(UInt64(bitPattern: self.part.length))
         writer.append(self.part.checksum)
+        writer.append(self.settings)
         return writer.sealed()
     }
 
@@ -33,14 +34,14 @@ extension ResumeData {
             let fields = reader.fields(), let entityTag = reader.optionalText(),
             let lastModified = reader.optionalText(),
             let total = reader.number(), let path = reader.text(), let length = reader.number(),
-            let checksum = reader.number()
+            let checksum = reader.number(), let settings = reader.settings()
         else { return nil }
         let part = DownloadPart(
             path: path, length: Int64(bitPattern: length), checksum: checksum)
         return ResumeData(
             url: url, fields: fields,
             validators: Validators(entityTag: entityTag, lastModified: lastModified),
-            total: Int64(bitPattern: total), part: part)
+            total: Int64(bitPattern: total), part: part, settings: settings)
     }
 
     /// Whether a download could have left it.

@@ -26,6 +26,7 @@ struct ResumeData: Sendable, Equatable {
     /// The length of the whole, in bytes; -1 where it was not said.
     var total: Int64 = -1
     var part: DownloadPart
+    var settings = ResumedSettings()
 
     /// The fields that are not kept: they hold secrets, or are made anew.
     private static let dropped: Set<String> = [
@@ -51,17 +52,19 @@ struct ResumeData: Sendable, Equatable {
             .filter { !Self.dropped.contains($0.key.lowercased()) }
             .map { Field(name: $0.key, value: $0.value) }
             .sorted { $0.name < $1.name }
+        self.settings = ResumedSettings(request)
     }
 
     init(
         url: URL, fields: [Field] = [], validators: Validators, total: Int64 = -1,
-        part: DownloadPart
+        part: DownloadPart, settings: ResumedSettings = ResumedSettings()
     ) {
         self.url = url
         self.fields = fields
         self.validators = validators
         self.total = total
         self.part = part
+        self.settings = settings
     }
 
     // MARK: The requests
@@ -70,6 +73,7 @@ struct ResumeData: Sendable, Equatable {
     var request: URLRequest {
         var request = URLRequest(url: self.url)
         for field in self.fields { Self.set(field.name, field.value, in: &request) }
+        self.settings.set(in: &request)
         return request
     }
 

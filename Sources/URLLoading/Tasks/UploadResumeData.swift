@@ -24,6 +24,7 @@ struct UploadResumeData: Sendable {
     /// Where the server keeps the upload.
     var resource: URL
     var content: Content
+    var settings: ResumedSettings
 
     /// The fields that are not kept: they hold secrets, are made anew, or speak of the content as a
     /// whole.
@@ -48,6 +49,7 @@ struct UploadResumeData: Sendable {
         self.target = target
         self.method = request.httpMethod ?? "POST"
         self.resource = resource
+        self.settings = ResumedSettings(request)
         self.fields = (request.allHTTPHeaderFields ?? [:])
             .filter { !Self.dropped.contains($0.key.lowercased()) }
             .map { ResumeData.Field(name: $0.key, value: $0.value) }
@@ -60,6 +62,7 @@ struct UploadResumeData: Sendable {
         request.httpMethod = self.method
         request.allHTTPHeaderFields = Dictionary(
             self.fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+        self.settings.set(in: &request)
         return request
     }
 
@@ -121,6 +124,7 @@ extension UploadResumeData {
             writer.append(UInt64(bitPattern: modified))
         case .streamed: writer.append(2)
         }
+        writer.append(self.settings)
         return writer.sealed()
     }
 
@@ -130,7 +134,8 @@ extension UploadResumeData {
             let target = reader.text().flatMap({ URL(string: $0) }), target.isUploadable,
             let method = reader.text(), let fields = reader.fields(),
             let resource = reader.text().flatMap({ URL(string: $0) }), resource.isUploadable,
-            let content = Self.content(&reader), reader.isAtEnd,
+            let content = Self.content(&reader), let settings = reader.settings(),
+            reader.isAtEnd,
             ResumeData.Field(name: method, value: "").isSound, fields.allSatisfy(\.isSound)
         else { return nil }
         self.target = target
@@ -138,6 +143,7 @@ extension UploadResumeData {
         self.fields = fields
         self.resource = resource
         self.content = content
+        self.settings = settings
     }
 
     private static func content(_ reader: inout SealedForm.Reader) -> Content? {
