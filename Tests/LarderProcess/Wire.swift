@@ -97,6 +97,11 @@ final class Wire: ChannelInboundHandler, Sendable {
         try? await channel.close().get()
     }
 
+    /// Takes nothing more from the connection: what its other end can send is what the kernel keeps.
+    func pauseReading() async throws {
+        try await self.channel.setOption(.autoRead, value: false).get()
+    }
+
     func resumeReading() async throws {
         try await self.channel.setOption(.autoRead, value: true).get()
     }

@@ -101,8 +101,14 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
     }
 
     /// Lets go of everything; nothing is told any more.
-    func end() {
+    func end() { self.end(saying: Data()) }
+
+    /// Lets go of everything; nothing is told any more.
+    ///
+    /// - Parameter last: goes out before, where nothing else is on its way and the kernel takes it.
+    func end(saying last: Data) {
         self.queue.async {
+            if !self.isOver, !last.isEmpty { self.say(last) }
             self.isOver = true
             self.machine.over()
             self.dial?.cancel()
@@ -283,6 +289,21 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         if self.isClosingWrite { socket.shutDownWriting() }
         self.isClosingWrite = false
         if self.isFinishing { self.owner?.finished() }
+    }
+
+    /// Sends what ends a conversation, and waits for nothing: in the midst of something else it would be
+    /// taken for a part of that.
+    private func say(_ last: Data) {
+        guard let socket = self.socket, !self.isSending, !self.isSecuring, !self.isClosingWrite,
+            self.plain.isEmpty, self.outgoing.isEmpty
+        else { return }
+        guard let tls = self.tls else {
+            _ = socket.send(last)
+            return
+        }
+        guard unsafe last.withUnsafeBytes({ unsafe tls.write($0) }) else { return }
+        tls.sayGoodbye()
+        _ = socket.send(Data(tls.takeOutput()))
     }
 
     /// Makes the next piece of the write ready; false where there is none.

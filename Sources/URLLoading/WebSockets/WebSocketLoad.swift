@@ -31,6 +31,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private weak var purpose: WebSocketPurpose?
     /// The head of the final response is there.
     private var isAnswered = false
+    /// That was a yes.
+    private var isOpen = false
     private var isHeld = false
     /// What the connection broke with between the handshake and `open`.
     private var broken: URLError?
@@ -96,17 +98,25 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         }
     }
 
+    /// Ends it at once, and waits for nothing.
+    ///
+    /// A peer that was not told yet is told that it ends (RFC 6455 §7.1.1), where the kernel takes that
+    /// and it would not stand in the midst of another frame.
     func cancel() {
-        self.queue.async { self.end() }
+        self.queue.async {
+            let isTold = !self.isOpen || self.closing != nil
+            self.end(saying: isTold ? Data() : Self.masked(.close, Data()))
+        }
     }
 
-    private func end() {
+    /// - Parameter last: the last that the peer hears.
+    private func end(saying last: Data = Data()) {
         guard !self.isOver else { return }
         self.isOver = true
         self.timer?.cancel()
         self.timer = nil
         self.writes = [:]
-        self.connection?.end()
+        self.connection?.end(saying: last)
         self.measurement.tell()
     }
 
@@ -213,6 +223,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         do throws(URLError) {
             let opens = try handshake.opens(head)
             self.measurement.note(response, from: .network)
+            self.isOpen = opens
             guard opens else { return self.refused(head, response, handshake) }
             let body = WebSocketBody(self, chosen: handshake.chosenProtocol(head))
             self.observer.load(answered: LoadAnswer(response: response, head: head, body: body))
@@ -334,12 +345,16 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     private func write(
         _ opcode: WebSocketFrame.Opcode, _ payload: Data, _ done: WebSocketPurpose.Waiter? = nil
     ) {
-        var random = SystemRandomNumberGenerator()
-        let mask = UInt32.random(in: .min ... .max, using: &random)
-        let frame = WebSocketFrame(opcode: opcode, payload: payload).encoded(mask: mask)
         self.lastNumber += 1
         self.writes[self.lastNumber] = done
-        self.connection?.enqueue(.write(frame), number: self.lastNumber, timeout: nil)
+        self.connection?.enqueue(
+            .write(Self.masked(opcode, payload)), number: self.lastNumber, timeout: nil)
+    }
+
+    private static func masked(_ opcode: WebSocketFrame.Opcode, _ payload: Data) -> Data {
+        var random = SystemRandomNumberGenerator()
+        let mask = UInt32.random(in: .min ... .max, using: &random)
+        return WebSocketFrame(opcode: opcode, payload: payload).encoded(mask: mask)
     }
 
     // MARK: The end
