@@ -96,12 +96,15 @@ extension ChallengeMachine {
 
     /// The challenges that can be answered, strongest first, each space once.
     func candidates(
-        _ challenges: Challenges, _ asked: ChallengedRequest, proxy: ProxyParty?
+        _ challenges: Challenges, _ asked: ChallengedRequest, proxy: ProxyParty?,
+        ofWebSocket isWebSocket: Bool = false
     ) -> [Candidate] {
         var found: [Candidate] = []
         for challenge in challenges.ranked() {
             guard let method = AuthenticationMethod(challenge.scheme),
-                Self.isUsable(challenge, asked, isProxy: proxy != nil)
+                Self.isUsable(challenge, asked, isProxy: proxy != nil),
+                // A handshake is one request on a connection of its own: there is no second leg.
+                !isWebSocket || !method.isSessionWide
             else { continue }
             let space = ProtectionSpace(
                 party: proxy.map { .proxy($0.kind) } ?? .server(asked.uri.scheme),

@@ -114,6 +114,7 @@ struct ChallengeMachine {
         var used: URLCredential?
         let content = { request.httpBody.map { Array($0) } }
         let sent = storage.servers.preempts(asked, content: content) { space, credential in
+            if request.isWebSocket, space.method.isSessionWide { return false }
             if let wanted, !wanted.isSameLogin(as: credential) { return false }
             used = storage.held(credential, for: URLProtectionSpace(space))
             return used != nil
@@ -156,7 +157,8 @@ struct ChallengeMachine {
         let refusedLogin = isProxy ? self.noteProxyRefusal(by: proxy) : nil
         let challenges = Challenges(
             head.fields, name: FieldName(isProxy ? .proxyAuthenticate : .wwwAuthenticate))
-        let candidates = self.candidates(challenges, asked, proxy: isProxy ? proxy : nil)
+        let candidates = self.candidates(
+            challenges, asked, proxy: isProxy ? proxy : nil, ofWebSocket: request.isWebSocket)
         self.rounds += 1
         guard !candidates.isEmpty, self.rounds <= Self.roundLimit else {
             if self.isSentNow, !isProxy { _ = self.noteRefusal(candidates, asked) }

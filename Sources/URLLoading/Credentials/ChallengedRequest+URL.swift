@@ -27,6 +27,14 @@ extension URLRequest {
     /// Whether its answer shows what it bore: then it gets no login but the program's own.
     var isEchoed: Bool { self.httpMethod.map { Method(rawValue: $0).isEchoed } ?? false }
 
+    /// Whether it is the handshake of a WebSocket, which can answer what one request can.
+    var isWebSocket: Bool {
+        switch self.url?.scheme?.lowercased() {
+        case "ws", "wss": true
+        default: false
+        }
+    }
+
     /// Whether the program says itself who it is.
     var namesAuthorization: Bool {
         self.allHTTPHeaderFields?.keys.contains { FieldName($0).known == .authorization } ?? false
