@@ -43,6 +43,46 @@ struct WebSocketStateTests {
         await origin.stop()
     }
 
+    @Test("count what messages contain, and nothing else (§3.1)")
+    func counts() async throws {
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            _ = try await connection.frame()
+            try await connection.send(0x89, [1, 2, 3])
+            // One in two parts.
+            try await connection.send(0x02, [UInt8](repeating: 0, count: 70_000))
+            try await connection.send(0x80, [UInt8](repeating: 0, count: 30_000))
+            while true {
+                let frame = try await connection.frame()
+                if frame.first == 0x8A { continue }
+                try await connection.send(frame.first == 0x89 ? 0x8A : frame.first, frame.payload)
+                if frame.first == 0x88 { return }
+            }
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.plain(delegate)
+        let task = session.webSocketTask(with: try Self.url(origin))
+        let early = Event<Int64?>(nil)
+        task.send(.string("\u{E4}")) { _ in early.change { $0 = task.countOfBytesSent } }
+        #expect(task.countOfBytesSent == 0)
+        task.resume()
+        #expect(Self.text(try await task.receive()) == "100000 bytes")
+        #expect(task.countOfBytesReceived == 100_000)
+        try await early.wait(for: "the first message") { $0 != nil }
+        #expect(early.value == 2)
+        try await task.send(.data(Data(count: 200_000)))
+        #expect(task.countOfBytesSent == 200_002)
+        #expect(Self.text(try await task.receive()) == "200000 bytes")
+        let pongs = Event(0)
+        task.sendPing { _ in pongs.change { $0 += 1 } }
+        try await pongs.wait(for: "the pong") { $0 == 1 }
+        task.cancel(with: .normalClosure, reason: Data("bye".utf8))
+        try await delegate.completion()
+        #expect(task.countOfBytesSent == 200_002 && task.countOfBytesReceived == 300_000)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     // MARK: Opening
 
     @Test("send what waited for the opening before what is sent just then")

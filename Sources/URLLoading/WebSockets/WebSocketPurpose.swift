@@ -71,14 +71,18 @@ final class WebSocketPurpose: TaskPurpose {
             return (state.load, state.number, state.end)
         }
         if let end { return self.lane.send { waiter(end) } }
-        load?.send(opcode, payload) { self.sent(number, $0) }
+        load?.send(opcode, payload) { self.sent(number, payload.count, $0) }
     }
 
-    private func sent(_ number: Int, _ error: (any Error)?) {
+    /// On the load's queue.
+    private func sent(_ number: Int, _ count: Int, _ error: (any Error)?) {
         // One that fails fails with the task, which knows why.
-        guard error == nil,
-            let waiter = self.state.withLock({ $0.senders.removeValue(forKey: number) })
-        else { return }
+        guard error == nil else { return }
+        let (waiter, task) = self.state.withLock {
+            ($0.senders.removeValue(forKey: number), $0.task)
+        }
+        guard let waiter else { return }
+        task?.countOfBytesSent += Int64(count)
         self.lane.send { waiter(nil) }
     }
 
@@ -127,7 +131,10 @@ final class WebSocketPurpose: TaskPurpose {
 
     // MARK: What the connection says
 
+    /// On the load's queue, as all of these.
     func received(_ message: Message) {
+        // Before anybody hears of it, who may ask.
+        self.state.withLock { $0.task }?.countOfBytesReceived += Int64(message.count)
         let receiver = self.state.withLock { state -> Receiver? in
             if !state.receivers.isEmpty { return state.receivers.removeFirst() }
             state.inbox.append(message)
@@ -200,7 +207,9 @@ final class WebSocketPurpose: TaskPurpose {
             // In the lock, as the load only puts it on its queue: whoever sends next finds the load, and
             // must not get there before these.
             for (opcode, payload, number) in state.unsent {
-                body.load.send(opcode, payload) { if opcode != .ping { self.sent(number, $0) } }
+                body.load.send(opcode, payload) {
+                    if opcode != .ping { self.sent(number, payload.count, $0) }
+                }
             }
             state.unsent = []
             body.load.open(for: self)
@@ -252,11 +261,14 @@ private final class WebSocketConsumer: BodyConsumer {
 }
 
 extension URLSessionWebSocketTask.Message {
-    /// In octets; one that is empty takes room, too.
-    fileprivate var size: Int {
+    /// How many octets it has on the wire.
+    fileprivate var count: Int {
         switch self {
-        case .data(let data): data.count + 1
-        case .string(let text): text.utf8.count + 1
+        case .data(let data): data.count
+        case .string(let text): text.utf8.count
         }
     }
+
+    /// In octets; one that is empty takes room, too.
+    fileprivate var size: Int { self.count + 1 }
 }
