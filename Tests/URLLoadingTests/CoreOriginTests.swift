@@ -36,6 +36,30 @@ struct CoreOriginTests {
         await origin.stop()
     }
 
+    @Test(
+        "requests behind a flush or a reset use new connections (§1.2)", arguments: [true, false])
+    func newConnections(_ resets: Bool) async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "a", cache: nil) }
+        let configuration = URLSessionConfiguration.ephemeral
+        // The next waits until the connection is free.
+        configuration.httpMaximumConnectionsPerHost = 1
+        let session = URLSession(configuration: configuration)
+        let url = try URL.of(origin.url("/"))
+        for _ in 0..<2 { _ = try await session.data(from: url) }
+        #expect(origin.connections.value == 1)
+        await withCheckedContinuation { done in
+            if resets {
+                session.reset { done.resume() }
+            } else {
+                session.flush { done.resume() }
+            }
+        }
+        for _ in 0..<2 { _ = try await session.data(from: url) }
+        #expect(origin.connections.value == 2 && origin.count == 4)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("a 401 is answered by the delegate, and its body is not delivered (§1.6, §6)")
     func basic() async throws {
         let origin = try await ScriptedOrigin.answering { request in

@@ -85,6 +85,31 @@ struct WebSocketStateTests {
 
     // MARK: Opening
 
+    @Test("fail where the server does not answer the handshake in time", arguments: [true, false])
+    func handshakeLimit(_ isRequests: Bool) async throws {
+        let origin = try await ScriptedOrigin.start { connection in
+            _ = try await connection.requestHead()
+            // Until the other end goes away.
+            _ = try await connection.wire.read(1)
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = isRequests ? 3600 : 0.2
+        let delegate = WebSocketRecorder()
+        let session = URLSession(
+            configuration: configuration, delegate: delegate, delegateQueue: nil)
+        var request = URLRequest(url: try Self.url(origin))
+        if isRequests { request.timeoutInterval = 0.2 }
+        let task = session.webSocketTask(with: request)
+        task.resume()
+        let error = await #expect(throws: URLError.self) { try await task.receive() }
+        #expect(error?.code == .timedOut)
+        try await delegate.completion()
+        #expect((delegate.errors.value.first as? URLError)?.code == .timedOut)
+        #expect(delegate.messages.value == ["created", "metrics", "complete"])
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("send what waited for the opening before what is sent just then")
     func order() async throws {
         let opens = Event(false)
