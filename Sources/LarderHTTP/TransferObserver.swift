@@ -8,16 +8,23 @@ package protocol TransferObserver: AnyObject, Sendable {
     /// What it took; after the last call to the receiver, also where that was a failure, and where it
     /// was cancelled.
     func transfer(measured measurement: TransferMeasurement)
-    /// The request waits for a connection: one that becomes free is given to others while
-    /// `isSuspended`.
+    /// The request waits for a connection, of which one that becomes free is given to others while
+    /// `isSuspended`; or it was found suspended when the time that it may wait for its origin was up.
     ///
     /// - Parameter changed: to be called when `isSuspended` has changed; any thread, also when the
     ///   request does not wait any more.
     func transferWaits(_ changed: @escaping @Sendable () -> Void)
-    /// Whether the request is not to go out now; read while it waits for a connection.
+    /// Whether nothing is to be transmitted now, and no time runs but the whole resource's; read while
+    /// the request waits for a connection, and when it has waited too long for anything else.
     ///
-    /// False unless it says otherwise.
+    /// Must become false at the latest when nobody wants the request any more. False unless it says
+    /// otherwise.
     var isSuspended: Bool { get }
+    /// How long ago the request's last suspension ended: it has waited for nothing longer than that.
+    /// nil: it never was suspended; read when it has waited too long.
+    ///
+    /// Nil unless it says otherwise.
+    var resumedAgo: Duration? { get }
     /// Whether it looks at the measurement; read once, when the fetch begins.
     ///
     /// Where it does not, nothing is measured, and the measurement says nothing. True unless it says
@@ -42,6 +49,7 @@ extension TransferObserver {
     package var readsMeasurement: Bool { true }
     package var evaluatesServers: Bool { true }
     package var isSuspended: Bool { false }
+    package var resumedAgo: Duration? { nil }
     package func transferWaits(_ changed: @escaping @Sendable () -> Void) {}
 }
 

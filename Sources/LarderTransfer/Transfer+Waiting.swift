@@ -94,7 +94,8 @@ extension Transfer {
 
     /// What the transfer waits for now, if for anything that has a limit.
     var wantedWait: Wait? {
-        switch self.phase {
+        guard !self.isStandingStill else { return nil }
+        return switch self.phase {
         case .queued:
             if self.isPassedOver { nil } else { self.awaitedName == nil ? .connection : .name }
         case .resolving: .name

@@ -54,6 +54,8 @@ final class Transfer {
     var destination: ConnectionQueue.Destination?
     /// It waits for a connection, and would not take one.
     var isPassedOver = false
+    /// Its observer is suspended, as far as the loop knows: no time runs but the resource's.
+    var isStandingStill = false
     /// The origin's connection can bear more than one request at a time.
     private(set) var isMultiplexed = false
     private(set) var hasHead = false

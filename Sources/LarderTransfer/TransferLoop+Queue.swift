@@ -5,17 +5,26 @@ extension TransferLoop {
     /// Has a transfer wait for a connection, for as long as its observer would have it wait.
     func awaitTurn(_ transfer: Transfer) {
         guard let observer = transfer.observer else { return }
-        observer.transferWaits { [fetch = transfer.fetch] in fetch.suspensionChanged() }
+        self.follow(observer, of: transfer)
         self.reconsider(transfer)
     }
 
-    /// Passes a transfer that waits for a connection over while its observer is suspended.
+    /// Wants to hear from now on when a transfer's observer is suspended, or goes on.
+    func follow(_ observer: any TransferObserver, of transfer: Transfer) {
+        observer.transferWaits { [fetch = transfer.fetch] in fetch.suspensionChanged() }
+    }
+
+    /// Has a transfer stand still while its observer is suspended, passed over where it waits for a
+    /// connection.
     func reconsider(_ transfer: Transfer) {
-        guard let observer = transfer.observer, let destination = transfer.destination else {
-            return
-        }
+        guard let observer = transfer.observer else { return }
+        let isSuspended = observer.isSuspended
+        transfer.isStandingStill = isSuspended
+        // No time runs meanwhile.
+        defer { self.touch(transfer) }
+        guard let destination = transfer.destination else { return }
         let id = transfer.fetch.id
-        if observer.isSuspended {
+        if isSuspended {
             guard !transfer.isPassedOver else { return }
             transfer.isPassedOver = self.changeQueue { $0.hold(id, for: destination) } ?? false
         } else if transfer.isPassedOver {
@@ -23,8 +32,6 @@ extension TransferLoop {
             let mayGo = self.changeQueue { $0.release(id, for: destination) }
             if mayGo == true { self.launch([id]) }
         }
-        // No time runs for one that is passed over.
-        self.touch(transfer)
     }
 
     /// Gives up a transfer's place, and has those go that may go now.

@@ -18,12 +18,33 @@ extension TransferLoop {
             case .leave: transfer.releaseContent()
             default:
                 guard let failure = wait.failure else { continue }
+                if wait != .resource, self.wasSuspended(transfer, in: wait) { continue }
                 self.detach(transfer)
                 // The turn that gives places to those who wait comes before it is let go of.
                 self.leaveLookups(transfer)
                 transfer.end(failure)
             }
         }
+    }
+
+    /// Whether a transfer whose time is up was suspended in it: it then waits anew from when it went
+    /// on, or will when it does.
+    ///
+    /// That is only asked here: whoever suspends a request need not tell its loop, and one that nobody
+    /// suspends costs nothing.
+    private func wasSuspended(_ transfer: Transfer, in wait: Wait) -> Bool {
+        guard let observer = transfer.observer else { return false }
+        if observer.isSuspended {
+            self.follow(observer, of: transfer)
+            // It may have gone on before it knew whom to tell.
+            self.reconsider(transfer)
+            return true
+        }
+        guard let resumedAgo = observer.resumedAgo else { return false }
+        self.deadlines.enter(transfer.waiting, wait, .read() - resumedAgo)
+        guard transfer.waiting.moment <= self.now else { return true }
+        self.deadlines.leave(transfer.waiting)
+        return false
     }
 
     /// Sees to every transfer of which something was noted.

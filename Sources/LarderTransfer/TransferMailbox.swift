@@ -10,7 +10,7 @@ enum TransferCommand: Sendable {
     case resume(UInt64)
     /// A body source that had nothing has something.
     case contentReady(UInt64)
-    /// The observer of a fetch that waits for a connection is suspended, or goes on.
+    /// The observer of a fetch is suspended, or goes on; told where the loop asked for it.
     case suspensionChanged(UInt64)
     case cancel(UInt64)
     case shutDown(@Sendable () -> Void)

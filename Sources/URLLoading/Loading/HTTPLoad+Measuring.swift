@@ -18,7 +18,10 @@ extension HTTPLoad: TransferObserver {
         self.state.withLock { $0.suspensionChanged = changed }
     }
 
-    var isSuspended: Bool { self.order.task.isStandingStill }
+    var isSuspended: Bool {
+        self.order.task.isStandingStill && !self.state.withLock { $0.machine.isOver }
+    }
+    var resumedAgo: Duration? { self.order.task.resumedAgo }
 
     func transfer(measured measurement: TransferMeasurement) {
         guard self.readsMeasurement else { return }

@@ -157,13 +157,18 @@ final class HTTPLoad: Load {
 
     /// Ends the load and whatever is under way for it.
     func cancel() {
-        let (wasUnderWay, exchange, body, watch) = self.state.withLock { state in
+        let (wasUnderWay, exchange, body, watch, changed) = self.state.withLock { state in
             let wasUnderWay = state.machine.ends()
             let body = state.body
             if wasUnderWay { state.body = .cancelled }
-            return (wasUnderWay, state.exchange.take(), body, state.watch.take())
+            return (
+                wasUnderWay, state.exchange.take(), body, state.watch.take(),
+                state.suspensionChanged.take()
+            )
         }
         watch?.cancel()
+        // What goes on without it, into the cache, does not stand still with it.
+        defer { changed?() }
         guard wasUnderWay else { return }
         exchange?.cancel()
         if case .source(let source) = body { source.cancel() }

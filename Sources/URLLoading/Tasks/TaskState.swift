@@ -75,6 +75,8 @@ struct TaskState: ~Copyable {
     /// There is somebody who wants to hear what it took.
     var hasDelegate = false
     var begun: Date?
+    /// When it last went on after a suspension.
+    var wentOn: ContinuousClock.Instant?
     /// The session counts it among those that were never resumed.
     var isCounted = false
     /// The session has it among its tasks.

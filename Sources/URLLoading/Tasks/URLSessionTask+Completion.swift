@@ -8,9 +8,20 @@ extension URLSessionTask {
     var session: URLSession? { self.guarded.withLock { $0.session } }
     var isSettled: Bool { self.guarded.withLock { $0.machine.isSettled } }
     var isSuspended: Bool { self.guarded.withLock { $0.machine.isSuspended } }
-    /// It has begun, and is suspended: nothing of it is to go out meanwhile.
+    /// It has begun, not ended, and is suspended: nothing of it is to go out meanwhile.
+    ///
+    /// Of the task that goes on as this one, where there is one.
     var isStandingStill: Bool {
-        self.guarded.withLock { $0.machine.hasBegun && $0.machine.isSuspended }
+        let (stands, successor) = self.guarded.withLock { state in
+            let stands = state.machine.hasBegun && state.machine.isSuspended
+            return (stands && !state.machine.isSettled, state.successor)
+        }
+        return successor?.isStandingStill ?? stands
+    }
+    /// How long ago it, or the one that goes on as it, last went on after a suspension; nil: never.
+    var resumedAgo: Duration? {
+        let (wentOn, successor) = self.guarded.withLock { ($0.wentOn, $0.successor) }
+        return successor?.resumedAgo ?? wentOn.map { .now - $0 }
     }
     var isOver: Bool { self.guarded.withLock { $0.machine.stage == .over } }
     /// It runs or is suspended, and was resumed before.
@@ -90,7 +101,12 @@ extension URLSessionTask {
         guard let left else { return }
         // What of them still comes, nobody waits for; their measurements come with it.
         for load in left.superseded { load.cancel() }
-        if !outcome.isSuccess { left.clear() }
+        if !outcome.isSuccess {
+            left.clear()
+        } else if left.hasTurned {
+            // What of it is still under way does not stand still with a task that has ended.
+            left.load?.suspensionChanged()
+        }
         self.deliverIfComplete()
     }
 
@@ -117,6 +133,8 @@ extension URLSessionTask {
         let pump: BodyPump?
         let answer: LoadAnswer?
         let held: TaskState.Held?
+        /// The task was suspended while it ran, and may be so still.
+        let hasTurned: Bool
 
         /// Takes it out, so that nothing of it ends in the task's lock.
         init(of state: inout TaskState) {
@@ -126,6 +144,7 @@ extension URLSessionTask {
             self.pump = state.pump.take()
             self.answer = state.answer.take()
             self.held = state.held.take()
+            self.hasTurned = state.machine.turn > 0
         }
 
         func clear() {

@@ -99,9 +99,13 @@ extension URLSessionTask {
     }
 
     func goOn() {
-        let (load, pump, content, held) = self.guarded.withLock { state in
-            (state.load, state.pump, state.suspendableContent, state.held.take())
+        let (load, superseded, pump, content, held) = self.guarded.withLock { state in
+            (
+                state.load, state.superseded, state.pump, state.suspendableContent,
+                state.held.take()
+            )
         }
+        for load in superseded { load.suspensionChanged() }
         load?.suspensionChanged()
         pump?.run()
         content?.run()

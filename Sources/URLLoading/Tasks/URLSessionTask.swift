@@ -173,6 +173,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         let resumption = self.guarded.withLock { state in
             let resumption = state.machine.resume()
             if resumption == .goOn {
+                state.wentOn = .now
                 state.pump?.isPaused = false
                 state.suspendableContent?.isPaused = false
             }

@@ -12,7 +12,14 @@ final class RecordingObserver: TransferObserver {
         var wants: [[[UInt8]]] = []
     }
 
+    private struct Suspension {
+        var isSuspended = false
+        var resumedAgo: Duration?
+        var changed: (@Sendable () -> Void)?
+    }
+
     private let record = Mutex(Record())
+    private let suspension = Mutex(Suspension())
     private let verdict: @Sendable (TLSPeer) -> TLSVerdict
     private let breaksOff: Bool
     let evaluatesServers: Bool
@@ -30,6 +37,27 @@ final class RecordingObserver: TransferObserver {
     }
 
     var heard: Record { self.record.withLock { $0 } }
+
+    /// Is suspended, or goes on, and tells whoever asked for that.
+    func suspend(_ isSuspended: Bool) {
+        let changed = self.suspension.withLock { suspension in
+            suspension.isSuspended = isSuspended
+            return suspension.changed
+        }
+        changed?()
+    }
+
+    var isSuspended: Bool { self.suspension.withLock { $0.isSuspended } }
+    var resumedAgo: Duration? {
+        get { self.suspension.withLock { $0.resumedAgo } }
+        set { self.suspension.withLock { $0.resumedAgo = newValue } }
+    }
+    /// Somebody wants to hear of suspensions.
+    var isFollowed: Bool { self.suspension.withLock { $0.changed != nil } }
+
+    func transferWaits(_ changed: @escaping @Sendable () -> Void) {
+        self.suspension.withLock { $0.changed = changed }
+    }
 
     func transfer(sent total: UInt64) {
         self.record.withLock { $0.sent.append(total) }
