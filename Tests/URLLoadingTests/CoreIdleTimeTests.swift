@@ -5,7 +5,7 @@ import Testing
 @testable import LarderProcess
 @testable import URLLoading
 
-@Suite("The time for which a task waits for data (§2, §3.1, §5)", .timeLimit(.minutes(10)))
+@Suite("The time for which a task waits for data (§2, §3.1)", .timeLimit(.minutes(10)))
 struct CoreIdleTimeTests {
     /// One that reads requests, and says nothing.
     private static func silentOrigin() async throws -> ScriptedOrigin {
@@ -64,6 +64,17 @@ struct CoreIdleTimeTests {
         #expect((task.error as? URLError)?.code == (isAnswered ? nil : .timedOut))
         #expect(delegate.data.value == Data((isAnswered ? "ab" : "a").utf8))
         goOn.change { $0 = true }
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
+    @Test("is the request's own where that has one, else its session's")
+    func ownTime() async throws {
+        let origin = try await Self.silentOrigin()
+        let session = URLSession.alone { $0.timeoutIntervalForRequest = 3_600 }
+        var request = URLRequest(url: try .of(origin.url("/")))
+        request.timeoutInterval = 0.2
+        #expect(await session.loaded(request).code == .timedOut)
         session.invalidateAndCancel()
         await origin.stop()
     }
