@@ -14,12 +14,12 @@ struct CoreIdleTimeTests {
         }
     }
 
-    /// Returns when what has waited for data for a second would have waited too long.
+    /// Returns when what has waited for data for five seconds would have waited too long.
     ///
     /// Tasks that do so are the clock.
     private static func letTimePass() async throws {
         let origin = try await Self.silentOrigin()
-        let session = URLSession.alone { $0.timeoutIntervalForRequest = 1 }
+        let session = URLSession.alone { $0.timeoutIntervalForRequest = 5 }
         for _ in 0..<2 {
             let other = try await session.loaded(origin.url("/"))
             #expect(other.code == .timedOut)
@@ -43,7 +43,7 @@ struct CoreIdleTimeTests {
             _ = try await connection.request()
         }
         let delegate = RecordingDelegate()
-        let session = URLSession.alone(delegate) { $0.timeoutIntervalForRequest = 1 }
+        let session = URLSession.alone(delegate) { $0.timeoutIntervalForRequest = 5 }
         let task = session.dataTask(with: try URL.of(origin.url("/")))
         delegate.disposition.withLock {
             $0 = { answer in
