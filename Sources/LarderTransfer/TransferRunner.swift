@@ -15,7 +15,20 @@ import LarderHTTP
 /// Not `Sendable`. Handed to its thread by `TransferThread`, and confined to that from then on.
 final class TransferRunner {
     /// Idle loops beyond this many loops are let go of, the one longest idle first.
-    private static let loopLimit = 48
+    static let loopLimit: Int = {
+        var limit = rlimit()
+        let code = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return TransferRunner.loopLimit(descriptors: code == 0 ? UInt64(limit.rlim_cur) : 0)
+    }()
+
+    /// How many loops a thread has before idle ones are let go of, where the process may have so many
+    /// descriptors (getrlimit(2)).
+    ///
+    /// An idle one has some three, its connection among them, and there are two threads: a third of what
+    /// there is goes to them, at most. Too few would cost a program with many sessions its connections.
+    static func loopLimit(descriptors: UInt64) -> Int {
+        Swift.max(48, Swift.min(512, Int(clamping: descriptors / 20)))
+    }
 
     let mailbox: TransferMailbox
     let epoll: Epoll

@@ -98,17 +98,25 @@ struct SharedThreadTests {
     func many() async throws {
         let origin = try ScriptedOrigin.echoingTargets()
         let idle = try (0..<1000).map { _ in try CurlUpstream.sharing() }
-        let busy = try (0..<200).map { _ in try CurlUpstream.sharing() }
+        let kept = SharedTransferThreads.limit * TransferRunner.loopLimit
+        let busy = try (0..<kept + 100).map { _ in try CurlUpstream.sharing() }
         for upstream in busy {
             #expect(await upstream.answer(to: origin.request(.get, "/x")).text.hasSuffix(" /x"))
         }
         #expect(try self.threads().count <= 2)
-        #expect(busy.reduce(0) { $0 + $1.statistics().openConnections } <= 100)
+        #expect(busy.reduce(0) { $0 + $1.statistics().openConnections } <= kept)
         // Those that were let go of come again.
         for upstream in busy.prefix(20) {
             #expect(await upstream.answer(to: origin.request(.get, "/y")).text.hasSuffix(" /y"))
         }
         #expect(idle.allSatisfy { $0.statistics() == TransferStatistics() })
+    }
+
+    @Test(
+        "are kept with their connections by what the process may have of descriptors",
+        arguments: [(0, 48), (256, 48), (1024, 51), (4096, 204), (20_000, 512), (UInt64.max, 512)])
+    func limit(_ descriptors: UInt64, _ loops: Int) {
+        #expect(TransferRunner.loopLimit(descriptors: descriptors) == loops)
     }
 
     @Test("keep connections of their own")
