@@ -179,11 +179,16 @@ struct ConnectionTests {
             let client = try await proxy.connect()
             #expect(try await client.receivedAll() == "")
         }
-        try await Fixture.run(configure: { $0.idleTimeout = .seconds(3) }) { proxy in
-            let used = try await proxy.connect()
-            try await used.send(get())
-            #expect(try await used.receivedAll() == ExchangeTests.hello)
+        // On a busy machine the request may come too late: then it counts as none, and has more time.
+        var received = ""
+        for seconds in [1, 5, 25] where received.isEmpty {
+            try await Fixture.run(configure: { $0.idleTimeout = .seconds(seconds) }) { proxy in
+                let used = try await proxy.connect()
+                try? await used.send(get())
+                received = try await used.receivedAll()
+            }
         }
+        #expect(received == ExchangeTests.hello)
     }
 
     @Test("a head that does not end is answered 408, though its bytes trickle")

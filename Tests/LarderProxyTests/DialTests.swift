@@ -20,6 +20,8 @@ struct DialTests {
             group: group,
             configure: {
                 $0.connectPorts = nil
+                // Held names take as long as a busy machine lets the test take.
+                $0.resolveTimeout = .seconds(60)
                 configure(&$0)
             }, resolver: names.resolver(threads: threads)
         ) { try await body($0, origin) }
