@@ -176,6 +176,26 @@ package struct Request: Sendable {
         }
     }
 
+    /// The same with other fields.
+    package func with(_ fields: Fields) -> Request {
+        var request = self
+        request.fields = fields
+        return request
+    }
+
+    /// The same with other fields, in which something stands for secrets: made anew once.
+    package func with(_ fields: Fields, sealed: SealedFields, isAuthorized: Bool) -> Request {
+        var parts = self.storage.parts
+        parts.fields = fields
+        parts.sealed = sealed
+        parts.isAuthorized = isAuthorized
+        return Request(storage: RequestStorage(parts))
+    }
+
+    private init(storage: RequestStorage) {
+        self.storage = storage
+    }
+
     /// Takes the parts out, to be changed in place where nobody else has them.
     private mutating func taken() -> RequestParts {
         defer { self.storage = .vacant }

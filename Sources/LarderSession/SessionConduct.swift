@@ -80,20 +80,24 @@ final class SessionConduct: Sendable {
             self.takesPart && request.uri.scheme != .ftp
             && (!self.isIdle || (self.sealsClients && FieldSealer.hasSecret(request.fields)))
         guard seals || !self.additionalFields.isEmpty else { return request }
-        var request = request
+        // The fields are changed outside of the request, which is made anew once.
+        var fields = request.fields
         // "A client MUST NOT generate fields in a TRACE request containing sensitive data that might
         // be disclosed by the response" (RFC 9110 §9.3.8): settings may be secrets, too. What a
         // program gives its own session is the program's.
-        if self.sealsClients || !request.method.isEchoed { self.addFields(to: &request.fields) }
-        guard seals else { return request }
-        var sealing = Sealing(client: request.fields)
-        self.sealCookies(&request, &sealing, isSent: isSent, at: now)
-        self.sealCredential(&request, &sealing)
-        if self.sealsClients { self.sealClients(&request, &sealing) }
-        request.sealed = SealedFields(
+        if self.sealsClients || !request.method.isEchoed { self.addFields(to: &fields) }
+        guard seals else { return request.with(fields) }
+        var sealing = Sealing(client: fields)
+        self.sealCookies(of: request, in: &fields, &sealing, isSent: isSent, at: now)
+        self.sealCredential(of: request, in: &fields, &sealing)
+        if self.sealsClients, FieldSealer.hasSecret(fields) {
+            self.sealClients(in: &fields, &sealing)
+        }
+        let sealed = SealedFields(
             sealing.lines, computed: sealing.computed, client: sealing.client,
             refusal: sealing.refusal, permits: permits ?? { _, _ in false })
-        return request
+        return request.with(
+            fields, sealed: sealed, isAuthorized: request.isAuthorized || sealing.isAuthorized)
     }
 
     /// What a request has itself stays as it is.
@@ -110,6 +114,8 @@ final class SessionConduct: Sendable {
         var computed: [FieldName] = []
         let client: Fields
         var refusal: UpstreamFailure?
+        /// A credential of the session's is sent.
+        var isAuthorized = false
 
         init(client: Fields) {
             self.client = client
@@ -121,17 +127,18 @@ final class SessionConduct: Sendable {
     // to origins to say what is for one user alone. Those who share the jar are one user to the
     // origin; where they must not be, a session is split by principal, and so is its cache.
     private func sealCookies(
-        _ request: inout Request, _ sealing: inout Sealing, isSent: Bool, at now: Timestamp
+        of request: Request, in sealed: inout Fields, _ sealing: inout Sealing, isSent: Bool,
+        at now: Timestamp
     ) {
         guard let cookies = self.cookies else { return }
         let name = FieldName(.cookie)
         if request.method.isEchoed {
             // The jar's stay at home; what a program sends itself is sealed like everywhere.
             guard !self.sealsClients else { return }
-            request.fields.remove(name)
+            sealed.remove(name)
             return sealing.computed.append(name)
         }
-        var fields = request.fields
+        var fields = sealed
         let hop = Hop(
             method: request.method, uri: request.uri, client: sealing.client,
             cookies: request.cookies)
@@ -141,43 +148,45 @@ final class SessionConduct: Sendable {
             cookies.showCookies(in: &fields, for: hop, at: now)
         }
         let values = fields.values(name).map { Array($0) }
-        request.fields.remove(name)
+        sealed.remove(name)
         // The name is sealed also where there is none, so that a later one finds its place.
         guard !values.isEmpty else { return sealing.computed.append(name) }
         sealing.lines += values.map { ("Cookie", $0) }
-        request.fields.append(
+        sealed.append(
             "Cookie", self.sealer.value("cookie", Array(values.joined(separator: [0]))))
     }
 
     /// Seals what the client sends itself, where nothing of the session's has taken its place.
-    private func sealClients(_ request: inout Request, _ sealing: inout Sealing) {
+    private func sealClients(in fields: inout Fields, _ sealing: inout Sealing) {
         let sealed = sealing.lines.map { FieldName($0.name) } + sealing.computed
-        sealing.lines += self.sealer.sealClients(&request.fields, besides: sealed)
+        sealing.lines += self.sealer.sealClients(&fields, besides: sealed)
     }
 
-    private func sealCredential(_ request: inout Request, _ sealing: inout Sealing) {
+    private func sealCredential(
+        of request: Request, in fields: inout Fields, _ sealing: inout Sealing
+    ) {
         let authorization = FieldName(.authorization)
         let plan = self.rules.plan(
-            for: request.uri, request.method, hasOwn: request.fields.contains(authorization))
+            for: request.uri, request.method, hasOwn: fields.contains(authorization))
         switch plan {
         case .clients: break
         case .none(let placeholder, _):
-            if let placeholder { request.fields.remove(placeholder) }
+            if let placeholder { fields.remove(placeholder) }
         case .refuses(let failure): sealing.refusal = failure
         case .injects(let name, let value):
             let field = FieldName(name)
-            request.fields.remove(field)
-            request.fields.append(name, self.sealer.value(field.lowercased, value.revealed))
-            request.isAuthorized = true
+            fields.remove(field)
+            fields.append(name, self.sealer.value(field.lowercased, value.revealed))
+            sealing.isAuthorized = true
             sealing.lines.append((name, value.revealed))
         case .answers, .answersFromStore:
-            request.fields.remove(authorization)
+            fields.remove(authorization)
             sealing.computed.append(authorization)
             guard let credential = self.preemption(plan, request) else { return }
-            request.fields.append(
+            fields.append(
                 "Authorization",
                 self.sealer.value("authorization", SentCredential.identity(of: credential)))
-            request.isAuthorized = true
+            sealing.isAuthorized = true
         }
     }
 
