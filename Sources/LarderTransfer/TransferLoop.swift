@@ -30,6 +30,7 @@ final class TransferLoop: Timed {
     /// In which receivers are told.
     let round = DeliveryRound()
     let pieces: PieceBuffers
+    private let tally: TransferTally
     let deadlines: Deadlines
     /// In nanoseconds; beyond it no connection would be used again.
     private let idleLifetime: UInt64
@@ -57,9 +58,12 @@ final class TransferLoop: Timed {
     var configuration: TransferConfiguration { self.port.configuration }
     var counters: TransferCounters { self.port.counters }
 
-    init(_ port: LoopPort, epoll: Epoll, pieces: PieceBuffers) throws(TransferError) {
+    init(
+        _ port: LoopPort, epoll: Epoll, pieces: PieceBuffers, tally: TransferTally
+    ) throws(TransferError) {
         self.port = port
         self.pieces = pieces
+        self.tally = tally
         self.poller = SocketPoller(epoll, owner: port.number, counters: port.counters)
         self.multi = try MultiHandle(port.configuration, poller: self.poller)
         self.handles = try HandlePool()
@@ -408,7 +412,13 @@ final class TransferLoop: Timed {
     func setTransfer(_ id: UInt64, _ transfer: Transfer?) -> Transfer? {
         var transfers = exchange(&self.transfers, with: [:])
         defer { self.transfers = transfers }
-        guard let transfer else { return transfers.removeValue(forKey: id) }
-        return transfers.updateValue(transfer, forKey: id)
+        guard let transfer else {
+            let removed = transfers.removeValue(forKey: id)
+            if removed != nil { self.tally.ended() }
+            return removed
+        }
+        let replaced = transfers.updateValue(transfer, forKey: id)
+        if replaced == nil { self.tally.began() }
+        return replaced
     }
 }

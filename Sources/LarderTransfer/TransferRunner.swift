@@ -34,6 +34,7 @@ final class TransferRunner {
     let epoll: Epoll
     /// The buffers of all loops: each of many would hold 8 MiB for long.
     private let pieces = PieceBuffers()
+    private let tally = TransferTally()
     /// libcurl's, whoever has the loops in hand.
     let memory = CurlMemory()
     private var loops: [UInt32: TransferLoop] = [:]
@@ -59,7 +60,8 @@ final class TransferRunner {
     @discardableResult
     func open(_ port: LoopPort) throws(TransferError) -> TransferLoop {
         if self.loops.count >= Self.loopLimit { self.dropOldest() }
-        let loop = try TransferLoop(port, epoll: self.epoll, pieces: self.pieces)
+        let loop = try TransferLoop(
+            port, epoll: self.epoll, pieces: self.pieces, tally: self.tally)
         self.setLoop(port.number, loop)
         return loop
     }
@@ -189,16 +191,10 @@ final class TransferRunner {
             !self.epoll.isReady
         else { return .refused }
         let now = MonotonicTime.read()
-        let response = loop.begin(asGuest: order, now, isAlone: self.isIdle)
+        let response = loop.begin(asGuest: order, now, isAlone: self.tally.count == 0)
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
         return response.map { .answered($0) } ?? .underWay
-    }
-
-    /// Whether no loop has anything under way.
-    private var isIdle: Bool {
-        let loops = self.loops
-        return loops.count == 1 || loops.values.allSatisfy(\.isIdle)
     }
 
     /// Gives the loops back to the thread.
