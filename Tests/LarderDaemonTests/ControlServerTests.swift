@@ -104,14 +104,22 @@ struct ControlServerTests {
 
     @Test("has places for so many, and an idle connection gives its own up")
     func places() async throws {
+        // On a machine that is busy the third may count as idle itself: then all have more time.
+        for seconds in [1, 5] {
+            do { return try await self.thirdGetsPlace(idleness: .seconds(seconds)) } catch {}
+        }
+        try await self.thirdGetsPlace(idleness: .seconds(25))
+    }
+
+    private func thirdGetsPlace(idleness: Duration) async throws {
         let path = "/tmp/larder-\(UUID().uuidString.prefix(8))/control.sock"
         defer { try? FileManager.default.removeItem(atPath: String(path.dropLast(13))) }
-        // Long enough for the third not to be an idle one itself on a machine that is busy.
         let server = try ControlServer(
             paths: [path], group: .singleton, responder: ScriptedResponder(),
-            pulse: .milliseconds(20), connections: 2, idleness: .seconds(5))
+            pulse: .milliseconds(20), connections: 2, idleness: idleness)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try? await server.run() }
+            defer { group.cancelAll() }
             try await NIOThreadPool.singleton.runIfActive {
                 let idle = try (0..<2).map { _ in try ControlSocket.connect(to: path) }
                 defer { for descriptor in idle { close(descriptor) } }
@@ -122,7 +130,6 @@ struct ControlServerTests {
                 let ended = idle.filter { unsafe recv($0, &byte, 1, CInt(MSG_DONTWAIT)) == 0 }
                 #expect(!ended.isEmpty)
             }
-            group.cancelAll()
         }
     }
 
