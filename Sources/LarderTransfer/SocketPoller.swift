@@ -49,6 +49,9 @@ final class SocketPoller {
         self.counters = counters
     }
 
+    /// How many sockets are open.
+    var sockets: Int { self.identities.count }
+
     /// How many connections are used, or being made.
     var used: Int { self.identities.count - self.idle }
 
@@ -181,6 +184,18 @@ final class SocketPoller {
         // Where the connection ended with it, the number may be another's by now.
         guard self.watch(socket) == nil, !self.isLost(socket) else { return }
         _ = self.rests(socket)
+    }
+
+    /// An exchange has begun on a socket that lay idle, and libcurl wants nothing of it now: it is not
+    /// watched any more.
+    ///
+    /// - Returns: the socket; nil where it is none of the idle ones.
+    func takeIdle(_ end: LocalEnd) -> Int32? {
+        let watches = self.watches
+        let found = watches.first { $0.value.isIdle && LocalEnd(of: $0.key) == end }
+        guard let socket = found?.key else { return nil }
+        self.unwatch(socket)
+        return socket
     }
 
     /// Has a socket watched until the next exchange begins on it, or cuts it off, where bytes lie in

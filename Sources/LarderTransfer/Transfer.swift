@@ -273,7 +273,7 @@ final class Transfer {
         let limit = self.isDecoding ? Self.decodedLimit : Self.outboxLimit
         guard bytes.count <= limit - self.outbox.byteCount else {
             self.isHeld = true
-            self.loop.touch(self)
+            self.loop.held(self)
             return .hold
         }
         var expected: UInt64?

@@ -47,6 +47,57 @@ extension TransferLoop {
         return false
     }
 
+    /// A transfer stands still, as its receiver does.
+    ///
+    /// Of a socket that it neither wanted nor wants libcurl says nothing. So it is where a request took a
+    /// connection that lay idle, and so much of the answer was there at once: the rest lies unread in what
+    /// still counts as idle, and would be taken for bytes that nobody asked for.
+    func held(_ transfer: Transfer) {
+        self.touch(transfer)
+        guard transfer.heldSocket == nil, self.poller.hasIdleSockets, let easy = transfer.easy,
+            let end = LocalEnd(of: easy)
+        else { return }
+        transfer.heldSocket = self.poller.takeIdle(end)
+    }
+
+    // MARK: What libcurl has finished
+
+    func collectCompletions() {
+        while let (context, result) = unsafe self.multi.nextCompletion() {
+            guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
+            else { continue }
+            if self.libcurlEnded(transfer) { continue }
+            let end = CurlEnd(result, of: easy)
+            if let socket = transfer.heldSocket { self.poller.exchangeEnded(on: socket) }
+            if transfer.dial != nil, result == CURLE_OK {
+                self.handOver(easy, transfer)
+            } else {
+                transfer.end(end)
+            }
+            // Among many somebody is awake anyway: with 64 it cost a request 4 % more CPU time.
+            if self.transfers.count > 1 || !transfer.isToldFirst { self.detach(transfer) }
+            self.touch(transfer)
+        }
+    }
+
+    /// Takes the socket of a dial out of libcurl's hands.
+    ///
+    /// libcurl has no other way to part with one than to close it (CURLINFO_ACTIVESOCKET(3) only
+    /// lends), so it closes a second descriptor of the same connection. It has read nothing beyond
+    /// the parent's answer: it reads that byte by byte.
+    private func handOver(_ easy: EasyHandle, _ transfer: Transfer) {
+        guard let socket = easy.activeSocket, let own = self.poller.handOver(socket) else {
+            transfer.end(
+                UpstreamFailure(
+                    .connectionLimitReached, party: .larder,
+                    detail: "no descriptor for the connection"))
+            return
+        }
+        transfer.end(DialledSocket(own))
+    }
+
+    // MARK: What is to be told
+
     /// Sees to every transfer of which something was noted.
     func settle() {
         self.round.perform { self.settleAll() }

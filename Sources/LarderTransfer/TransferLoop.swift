@@ -366,40 +366,6 @@ final class TransferLoop: Timed {
         return 0
     }
 
-    func collectCompletions() {
-        while let (context, result) = unsafe self.multi.nextCompletion() {
-            guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
-            else { continue }
-            if self.libcurlEnded(transfer) { continue }
-            let end = CurlEnd(result, of: easy)
-            if let socket = transfer.heldSocket { self.poller.exchangeEnded(on: socket) }
-            if transfer.dial != nil, result == CURLE_OK {
-                self.handOver(easy, transfer)
-            } else {
-                transfer.end(end)
-            }
-            // Among many somebody is awake anyway: with 64 it cost a request 4 % more CPU time.
-            if self.transfers.count > 1 || !transfer.isToldFirst { self.detach(transfer) }
-            self.touch(transfer)
-        }
-    }
-
-    /// Takes the socket of a dial out of libcurl's hands.
-    ///
-    /// libcurl has no other way to part with one than to close it (CURLINFO_ACTIVESOCKET(3) only
-    /// lends), so it closes a second descriptor of the same connection. It has read nothing beyond
-    /// the parent's answer: it reads that byte by byte.
-    private func handOver(_ easy: EasyHandle, _ transfer: Transfer) {
-        guard let socket = easy.activeSocket, let own = self.poller.handOver(socket) else {
-            transfer.end(
-                UpstreamFailure(
-                    .connectionLimitReached, party: .larder,
-                    detail: "no descriptor for the connection"))
-            return
-        }
-        transfer.end(DialledSocket(own))
-    }
-
     // MARK: Transfers
 
     func transfer(_ id: UInt64) -> Transfer? {

@@ -1,5 +1,6 @@
 import Dispatch
 import LarderHTTP
+import NIOCore
 import Testing
 
 @testable import LarderTransfer
@@ -69,6 +70,48 @@ struct EarlyAnswerTests {
         sleeper.end()
     }
 
+    /// On whose thread a fetch is begun, and who hears of it.
+    enum Asker: CaseIterable {
+        case guest
+        /// A guest whose receiver does not take an answer at once.
+        case unasked
+        /// The loop's own thread.
+        case loop
+    }
+
+    @Test(
+        "leave their connection alone where they are more than is taken at once",
+        arguments: Asker.allCases)
+    func large(_ kind: Asker) throws {
+        let prompter = Prompter()
+        let size = 400_000
+        let origin = try prompter.origin(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"
+                + String(repeating: "x", count: size))
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        for number in 1...3 {
+            let asker = Recorder(
+                takesWholeResponses: true, mayBeAnsweredAtOnce: kind != .unasked)
+            var request = origin.request(.get, "/\(number)")
+            request.destinations = prompter
+            if kind == .loop {
+                sleeper.loop.accept(.start(sleeper.order(request, asker)))
+            } else {
+                #expect(sleeper.begin(request, by: asker) != nil)
+            }
+            try sleeper.wake { asker.record.isOver }
+            #expect(asker.record.failure == nil)
+            #expect(asker.record.body.readableBytes == size)
+            #expect(asker.record.violations == [])
+            #expect(sleeper.loop.transfers.isEmpty)
+            // What has been idle is so again, and looked at.
+            #expect(sleeper.loop.poller.hasIdleSockets)
+        }
+        #expect(origin.connectionCount == 1)
+        sleeper.end()
+    }
+
     /// When an origin answers, beside what it answers.
     enum Neighbour: CaseIterable {
         case whole, inParts, late
@@ -89,7 +132,7 @@ struct EarlyAnswerTests {
             guard connection.readHead() != nil else { return }
             connection.write(answer + "usual")
             while connection.readHead() != nil {
-                if kind != .unasked, yielded.wait(timeout: .now() + 10) != .success { return }
+                if kind != .unasked, yielded.wait(timeout: .now() + 120) != .success { return }
                 switch kind {
                 case .whole, .unasked: connection.write(answer + "early")
                 case .inParts: connection.write(answer + "ea")
@@ -98,7 +141,7 @@ struct EarlyAnswerTests {
                 }
                 answered.signal()
                 guard kind == .inParts || kind == .late else { continue }
-                guard goesOn.wait(timeout: .now() + 10) == .success else { return }
+                guard goesOn.wait(timeout: .now() + 120) == .success else { return }
                 connection.write(kind == .inParts ? "rly" : answer + "early")
             }
         }
@@ -107,7 +150,7 @@ struct EarlyAnswerTests {
         sleeper.loop.yieldProcessor = {
             yields += 1
             yielded.signal()
-            #expect(answered.wait(timeout: .now() + 10) == .success)
+            #expect(answered.wait(timeout: .now() + 120) == .success)
         }
         try sleeper.connect(to: origin)
         for number in 1...5 {
@@ -227,7 +270,7 @@ struct EarlyAnswerTests {
 
         func objection(_ method: Method, _ uri: TargetURI, at address: String) -> String? {
             self.asking.signal()
-            return self.answer.wait(timeout: .now() + 10) == .success ? nil : "no answer came"
+            return self.answer.wait(timeout: .now() + 120) == .success ? nil : "no answer came"
         }
 
         /// Answers the first request on a connection when it has come, and the others before.
@@ -235,7 +278,7 @@ struct EarlyAnswerTests {
             try ScriptedOrigin { [self] connection in
                 guard connection.readHead() != nil else { return }
                 connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nusual")
-                while self.asking.wait(timeout: .now() + 10) == .success {
+                while self.asking.wait(timeout: .now() + 120) == .success {
                     connection.write(early)
                     self.answer.signal()
                     guard connection.readHead() != nil else { return }
