@@ -9,25 +9,42 @@ import LarderHTTP
 /// ```
 ///
 /// Nothing that a loop does in a turn is unbounded, and each gets one turn a round: a busy loop does
-/// not starve the others. A loop costs descriptors, so of those that are idle only a few are kept,
-/// and none for ever; what goes is made again when it is asked for something.
+/// not starve the others. A loop costs descriptors, so of those that are idle no more are kept
+/// than the process can spare (`loopLimit`), and none for ever; what goes is made again when it is asked
+/// for something.
 ///
 /// Not `Sendable`. Handed to its thread by `TransferThread`, and confined to that from then on.
 final class TransferRunner {
-    /// Idle loops beyond this many loops are let go of, the one longest idle first.
-    static let loopLimit: Int = {
+    /// How many loops there are at most before idle ones are let go of, the one longest idle first.
+    private let loopLimit: Int
+
+    /// The usual limit of this process.
+    static let usualLoopLimit: Int = {
         var limit = rlimit()
         let code = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return TransferRunner.loopLimit(descriptors: code == 0 ? UInt64(limit.rlim_cur) : 0)
     }()
 
-    /// How many loops a thread has before idle ones are let go of, where the process may have so many
-    /// descriptors (getrlimit(2)).
+    /// How many loops a thread may have where the process may have so many descriptors (getrlimit(2)).
     ///
     /// An idle one has some three, its connection among them, and there are two threads: a third of what
-    /// there is goes to them, at most. Too few would cost a program with many sessions its connections.
+    /// there is goes to them. Too few would cost a program with many sessions its connections.
     static func loopLimit(descriptors: UInt64) -> Int {
         Swift.max(48, Swift.min(512, Int(clamping: descriptors / 20)))
+    }
+
+    /// Descriptors of a loop beside its sockets: libcurl's pair to wake it, which we do not use.
+    private static let descriptorsOfLoop = 2
+
+    /// Whether idle loops have to go before there is another one: also where a few of them keep many
+    /// connections.
+    private var isFull: Bool {
+        let loops = self.loops
+        guard loops.count < self.loopLimit else { return true }
+        let descriptors = loops.values.reduce(0) {
+            $0 + Self.descriptorsOfLoop + $1.poller.sockets
+        }
+        return descriptors >= 3 * self.loopLimit
     }
 
     let mailbox: TransferMailbox
@@ -50,7 +67,10 @@ final class TransferRunner {
     private var isOver = false
     private var completions: [@Sendable () -> Void] = []
 
-    init(endsWithLoop: Bool) throws(TransferError) {
+    init(
+        endsWithLoop: Bool, loopLimit: Int = TransferRunner.usualLoopLimit
+    ) throws(TransferError) {
+        self.loopLimit = loopLimit
         self.mailbox = try TransferMailbox()
         self.epoll = try Epoll(waking: self.mailbox.descriptor)
         self.endsWithLoop = endsWithLoop
@@ -59,7 +79,7 @@ final class TransferRunner {
     /// Makes the loop of a port.
     @discardableResult
     func open(_ port: LoopPort) throws(TransferError) -> TransferLoop {
-        if self.loops.count >= Self.loopLimit { self.dropOldest() }
+        while self.isFull, self.dropOldest() {}
         let loop = try TransferLoop(
             port, epoll: self.epoll, pieces: self.pieces, tally: self.tally)
         self.setLoop(port.number, loop)
@@ -244,9 +264,11 @@ final class TransferRunner {
         self.loops = loops
     }
 
-    private func dropOldest() {
+    /// - Returns: whether there was an idle one.
+    private func dropOldest() -> Bool {
         let idle = self.loops.values.filter(\.isIdle)
-        guard let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) else { return }
+        guard let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) else { return false }
         self.end(oldest)
+        return true
     }
 }

@@ -94,22 +94,42 @@ struct SharedThreadTests {
         }
     }
 
-    @Test("cost no thread, and no connection once they are many and idle")
+    @Test("cost no thread, however many they are")
     func many() async throws {
         let origin = try ScriptedOrigin.echoingTargets()
         let idle = try (0..<1000).map { _ in try CurlUpstream.sharing() }
-        let kept = SharedTransferThreads.limit * TransferRunner.loopLimit
-        let busy = try (0..<kept + 100).map { _ in try CurlUpstream.sharing() }
+        let busy = try (0..<200).map { _ in try CurlUpstream.sharing() }
         for upstream in busy {
             #expect(await upstream.answer(to: origin.request(.get, "/x")).text.hasSuffix(" /x"))
         }
         #expect(try self.threads().count <= 2)
-        #expect(busy.reduce(0) { $0 + $1.statistics().openConnections } <= kept)
-        // Those that were let go of come again.
-        for upstream in busy.prefix(20) {
-            #expect(await upstream.answer(to: origin.request(.get, "/y")).text.hasSuffix(" /y"))
-        }
         #expect(idle.allSatisfy { $0.statistics() == TransferStatistics() })
+    }
+
+    @Test(
+        "keep no connection once they are many and idle, or have many", arguments: [(1, 8), (6, 3)])
+    func crowded(_ origins: Int, _ loops: Int) async throws {
+        let origins = try (0..<origins).map { _ in try ScriptedOrigin.echoingTargets() }
+        let runner = try TransferRunner(endsWithLoop: false, loopLimit: 8)
+        let entrance = GuestEntrance(runner)
+        try TransferThread.start(runner, name: "larder-crowd")
+        var configuration = TransferConfiguration()
+        configuration.sharesThreads = true
+        let upstreams = try (0..<20).map { _ in try CurlUpstream(configuration, at: entrance) }
+        func ask(_ upstream: CurlUpstream) async {
+            for origin in origins {
+                let record = await upstream.answer(to: origin.request(.get, "/x"))
+                #expect(record.text.hasSuffix(" /x"))
+            }
+        }
+        for upstream in upstreams { await ask(upstream) }
+        let kept = upstreams.map { $0.statistics().openConnections }
+        // The last ones, whose loops are those that were used last.
+        #expect(kept.dropLast(loops).allSatisfy { $0 == 0 })
+        #expect(kept.suffix(loops).allSatisfy { $0 == origins.count })
+        // Those that were let go of come again.
+        await ask(upstreams[0])
+        entrance.mailbox.retire()
     }
 
     @Test(

@@ -36,9 +36,10 @@ final class Gate: Sendable {
         }
     }
 
-    /// Blocks a thread of an origin; false when nothing came within ten seconds.
+    /// Blocks a thread of an origin; false when nothing came within two minutes: a guard
+    /// against hanging, which measures nothing.
     func block() -> Bool {
-        guard self.semaphore.wait(timeout: .now() + 10) == .success else { return false }
+        guard self.semaphore.wait(timeout: .now() + 120) == .success else { return false }
         self.semaphore.signal()
         return true
     }
