@@ -141,7 +141,7 @@ final class TransferLoop: Timed {
     /// Without it the guest leaves, the answer wakes the loop's thread, and that the one who awaits:
     /// two changes of thread in place of one. sched_yield(2) returns at once where nobody else is ready to
     /// run; where somebody is, other loops of the thread would have to wait for the guest, too, so it is
-    /// alone.
+    /// alone. What is asked of them meanwhile waits until the processor is the guest's again.
     private func takeNeighbourAnswer(to order: FetchOrder) -> WholeResponse? {
         guard let socket = self.poller.hushedWait else { return nil }
         self.yieldProcessor()
