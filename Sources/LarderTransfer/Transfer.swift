@@ -83,6 +83,8 @@ final class Transfer {
     var isHeld = false
     /// The socket of which libcurl wanted no more while it was.
     var heldSocket: Int32?
+    /// libcurl has told of its socket since its request began.
+    var hasKnownSocket = false
     /// The name that it waits to have looked up.
     var awaitedName: String?
     /// Since when, or since it first did.
@@ -196,6 +198,7 @@ final class Transfer {
     /// What answers a challenge is no repetition: the origin, or parent, has refused what came first.
     func requestBegins(address: String, port: Int32) -> Bool {
         self.hasBegunRequest = true
+        self.hasKnownSocket = false
         if self.assembler.requestBegins() { self.attempts = 0 }
         self.attempts += 1
         // Over HTTP/2 libcurl asks again by HTTP/1.1 where the origin wants that, however late.

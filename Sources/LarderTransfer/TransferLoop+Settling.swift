@@ -54,9 +54,11 @@ extension TransferLoop {
     /// still counts as idle, and would be taken for bytes that nobody asked for.
     func held(_ transfer: Transfer) {
         self.touch(transfer)
-        guard transfer.heldSocket == nil, self.poller.hasIdleSockets, let easy = transfer.easy,
+        guard !transfer.hasKnownSocket, self.poller.hasIdleSockets, let easy = transfer.easy,
             let end = LocalEnd(of: easy)
         else { return }
+        // Asked once: it may be held again before libcurl wants the socket.
+        transfer.hasKnownSocket = true
         transfer.heldSocket = self.poller.takeIdle(end)
     }
 

@@ -340,12 +340,14 @@ final class TransferLoop: Timed {
         let loop = unsafe Unmanaged<TransferLoop>.fromOpaque(context).takeUnretainedValue()
         var owner: UnsafeMutableRawPointer?
         var (isHeld, isHTTP1) = (false, false)
-        if what == CURL_POLL_REMOVE,
-            unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
+        if unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE, &owner) == CURLE_OK,
             let owner = unsafe owner, let transfer = unsafe EasyHandle.transfer(owner)
         {
-            (isHeld, isHTTP1) = (transfer.isHeld, transfer.isAnsweredInHTTP1)
-            if isHeld { transfer.heldSocket = descriptor }
+            transfer.hasKnownSocket = true
+            if what == CURL_POLL_REMOVE {
+                (isHeld, isHTTP1) = (transfer.isHeld, transfer.isAnsweredInHTTP1)
+                if isHeld { transfer.heldSocket = descriptor }
+            }
         }
         // Never -1: libcurl 7.88 then ends every transfer, and reads through a null pointer where one
         // has no connection yet. What cannot be watched runs into its deadline.
