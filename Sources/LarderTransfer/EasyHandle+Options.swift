@@ -11,9 +11,8 @@ extension EasyHandle {
     func setOptions(_ transfer: Transfer) {
         let options = transfer.options
         if options.decodesContent { self.set(CURLOPT_BUFFERSIZE, Self.decodedRead) }
-        if let idle = options.idleTimeout {
-            // Behind our own, as the others.
-            self.set(CURLOPT_CONNECTTIMEOUT_MS, (idle + idle + .seconds(1)).inMilliseconds)
+        if let longest = transfer.longestConnecting {
+            self.set(CURLOPT_CONNECTTIMEOUT_MS, longest.inMilliseconds)
         }
         if let identity = options.identity, !transfer.isPlain { self.setIdentity(identity) }
         if transfer.isJudged { self.setJudgement() }

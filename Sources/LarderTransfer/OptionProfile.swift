@@ -14,7 +14,7 @@ struct OptionProfile: Equatable {
     private let isSecure: Bool
     private let isHead: Bool
     private let decodesContent: Bool
-    private let idleTimeout: Duration?
+    private let longestConnecting: Duration?
 
     /// - Returns: nil where the request wants options that must not outlive it.
     init?(_ transfer: Transfer) {
@@ -29,6 +29,6 @@ struct OptionProfile: Equatable {
         self.isSecure = scheme == .https
         self.isHead = method == .head
         self.decodesContent = transfer.options.decodesContent
-        self.idleTimeout = transfer.options.idleTimeout
+        self.longestConnecting = transfer.longestConnecting
     }
 }

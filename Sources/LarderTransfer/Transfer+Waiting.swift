@@ -59,6 +59,16 @@ extension Transfer {
         self.loop.poller.mark(socket, trafficClass)
     }
 
+    /// How long libcurl may be about a connection, where that is not the configuration's; behind our own
+    /// limits, as that is.
+    ///
+    /// libcurl's time goes on while a request is suspended, and would end it when it is resumed: where
+    /// that can be, ours alone counts.
+    var longestConnecting: Duration? {
+        if self.observer != nil { return .seconds(7 * 86_400) }
+        return self.options.idleTimeout.map { $0 + $0 + .seconds(1) }
+    }
+
     /// Whether nobody is to hear anything of it now, and it only waits.
     var isQuiet: Bool {
         switch self.phase {

@@ -83,6 +83,29 @@ struct SuspensionTests {
         }
     }
 
+    @Test("stands still in a handshake, too, of which libcurl has a time of its own")
+    func handshake() async throws {
+        let silent = try ScriptedOrigin { _ = $0.waitForEnd() }
+        var request = silent.request()
+        request.uri = TargetURI(
+            scheme: .https, host: "127.0.0.1", port: silent.port, pathAndQuery: "/")
+        request.transfer.idleTimeout = .milliseconds(50)
+        let observer = RecordingObserver()
+        // libcurl's is twice the request's and a second.
+        try await withUpstream({ $0.responseTimeout = .milliseconds(700) }) {
+            [request = request.observed(by: observer)] upstream in
+            let recorder = Recorder()
+            observer.suspend(true)
+            let fetch = upstream.fetch(request, body: nil, receiver: recorder)
+            try await upstream.letTimesPass()
+            #expect(!recorder.record.isOver)
+            observer.suspend(false)
+            let record = await recorder.end()
+            #expect(record.failure == Wait.handshake.failure)
+            _ = fetch
+        }
+    }
+
     @Test("goes on for the whole of the resource")
     func resource() async throws {
         let origin = try ScriptedOrigin { _ = $0.waitForEnd() }

@@ -110,6 +110,29 @@ struct WebSocketStateTests {
         await origin.stop()
     }
 
+    @Test("wait for no handshake while they are suspended", arguments: [false, true])
+    func suspendedHandshake(_ isSecure: Bool) async throws {
+        let origin = try await ScriptedOrigin.start { connection in
+            while true { _ = try await connection.wire.read(1) }
+        }
+        let delegate = WebSocketRecorder()
+        let session = URLSession.alone(delegate) { $0.timeoutIntervalForRequest = 0.2 }
+        let task = session.webSocketTask(
+            with: try URL.of("\(isSecure ? "wss" : "ws")://\(origin.authority)/"))
+        task.resume()
+        task.suspend()
+        // Others that wait for as long are the clock.
+        for _ in 0..<3 {
+            #expect(try await session.loaded(origin.url("/")).code == .timedOut)
+        }
+        #expect(task.state == .suspended)
+        task.resume()
+        try await delegate.completion()
+        #expect((delegate.errors.value.first as? URLError)?.code == .timedOut)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("send what waited for the opening before what is sent just then")
     func order() async throws {
         let opens = Event(false)

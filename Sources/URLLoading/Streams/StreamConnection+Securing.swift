@@ -21,7 +21,9 @@ extension StreamConnection {
             return
         }
         self.isSecuring = true
-        self.limitHandshake(settings.timeoutIntervalForRequest)
+        if let limit = Duration(interval: settings.timeoutIntervalForRequest) {
+            self.limitHandshake(limit)
+        }
         self.handshake()
     }
 
@@ -89,14 +91,19 @@ extension StreamConnection {
     }
 
     /// A peer that says nothing is not waited for longer than for an answer to a request.
-    private func limitHandshake(_ interval: TimeInterval) {
-        guard let limit = Duration(interval: interval) else { return }
+    ///
+    /// - Parameter rest: what is left of the limit; nil: all of it.
+    private func limitHandshake(_ limit: Duration, rest: Duration? = nil) {
         let timer = DispatchSource.makeTimerSource(queue: self.queue)
-        timer.schedule(deadline: .now() + .microseconds(Int(clamping: limit.inMicroseconds)))
+        let left = (rest ?? limit).inMicroseconds
+        timer.schedule(deadline: .now() + .microseconds(Int(clamping: left)))
         timer.setEventHandler { [weak self] in
             // While somebody is being asked, it is not the peer who is waited for.
             guard let self, !self.isOver, self.isSecuring else { return }
-            self.fail(.timedOut)
+            guard let more = self.owner?.patience(beyond: limit) else {
+                return self.fail(.timedOut)
+            }
+            self.limitHandshake(limit, rest: more)
         }
         timer.activate()
         self.handshakeTimer = timer

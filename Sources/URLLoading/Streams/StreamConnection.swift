@@ -22,6 +22,14 @@ protocol StreamOwner: AnyObject, Sendable {
     func asks(
         _ challenge: URLAuthenticationChallenge,
         answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+    /// How much longer what has taken `limit` may take, as it stood still meanwhile; nil: no longer.
+    ///
+    /// Nil unless it says otherwise.
+    func patience(beyond limit: Duration) -> Duration?
+}
+
+extension StreamOwner {
+    func patience(beyond limit: Duration) -> Duration? { nil }
 }
 
 /// Drives one connection: dials, reads, writes, speaks TLS.
@@ -165,9 +173,13 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         self.owner?.failed(URLError(failure, shown: self.shown))
     }
 
-    private func limit(_ number: Int, to timeout: Duration) {
-        self.timers.limit(number, to: timeout) { [weak self] in
+    /// - Parameter rest: what is left of the timeout; nil: all of it.
+    private func limit(_ number: Int, to timeout: Duration, rest: Duration? = nil) {
+        self.timers.limit(number, to: rest ?? timeout) { [weak self] in
             guard let self, !self.isOver else { return }
+            if let more = self.owner?.patience(beyond: timeout) {
+                return self.limit(number, to: timeout, rest: more)
+            }
             self.perform(self.machine.expired(number))
         }
     }

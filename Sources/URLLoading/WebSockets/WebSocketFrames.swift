@@ -41,6 +41,23 @@ struct WebSocketFrame: Sendable, Equatable {
         return out
     }
 
+    /// As a client sends it, with a mask that nobody can foresee.
+    func masked() -> Data {
+        var random = SystemRandomNumberGenerator()
+        return self.encoded(mask: UInt32.random(in: .min ... .max, using: &random))
+    }
+
+    /// What a close frame contains (RFC 6455 §5.5.1): nothing where the code is one that is never sent
+    /// (§7.4.1).
+    static func closePayload(_ code: Int?, _ reason: Data?) -> Data {
+        guard let code, self.isSent(code) else { return Data() }
+        var payload = Data([
+            UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code),
+        ])
+        payload.append(self.fitting(reason ?? Data()))
+        return payload
+    }
+
     /// Whether a close frame may say so (RFC 6455 §7.4.1).
     static func isSent(_ code: Int) -> Bool {
         (1000...1003).contains(code) || (1007...1014).contains(code)

@@ -105,7 +105,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     func cancel() {
         self.queue.async {
             let isTold = !self.isOpen || self.closing != nil
-            self.end(saying: isTold ? Data() : Self.masked(.close, Data()))
+            self.end(saying: isTold ? Data() : WebSocketFrame(opcode: .close).masked())
         }
     }
 
@@ -143,6 +143,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     func writeClosed() {}
     func counted(received: Int, sent: Int) {}
     func captured(_ connection: CapturedConnection) {}
+    func patience(beyond limit: Duration) -> Duration? { self.order.task.patience(beyond: limit) }
 
     func asks(
         _ challenge: URLAuthenticationChallenge,
@@ -309,7 +310,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
                 }
             }
         } catch {
-            self.sendClose(error.closeCode.rawValue, nil)
+            self.write(.close, WebSocketFrame.closePayload(error.closeCode.rawValue, nil))
             self.failed(error.error)
         }
     }
@@ -348,13 +349,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         self.lastNumber += 1
         self.writes[self.lastNumber] = done
         self.connection?.enqueue(
-            .write(Self.masked(opcode, payload)), number: self.lastNumber, timeout: nil)
-    }
-
-    private static func masked(_ opcode: WebSocketFrame.Opcode, _ payload: Data) -> Data {
-        var random = SystemRandomNumberGenerator()
-        let mask = UInt32.random(in: .min ... .max, using: &random)
-        return WebSocketFrame(opcode: opcode, payload: payload).encoded(mask: mask)
+            .write(WebSocketFrame(opcode: opcode, payload: payload).masked()),
+            number: self.lastNumber, timeout: nil)
     }
 
     // MARK: The end
@@ -364,7 +360,7 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         self.queue.async {
             guard !self.isOver, self.closing == nil else { return }
             self.closing = (code, reason)
-            self.sendClose(code.rawValue, reason)
+            self.write(.close, WebSocketFrame.closePayload(code.rawValue, reason))
             let timer = DispatchSource.makeTimerSource(queue: self.queue)
             timer.schedule(deadline: .now() + self.patience)
             timer.setEventHandler { [weak self] in self?.closed(code, reason) }
@@ -380,20 +376,9 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         }
     }
 
-    private func sendClose(_ code: Int?, _ reason: Data?) {
-        var payload = Data()
-        // Some codes are never sent (RFC 6455 §7.4.1).
-        if let code, WebSocketFrame.isSent(code) {
-            payload.append(UInt8(truncatingIfNeeded: code >> 8))
-            payload.append(UInt8(truncatingIfNeeded: code))
-            payload.append(WebSocketFrame.fitting(reason ?? Data()))
-        }
-        self.write(.close, payload)
-    }
-
     private func peerClosed(_ code: Int?, _ reason: Data?) {
         if let closing = self.closing { return self.closed(closing.code, closing.reason) }
-        self.sendClose(code, reason)
+        self.write(.close, WebSocketFrame.closePayload(code, reason))
         self.closed(
             code.flatMap { URLSessionWebSocketTask.CloseCode(rawValue: $0) } ?? .noStatusReceived,
             reason)
