@@ -16,7 +16,8 @@ final class Tunnel {
     private var client: ChannelHandlerContext?
     private var origin: ChannelHandlerContext?
     let loop: LoopState
-    private let ended: (Tunnel, String?) -> Void
+    /// Let go of when it is called: it holds the client's connection, which holds this.
+    private var ended: ((Tunnel, String?) -> Void)?
 
     private(set) var fromClient: UInt64 = 0
     private(set) var fromOrigin: UInt64 = 0
@@ -154,7 +155,7 @@ final class Tunnel {
         guard !self.hasEnded else { return }
         self.hasEnded = true
         self.loop.counters.tunnelClosed()
-        self.ended(self, self.reason)
+        self.ended.take()?(self, self.reason)
     }
 
     // MARK: Idle time

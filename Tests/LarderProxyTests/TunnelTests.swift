@@ -84,6 +84,66 @@ struct TunnelTests {
         }
     }
 
+    enum End: String, Sendable, CaseIterable {
+        case orderly, clientCloses, originCloses, clientResets, originResets, idle, upgraded
+    }
+
+    private struct Left {
+        weak var connection: ClientConnection?
+        weak var tunnel: Tunnel?
+    }
+
+    @Test("leaves nothing behind", arguments: End.allCases)
+    func released(_ end: End) async throws {
+        let idle = Duration.milliseconds(end == .idle ? 50 : 600_000)
+        try await DialTests.run(
+            HeldNames(), configure: { $0.tunnelIdleTimeout = idle }
+        ) { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(end == .upgraded ? Self.upgrade(origin) : Self.connect(origin))
+            let far = try await origin.accepted()
+            if end == .upgraded {
+                try await far.received("\r\n\r\n")
+                try await far.send(
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                        + "Connection: Upgrade\r\n\r\n")
+            }
+            try await client.received("\r\n\r\n")
+            let loop = proxy.server.loops[0]
+            let left = try await loop.eventLoop.submit {
+                let connection = loop.value.connections.values.first
+                return NIOLoopBound(
+                    Left(connection: connection, tunnel: connection?.tunnel),
+                    eventLoop: loop.eventLoop)
+            }.get()
+            switch end {
+            case .orderly: try await client.endOutput()
+            case .clientCloses, .upgraded: try await client.close()
+            case .originCloses: try await far.close()
+            case .clientResets: try await client.reset()
+            case .originResets: try await far.reset()
+            case .idle: break
+            }
+            let isOrigins = end == .originCloses || end == .originResets
+            let (other, own) = isOrigins ? (client, far) : (far, client)
+            try await other.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+            try? await other.close()
+            try await own.seen.wait(for: "the end") { $0.inputEnded || $0.closed }
+            try await proxy.log.entry()
+            try? await own.close()
+            // The script's own notes name their clients, and thereby the connection.
+            proxy.session.exchanges.change { $0 = [] }
+            // A few turns are what its channels take to close.
+            var isLetGo = false
+            for _ in 0..<10_000 where !isLetGo {
+                isLetGo = try await loop.eventLoop.submit {
+                    left.value.connection == nil && left.value.tunnel == nil
+                }.get()
+            }
+            #expect(isLetGo)
+        }
+    }
+
     @Test("takes no more from one side than the other accepts")
     func backPressure() async throws {
         try await Self.run(configure: { $0.tunnelIdleTimeout = .seconds(10) }) {
