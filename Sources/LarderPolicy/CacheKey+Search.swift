@@ -10,7 +10,9 @@ extension CacheKey {
     /// Itself where it is such a key already.
     package var withoutSearch: CacheKey {
         if self.leavesOutSearch { return self }
-        let end = self.bytes.firstIndex(of: UInt8(ascii: "?")) ?? self.bytes.count
+        // A principal's name may hold one, too.
+        let uri = self.bytes[self.uriStart...]
+        let end = uri.firstIndex(of: UInt8(ascii: "?")) ?? uri.endIndex
         var bytes: [UInt8] = []
         bytes.reserveCapacity(end + 1)
         bytes.append(contentsOf: self.bytes[..<end])

@@ -100,6 +100,14 @@ package struct CacheKey: Hashable, Sendable {
         }
     }
 
+    /// Where the URI begins; the end where the bytes are no key.
+    var uriStart: Int {
+        guard let first = self.bytes.firstIndex(of: ASCII.space),
+            let second = self.bytes[(first + 1)...].firstIndex(of: ASCII.space)
+        else { return self.bytes.endIndex }
+        return second + 1
+    }
+
     /// Partition, method and URI as text, for people; an ftp password is left out.
     package var parts: (partition: String, method: String, uri: String) {
         let bytes = self.leavesOutSearch ? self.bytes.dropLast() : self.bytes[...]

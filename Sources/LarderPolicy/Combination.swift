@@ -66,6 +66,7 @@ package enum Combination: Sendable, Equatable {
     ) -> Bool {
         guard one.extent != nil || other.extent != nil, !one.isInvalidated, !other.isInvalidated,
             one.status == .ok, other.status == .ok, self.haveOnePlace(one, other),
+            RedirectionTrail.areOfSameResource(one, other),
             let validator = StrongValidator(of: one.fields), validator.matches(other.fields)
         else { return false }
         let lengths = [

@@ -49,14 +49,24 @@ package struct RedirectionTrail: Sendable, Equatable {
         _ stored: StoredHead, _ response: ResponseHead, ledTo: [TargetURI]?
     ) -> Bool {
         guard let ledTo else { return true }
-        let earlier = RedirectionTrail(of: stored).map(\.targets)
-        switch self.compare(earlier ?? [], ledTo) {
+        return self.isOfSameResource(stored, response.fields, ledTo)
+    }
+
+    /// The same for two stored responses.
+    package static func areOfSameResource(_ one: StoredHead, _ other: StoredHead) -> Bool {
+        self.isOfSameResource(one, other.fields, RedirectionTrail(of: other)?.targets ?? [])
+    }
+
+    private static func isOfSameResource(
+        _ stored: StoredHead, _ fields: Fields, _ ledTo: [TargetURI]
+    ) -> Bool {
+        switch self.compare(RedirectionTrail(of: stored)?.targets ?? [], ledTo) {
         case .same: return true
         case .other: return false
         case .otherQuery:
             guard let tag = stored.fields.first(FieldName(.etag)), tag.first != UInt8(ascii: "W")
             else { return false }
-            return response.fields.first(FieldName(.etag)).map { $0 == tag } ?? true
+            return fields.first(FieldName(.etag)).map { $0 == tag } ?? true
         }
     }
 

@@ -40,8 +40,8 @@ extension Fetch {
     func rest() {
         guard self.order.isBackground else { return }
         self.session.fillings.noteFailedValidation(
-            self.order.key,
-            until: self.session.clock.now() + self.session.configuration.validationPause)
+            self.order.key, at: self.session.clock.now(),
+            for: self.session.configuration.validationPause)
     }
 
     func freshen(
@@ -125,7 +125,7 @@ extension Fetch {
         case _ where self.state.withLock({ $0.connection.isForThisClient }): break
         case .storable where self.isTurnedAway(head, bodyLength):
             reason = .gateRefuses
-            self.supersede(by: head)
+            self.supersede(by: head.status)
         case .storable where head.status == .partialContent:
             (sink, part, reason) = self.beginStoringPart(head, bodyLength, now: now)
         case .storable:
@@ -140,6 +140,7 @@ extension Fetch {
                 let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
                 shared = stored
                 sink = self.beginStoring(stored, length: known, among: self.order.stored)
+                if sink == nil { self.supersede(by: head.status) }
                 self.session.live.reasons.add(
                     Storability.grounds(
                         request: request, response: head, configuration: self.policy,
@@ -147,7 +148,7 @@ extension Fetch {
             }
         case .notStorable(let because):
             reason = because
-            self.supersede(by: head)
+            self.supersede(by: head.status)
         }
         if body == nil {
             self.noteKeptBack(
@@ -261,9 +262,9 @@ extension Fetch {
     ///
     /// Where it is not stored itself, what it supersedes would come back from behind it, as stale
     /// content that stands in; so that has to be validated before it is used again.
-    private func supersede(by head: ResponseHead) {
+    func supersede(by status: StatusCode) {
         guard self.order.validating != nil, self.order.request.method == .get else { return }
-        switch head.status.rawValue {
+        switch status.rawValue {
         case 200, 203, 204, 301, 308, 404, 410: break
         default: return
         }
@@ -360,7 +361,7 @@ extension Fetch {
         if self.filling.part != nil, !response.head.status.isSuccessful { return }
         guard self.order.isBackground else {
             return self.session.fillings.noteUnshared(
-                self.order.key, until: now + self.session.snapshot.values.uncollapsedTime)
+                self.order.key, at: now, for: self.session.snapshot.values.uncollapsedTime)
         }
         // Nobody waited for it; but what was to be validated is no younger than it was.
         if !response.isStored { self.rest() }

@@ -31,6 +31,11 @@ extension Fetch: ObjectSinkObserver {
         {
             PartMerge.start(self.session, self.policy, storing.key, storing.head)
         }
+        if case .abandoned(let why) = outcome, why.isStores, let storing, !storing.isAddition,
+            storing.head.extent == nil
+        {
+            self.supersede(by: storing.head.status)
+        }
         // Before the filling can no longer be found: one of both knows the response always.
         if let storing { self.session.storings.end(storing) }
         if isOver {

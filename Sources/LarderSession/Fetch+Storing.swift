@@ -177,6 +177,14 @@ extension Fetch {
 }
 
 extension SinkAbandonment {
+    /// The store would not have it: the answer itself may be as good as any.
+    var isStores: Bool {
+        switch self {
+        case .tooLarge, .noSpace, .storeFailed, .tooSlow, .seenOnce, .largeSeenOnce: true
+        case .byWriter, .closing, .removed, .contradictory, .tooScattered: false
+        }
+    }
+
     /// The rule of admission that speaks from it; nil where it is no rule's.
     var policyReason: PolicyReason? {
         switch self {

@@ -10,10 +10,18 @@ final class FillingTable: Sendable {
         var fillings: [CacheKey: Filling] = [:]
         /// Fillings of parts, of which a key may have several.
         var parts: [CacheKey: [Filling]] = [:]
-        /// Until when requests for a key are not made to wait for each other.
-        var uncollapsed: [CacheKey: Timestamp] = [:]
-        /// Until when nothing is validated in the background, as that has just failed.
-        var resting: [CacheKey: Timestamp] = [:]
+        /// When requests for a key are not made to wait for each other.
+        var uncollapsed: [CacheKey: Span] = [:]
+        /// When nothing is validated in the background, as that has just failed.
+        var resting: [CacheKey: Span] = [:]
+    }
+
+    /// A while from a moment on; over also where the clock was set back behind that.
+    private struct Span {
+        let start: Timestamp
+        let end: Timestamp
+
+        func holds(at now: Timestamp) -> Bool { self.start <= now && now < self.end }
     }
 
     /// A slot of the table: `Mutex` cannot live in an array.
@@ -66,8 +74,8 @@ final class FillingTable: Sendable {
         let slot = self.slot(of: key)
         return slot.shard.withLock { shard in
             guard era == self.era else { return .removedMeanwhile }
-            if makesWait, let until = shard.uncollapsed[key] {
-                if now < until { return .notWorthWhile }
+            if makesWait, let span = shard.uncollapsed[key] {
+                if span.holds(at: now) { return .notWorthWhile }
                 shard.uncollapsed[key] = nil
             }
             if let existing = shard.fillings[key] { return .existing(existing) }
@@ -89,7 +97,7 @@ final class FillingTable: Sendable {
         return self.slot(of: key).shard.withLock { shard in
             if let era, era != self.era { return .removedMeanwhile }
             // Of a gap something is stored, which was shared.
-            if case .range = part, let until = shard.uncollapsed[key], now < until {
+            if case .range = part, shard.uncollapsed[key]?.holds(at: now) == true {
                 return .notWorthWhile
             }
             let all = shard.parts[key] ?? []
@@ -156,26 +164,26 @@ final class FillingTable: Sendable {
     /// Remembers that responses for `key` cannot be shared.
     ///
     /// The memory is bounded: when it is full the whole shard forgets.
-    func noteUnshared(_ key: CacheKey, until: Timestamp) {
+    func noteUnshared(_ key: CacheKey, at now: Timestamp, for time: Duration) {
         self.slot(of: key).shard.withLock { shard in
             if shard.uncollapsed.count >= Self.uncollapsedLimit { shard.uncollapsed = [:] }
-            shard.uncollapsed[key] = until
+            shard.uncollapsed[key] = Span(start: now, end: now + time)
         }
     }
 
     /// Remembers that a validation in the background has failed; bounded likewise.
-    func noteFailedValidation(_ key: CacheKey, until: Timestamp) {
+    func noteFailedValidation(_ key: CacheKey, at now: Timestamp, for time: Duration) {
         self.slot(of: key).shard.withLock { shard in
             if shard.resting.count >= Self.uncollapsedLimit { shard.resting = [:] }
-            shard.resting[key] = until
+            shard.resting[key] = Span(start: now, end: now + time)
         }
     }
 
     /// Whether a validation in the background has failed a moment ago.
     func rests(_ key: CacheKey, at now: Timestamp) -> Bool {
         self.slot(of: key).shard.withLock { shard in
-            guard let until = shard.resting[key] else { return false }
-            if now < until { return true }
+            guard let span = shard.resting[key] else { return false }
+            if span.holds(at: now) { return true }
             shard.resting[key] = nil
             return false
         }

@@ -7,7 +7,7 @@ struct PartitionTests {
     private static let principals = [
         "", "user:alice", "user:alice smith", "user:alice%20smith", "user:a\u{0}b", "user:\u{FC}",
         "user:u", "uid:1000", "address:192.0.2.1", "address:2001:db8::1", "user:%", "user:%25",
-        "user: GET http://h/", "user:\u{7F}", "user:a\n", "user:#",
+        "user: GET http://h/", "user:\u{7F}", "user:a\n", "user:#", "user:a?b", "user:a?c",
     ]
 
     @Test("is a token that no other principal has, and tells its own")
@@ -29,7 +29,9 @@ struct PartitionTests {
         #expect(Set(keys).count == keys.count)
         for (partition, key) in zip(partitions, keys) {
             #expect(key.parts == (partition, "GET", "http://h/p"))
+            #expect(key.withoutSearch.parts == (partition, "GET", "http://h/p"))
         }
+        #expect(Set(keys.map(\.withoutSearch)).count == keys.count)
         let groups = partitions.map { CacheGroups.name(of: "g", at: uri, partition: $0) }
         #expect(Set(groups).count == groups.count)
     }
@@ -43,7 +45,7 @@ struct PartitionTests {
     func about() throws {
         let uri = try #require(TargetURI(text: "http://h/p?q=1"))
         let other = try #require(TargetURI(text: "http://h/p?q=2"))
-        for partition in ["", "user:a"] {
+        for partition in ["", "user:a", "user:a?b"] {
             let key = CacheKey(method: .get, uri: uri, partition: partition)
             #expect(key.isAbout(uri))
             #expect(!key.isAbout(other))

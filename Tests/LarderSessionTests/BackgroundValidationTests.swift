@@ -39,6 +39,16 @@ struct BackgroundValidationTests {
         #expect(self.bench.upstream.fetches.count == 3)
     }
 
+    @Test("a pause is over where the clock was set back behind its beginning")
+    func setBack() {
+        self.store(["Age": "10"])
+        #expect(self.isServed())
+        self.bench.upstream.fetches.last?.answer(500, ["Cache-Control": "no-store"], "no")
+        self.bench.clock.advance(.seconds(-3_600))
+        #expect(self.isServed())
+        #expect(self.bench.upstream.fetches.count == 3)
+    }
+
     @Test("another variant that cannot be shared holds up no validation")
     func sibling() {
         self.store(["Vary": "X-A"])

@@ -166,6 +166,30 @@ struct SharedUpdateTests {
     }
 
     @Test(
+        "the same where the store does not take it, whenever it says so", arguments: [false, true])
+    func supersededTooLarge(isAnnounced: Bool) {
+        let memory = MemoryConfiguration(
+            capacity: .mebibytes(1), maximumObject: .kibibytes(40))
+        let bench = Bench(store: MemoryStore(memory))
+        bench.perform()
+        bench.upstream.fetches[0].answer(
+            200, ["Cache-Control": "max-age=60, stale-if-error=600", "ETag": "\"a\""], "old")
+        let client = bench.perform("/", ["Cache-Control": "no-cache"]).client
+        let fetch = bench.upstream.fetches[1]
+        let fields: Fields = ["Cache-Control": "max-age=60", "ETag": "\"b\""]
+        fetch.head(200, fields, length: isAnnounced ? .known(50_000) : .unknown)
+        for _ in 0..<5 {
+            #expect(fetch.piece(bytes: 10_000) == .more)
+            _ = client.read()
+        }
+        fetch.finish()
+        let failed = bench.perform().client
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches.last?.fail(.connectionRefused)
+        #expect(failed.failure?.status == .badGateway)
+    }
+
+    @Test(
         "the same where what it replaces has no validator",
         arguments: [200, 404, 410] as [UInt16])
     func supersededUnnamed(_ status: UInt16) {

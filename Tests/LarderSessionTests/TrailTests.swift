@@ -122,6 +122,25 @@ struct TrailTests {
         }
     }
 
+    @Test("nor where both were asked for at once")
+    func partsAtOnce() throws {
+        for (target, isSame) in [("/v1", true), ("/v2", false)] {
+            let bench = ChainBench(follows: true)
+            let clients = ["0-4", "5-9"].map { Self.range(bench, $0) }
+            try #require(bench.upstream.fetches.count == 2)
+            for (index, target) in ["/v1", target].enumerated() {
+                bench.upstream.fetches[index].answer(302, ["Location": target])
+            }
+            try #require(bench.upstream.fetches.count == 4)
+            bench.upstream.fetches[2].answer(206, Self.part(0), "01234")
+            bench.upstream.fetches[3].answer(206, Self.part(5), "56789")
+            #expect(clients.map(\.wholeBody) == ["01234", "56789"])
+            let whole = bench.perform().client
+            #expect((whole.wholeBody == "0123456789") == isSame, "\(target)")
+            #expect((bench.upstream.fetches.count == 4) == isSame, "\(target)")
+        }
+    }
+
     @Test("what a part lacks is taken from where it came from alone")
     func gap() throws {
         for (target, isSame) in [("/v1", true), ("/v2", false)] {
