@@ -186,14 +186,16 @@ final class SocketPoller {
         _ = self.rests(socket)
     }
 
-    /// An exchange has begun on a socket that lay idle, and libcurl wants nothing of it now: it is not
+    /// An exchange has begun on a socket of which libcurl wants nothing now: if it lay idle it is not
     /// watched any more.
     ///
-    /// - Returns: the socket; nil where it is none of the idle ones.
-    func takeIdle(_ end: LocalEnd) -> Int32? {
-        let watches = self.watches
-        let found = watches.first { $0.value.isIdle && LocalEnd(of: $0.key) == end }
-        guard let socket = found?.key else { return nil }
+    /// - Returns: the socket; nil where it is none of those that may be idle, or is watched for libcurl.
+    func takeUnwanted(_ ends: ConnectionEnds) -> Int32? {
+        let (watches, answerSockets) = (self.watches, self.answerSockets)
+        let found = answerSockets.first { socket in
+            watches[socket]?.isIdle != false && ConnectionEnds(of: socket) == ends
+        }
+        guard let socket = found else { return nil }
         self.unwatch(socket)
         return socket
     }
@@ -303,11 +305,15 @@ final class SocketPoller {
     private func cutOff(_ socket: Int32) {
         var address = sockaddr()
         address.sa_family = sa_family_t(AF_UNSPEC)
-        let size = socklen_t(MemoryLayout<sockaddr>.size)
-        if unsafe connect(socket, &address, size) != 0 {
-            // Then at least nothing can be sent on it, and a request sent is not answered by it.
-            _ = shutdown(socket, Int32(SHUT_RDWR))
-        }
+        _ = unsafe connect(socket, &address, socklen_t(MemoryLayout<sockaddr>.size))
+        // Fails, and has the socket be at its end all the same: one that only fails libcurl 7.88 takes
+        // for a living one (`cf_socket_conn_is_alive`), and sends the next request, and the one after.
+        // If connect(2) did nothing it is the least: no request can be sent on it.
+        _ = shutdown(socket, Int32(SHUT_RDWR))
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        // The next to read would be told of it, and not of the end.
+        _ = unsafe getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size)
     }
 
     private func register(_ socket: Int32, _ watch: Watch) -> Bool {

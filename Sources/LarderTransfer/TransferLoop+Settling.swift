@@ -51,15 +51,23 @@ extension TransferLoop {
     ///
     /// Of a socket that it neither wanted nor wants libcurl says nothing. So it is where a request took a
     /// connection that lay idle, and so much of the answer was there at once: the rest lies unread in what
-    /// still counts as idle, and would be taken for bytes that nobody asked for.
+    /// still counts as idle, and would be taken for bytes that nobody asked for. So it is, too, where the
+    /// exchange before is over and was not seen to yet: then the socket is not even idle.
     func held(_ transfer: Transfer) {
         self.touch(transfer)
-        guard !transfer.hasKnownSocket, self.poller.hasIdleSockets, let easy = transfer.easy,
-            let end = LocalEnd(of: easy)
+        guard !transfer.hasKnownSocket, let easy = transfer.easy,
+            let ends = ConnectionEnds(of: easy)
         else { return }
         // Asked once: it may be held again before libcurl wants the socket.
         transfer.hasKnownSocket = true
-        transfer.heldSocket = self.poller.takeIdle(end)
+        transfer.heldSocket = self.poller.takeUnwanted(ends)
+    }
+
+    /// What a transfer was held on is its own no more: idle from now on, unless another has it already.
+    private func leaveHeldSocket(of transfer: Transfer) {
+        guard let socket = transfer.heldSocket.take() else { return }
+        let isUsed = self.transfers.values.contains { $0.easy != nil && $0.heldSocket == socket }
+        if !isUsed { self.poller.exchangeEnded(on: socket) }
     }
 
     // MARK: What libcurl has finished
@@ -70,7 +78,7 @@ extension TransferLoop {
             else { continue }
             if self.libcurlEnded(transfer) { continue }
             let end = CurlEnd(result, of: easy)
-            if let socket = transfer.heldSocket { self.poller.exchangeEnded(on: socket) }
+            self.leaveHeldSocket(of: transfer)
             if transfer.dial != nil, result == CURLE_OK {
                 self.handOver(easy, transfer)
             } else {

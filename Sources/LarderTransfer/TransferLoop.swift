@@ -252,6 +252,8 @@ final class TransferLoop: Timed {
         case .suspensionChanged(let id):
             if let transfer = self.transfer(id) { self.reconsider(transfer) }
         case .cancel(let id):
+            // The connection of one that libcurl has just finished may bear another already.
+            self.collectCompletions()
             guard let transfer = self.transfer(id) else { return }
             self.detach(transfer)
             self.forget(transfer)

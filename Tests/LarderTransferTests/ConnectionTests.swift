@@ -146,6 +146,39 @@ struct ConnectionTests {
         #expect(notes.all.filter { $0.hasPrefix("GET /dies") }.count == 2)
     }
 
+    @Test("several that were cut off for what nobody asked for cost the next request nothing")
+    func cutOff() async throws {
+        let notes = Notes()
+        let (all, answered, ended) = (Gate(), Gate(), Gate())
+        let origin = try ScriptedOrigin { connection in
+            guard let head = connection.readHead() else { return }
+            guard head.hasPrefix("GET /warm") else {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                return
+            }
+            notes.add(head)
+            if notes.count == 3 { all.open() }
+            guard all.block() else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwarm")
+            guard answered.block() else { return }
+            connection.write("junk")
+            _ = connection.waitForEnd()
+            notes.add("ended")
+            if notes.count == 6 { ended.open() }
+        }
+        try await withUpstream { upstream in
+            async let one = upstream.answer(to: origin.request(.get, "/warm1"))
+            async let two = upstream.answer(to: origin.request(.get, "/warm2"))
+            async let three = upstream.answer(to: origin.request(.get, "/warm3"))
+            let warm = await [one, two, three]
+            #expect(warm.map(\.text) == ["warm", "warm", "warm"])
+            answered.open()
+            await ended.passed()
+            let record = await upstream.answer(to: origin.request(.get, "/"))
+            #expect(record.text == "ok" && record.failure == nil)
+        }
+    }
+
     struct Excess: Sendable {
         var method = Method.get
         var answer: String

@@ -112,6 +112,87 @@ struct EarlyAnswerTests {
         sleeper.end()
     }
 
+    @Test("leave their connection alone where the exchange before them ends at the same time")
+    func behindHeldEnd() throws {
+        let prompter = Prompter()
+        // As much as is taken at once, and a little that libcurl then holds; and far more.
+        let sizes = [140_000, 400_000]
+        let origin = try prompter.origin(
+            answering: sizes.map {
+                "HTTP/1.1 200 OK\r\nContent-Length: \($0)\r\n\r\n"
+                    + String(repeating: "x", count: $0)
+            })
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        let (held, next) = (Recorder(pausesAfter: 0), Recorder())
+        let first = sleeper.order(origin.request(.get, "/1"), held, by: prompter)
+        sleeper.loop.accept(.start(first))
+        try sleeper.wake { sleeper.loop.transfer(first.fetch.id)?.isHeld == true }
+        held.wantAll()
+        sleeper.loop.accept(.resume(first.fetch.id))
+        sleeper.loop.turn(.read())
+        // libcurl ends the one and begins the other in one call.
+        sleeper.loop.accept(
+            .start(sleeper.order(origin.request(.get, "/2"), next, by: prompter)))
+        try sleeper.wake { next.record.isOver }
+        for (recorder, size) in zip([held, next], sizes) {
+            #expect(recorder.record.failure == nil)
+            #expect(recorder.record.body.readableBytes == size)
+        }
+        #expect(origin.connectionCount == 1 && sleeper.loop.poller.hasIdleSockets)
+        sleeper.end()
+    }
+
+    @Test("are nobody's where they lie behind one that was cancelled once libcurl had all of it")
+    func behindCancelled() throws {
+        let size = 140_000
+        let answers = DispatchSemaphore(value: 0)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: "
+        let origin = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(head + "5\r\n\r\nusual")
+            guard connection.readHead() != nil else { return }
+            connection.write(
+                head + "\(size)\r\n\r\n" + String(repeating: "x", count: size) + head
+                    + "4\r\n\r\nevil")
+            _ = connection.waitForEnd()
+        }
+        let other = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil,
+                answers.wait(timeout: .now() + 120) == .success
+            else { return }
+            connection.write(head + "2\r\n\r\nok")
+            _ = connection.waitForEnd()
+        }
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        let held = Recorder(pausesAfter: 0)
+        let (first, second) = (
+            sleeper.order(origin.request(), held), sleeper.order(other.request(), Recorder())
+        )
+        for order in [first, second] { sleeper.loop.accept(.start(order)) }
+        try sleeper.wake {
+            sleeper.loop.transfer(first.fetch.id)?.isHeld == true
+                && sleeper.loop.transfer(second.fetch.id)?.phase == .awaitingHead
+        }
+        held.wantAll()
+        sleeper.loop.accept(.resume(first.fetch.id))
+        sleeper.loop.turn(.read())
+        // libcurl goes on with all that is due when it is called for one.
+        answers.signal()
+        for index in 0..<sleeper.runner.epoll.wait(milliseconds: 60_000) {
+            guard let ready = sleeper.runner.epoll.ready(index) else { continue }
+            sleeper.loop.ready(ready.descriptor, ready.events)
+        }
+        sleeper.loop.accept(.cancel(first.fetch.id))
+        sleeper.loop.turn(.read())
+        let next = Recorder()
+        sleeper.loop.accept(.start(sleeper.order(origin.request(), next)))
+        try sleeper.wake { next.record.isOver }
+        #expect(next.record.text == "usual")
+        sleeper.end()
+    }
+
     /// When an origin answers, beside what it answers.
     enum Neighbour: CaseIterable {
         case whole, inParts, late
@@ -208,8 +289,13 @@ struct EarlyAnswerTests {
             self.loop = try self.runner.open(self.port)
         }
 
-        func order(_ request: Request, _ receiver: any UpstreamReceiver) -> FetchOrder {
-            FetchOrder(
+        func order(
+            _ request: Request, _ receiver: any UpstreamReceiver,
+            by policy: (any DestinationPolicy)? = nil
+        ) -> FetchOrder {
+            var request = request
+            if let policy { request.destinations = policy }
+            return FetchOrder(
                 fetch: CurlFetch(id: .random(in: 1 ... .max), port: self.port), request: request,
                 content: nil, receiver: receiver, dial: nil)
         }
@@ -275,11 +361,17 @@ struct EarlyAnswerTests {
 
         /// Answers the first request on a connection when it has come, and the others before.
         func origin(answering early: String) throws -> ScriptedOrigin {
+            try self.origin(answering: [early])
+        }
+
+        /// - Parameter early: in turn, and the last again and again.
+        func origin(answering early: [String]) throws -> ScriptedOrigin {
             try ScriptedOrigin { [self] connection in
                 guard connection.readHead() != nil else { return }
                 connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nusual")
+                var rest = early[...]
                 while self.asking.wait(timeout: .now() + 120) == .success {
-                    connection.write(early)
+                    connection.write(rest.count > 1 ? rest.removeFirst() : rest.last ?? "")
                     self.answer.signal()
                     guard connection.readHead() != nil else { return }
                 }

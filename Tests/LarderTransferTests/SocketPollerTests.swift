@@ -120,6 +120,79 @@ struct SocketPollerTests {
         #expect(epoll.wait(milliseconds: 0) == 1)
     }
 
+    /// A socket of IP that listens, and where.
+    private static func listener() throws -> (socket: Int32, name: sockaddr_in) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var name = Self.loopback(0)
+        try #require(unsafe Self.call(listener, &name, bind) == 0 && listen(listener, 4) == 0)
+        name.sin_port = try #require(Self.localPort(of: listener))
+        return (listener, name)
+    }
+
+    private static func loopback(_ port: in_port_t) -> sockaddr_in {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        name.sin_port = port
+        return name
+    }
+
+    private static func call(
+        _ socket: Int32, _ name: inout sockaddr_in,
+        _ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        unsafe withUnsafePointer(to: &name) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+                unsafe function(socket, name, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    @Test("takes the socket of an exchange by both its ends: two may begin at the same place")
+    func ends() throws {
+        let mailbox = try TransferMailbox()
+        let epoll = try Epoll(waking: mailbox.descriptor)
+        let poller = SocketPoller(epoll, owner: 7, counters: TransferCounters())
+        var (opened, port): ([Int32], in_port_t) = ([], 0)
+        defer { for descriptor in opened { _ = close(descriptor) } }
+        var sockets: [Int32] = []
+        for _ in 0..<2 {
+            var (listener, far) = try Self.listener()
+            let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            opened += [listener, socket]
+            var (on, near) = (Int32(1), Self.loopback(port))
+            let size = socklen_t(MemoryLayout<Int32>.size)
+            try #require(unsafe setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, size) == 0)
+            try #require(unsafe Self.call(socket, &near, bind) == 0)
+            try #require(unsafe Self.call(socket, &far, connect) == 0)
+            if port == 0 { port = try #require(Self.localPort(of: socket)) }
+            sockets.append(socket)
+        }
+        let ends = sockets.map { ConnectionEnds(of: $0) }
+        #expect(ends[0] != ends[1])
+        for socket in sockets { poller.rest(socket) }
+        for (socket, ends) in zip(sockets, ends) {
+            let ends = try #require(ends)
+            #expect(poller.takeUnwanted(ends) == socket)
+            #expect(!poller.isWatched(socket))
+            // It is not idle any more, and still the one.
+            #expect(poller.takeUnwanted(ends) == socket)
+            #expect(poller.watch(socket, 1, isHeld: false, isHTTP1: false))  // CURL_POLL_IN
+            #expect(poller.takeUnwanted(ends) == nil)
+        }
+    }
+
+    private static func localPort(of socket: Int32) -> in_port_t? {
+        var name = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isNamed = unsafe withUnsafeMutablePointer(to: &name) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+                unsafe getsockname(socket, name, &size) == 0
+            }
+        }
+        return isNamed ? name.sin_port : nil
+    }
+
     @Test(
         "forgets a socket that was closed before it was connected, and leaves alone who got its number",
         arguments: [true, false])
