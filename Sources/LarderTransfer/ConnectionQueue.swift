@@ -4,8 +4,13 @@ import LarderHTTP
 /// and of their coming where that is equal.
 ///
 /// A value: who comes, who goes and who learned what goes in, who may go now comes out. libcurl has a
-/// queue of its own, but no order in it that anybody promises. An origin that speaks HTTP/2 has no
-/// bound here: its requests share connections, and libcurl bounds those.
+/// queue of its own, but no order in it that anybody promises, and one for all origins: when a
+/// connection becomes free, 7.88 looks at the first that waits alone, and puts it back to the end where
+/// it is for another origin. So nobody is to wait there.
+///
+/// Where requests may share a connection, the first to an origin finds out whether they do, and the
+/// others wait for that: else each would make one of its own. An origin that speaks HTTP/2 has no bound
+/// here: libcurl bounds the connections that its requests share.
 struct ConnectionQueue {
     /// What connections are counted for.
     struct Destination: Hashable {
@@ -32,10 +37,21 @@ struct ConnectionQueue {
         }
     }
 
+    /// What is known of the requests to a destination.
+    enum Sharing {
+        case unknown
+        /// Each needs a connection to itself, or may be the first to need none.
+        case none
+        /// They share connections.
+        case shared
+    }
+
     fileprivate struct Waiter {
         let id: UInt64
         let priority: Float
         let number: UInt64
+        /// It may share a connection, if its destination does that.
+        let mayShare: Bool
 
         func isBehind(_ other: Waiter) -> Bool {
             self.priority == other.priority
@@ -45,15 +61,15 @@ struct ConnectionQueue {
 
     fileprivate struct Line {
         var running: Set<UInt64> = []
-        var isMultiplexed = false
+        /// Forgotten when nothing runs: the connection may be gone by the next time.
+        var sharing = Sharing.unknown
+        /// Who finds out about that.
+        var scout: UInt64?
         /// The next one last.
         var waiting: [Waiter] = []
         /// Passed over until they are released.
         var held: [Waiter] = []
     }
-
-    /// Beyond so many destinations none is remembered where nothing is under way.
-    static let mostKept = 256
 
     /// At a time for each destination.
     private let limit: Int
@@ -64,17 +80,21 @@ struct ConnectionQueue {
     var destinationCount: Int { self.lines.count }
     private var count: UInt64 = 0
 
-    /// nil where nobody ever has to wait: `limit` is 0.
-    init?(limit: Int) {
-        guard limit > 0 else { return nil }
-        self.limit = limit
+    /// - Parameter limit: 0: none.
+    init(limit: Int) {
+        self.limit = limit > 0 ? limit : .max
     }
 
     /// Lets a transfer in; false where it has to wait.
-    mutating func enter(_ id: UInt64, for destination: Destination, priority: Float) -> Bool {
+    ///
+    /// - Parameter mayShare: its connection may turn out to be one that requests share.
+    mutating func enter(
+        _ id: UInt64, for destination: Destination, priority: Float, mayShare: Bool = false
+    ) -> Bool {
         self.count &+= 1
         let waiter = Waiter(
-            id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count)
+            id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count,
+            mayShare: mayShare)
         // In place: a line that is taken out and put back is copied, with all that run.
         if let place = self.place(of: destination) {
             return self.lines.values[place].enter(waiter, limit: self.limit)
@@ -99,24 +119,18 @@ struct ConnectionQueue {
     mutating func leave(_ id: UInt64, for destination: Destination) -> [UInt64] {
         guard let place = self.place(of: destination) else { return [] }
         let next = self.lines.values[place].leave(id, limit: self.limit)
-        let line = self.lines.values[place]
-        // What is known of an origin is not worth keeping without a connection to it; but where it
-        // is the only one, it is likely to be asked again, and that its requests share connections
-        // is learned anew by requests that wait.
-        let most = line.isMultiplexed ? Self.mostKept : 1
-        if line.running.isEmpty, line.held.isEmpty, self.lines.count > most {
+        // The only one is likely to be asked again.
+        if self.lines.count > 1, self.lines.values[place].isEmpty {
             self.found = nil
             self.lines.remove(at: place)
         }
         return next
     }
 
-    /// The destination's requests share connections; who may go now.
-    mutating func shares(_ destination: Destination) -> [UInt64] {
-        guard let place = self.place(of: destination),
-            !self.lines.values[place].isMultiplexed
-        else { return [] }
-        return self.lines.values[place].share(limit: self.limit)
+    /// Whether the destination's requests share connections is known now; who may go.
+    mutating func learn(_ sharing: Sharing, of destination: Destination) -> [UInt64] {
+        guard let place = self.place(of: destination) else { return [] }
+        return self.lines.values[place].learn(sharing, limit: self.limit)
     }
 }
 
@@ -132,9 +146,22 @@ extension ConnectionQueue {
 }
 
 extension ConnectionQueue.Line {
+    fileprivate var isEmpty: Bool { self.running.isEmpty && self.held.isEmpty }
+
+    private func mayGo(_ waiter: ConnectionQueue.Waiter, _ limit: Int) -> Bool {
+        if self.sharing == .shared { return true }
+        guard self.running.count < limit else { return false }
+        return !waiter.mayShare || self.sharing == .none || self.scout == nil
+    }
+
+    private mutating func go(_ waiter: ConnectionQueue.Waiter) {
+        self.running.insert(waiter.id)
+        if waiter.mayShare, self.sharing == .unknown { self.scout = waiter.id }
+    }
+
     fileprivate mutating func enter(_ waiter: ConnectionQueue.Waiter, limit: Int) -> Bool {
-        if self.isMultiplexed || self.running.count < limit {
-            self.running.insert(waiter.id)
+        if self.mayGo(waiter, limit) {
+            self.go(waiter)
             return true
         }
         var (low, high) = (0, self.waiting.count)
@@ -151,6 +178,12 @@ extension ConnectionQueue.Line {
             self.waiting.removeAll { $0.id == id }
             self.held.removeAll { $0.id == id }
         }
+        if self.scout == id {
+            self.scout = nil
+            // It came to nothing: one after the other would be slow to learn that of a dead origin.
+            self.sharing = .none
+        }
+        if self.running.isEmpty, self.waiting.isEmpty { self.sharing = .unknown }
         return self.admit(limit)
     }
 
@@ -165,15 +198,21 @@ extension ConnectionQueue.Line {
         return self.enter(self.held.remove(at: place), limit: limit)
     }
 
-    fileprivate mutating func share(limit: Int) -> [UInt64] {
-        self.isMultiplexed = true
+    fileprivate mutating func learn(
+        _ sharing: ConnectionQueue.Sharing, limit: Int
+    ) -> [UInt64] {
+        // Of several connections one may be shared, and is what others will find.
+        guard self.sharing != sharing, self.sharing != .shared else { return [] }
+        self.sharing = sharing
+        self.scout = nil
         return self.admit(limit)
     }
 
     private mutating func admit(_ limit: Int) -> [UInt64] {
         var admitted: [UInt64] = []
-        while self.isMultiplexed || self.running.count < limit, let next = self.waiting.popLast() {
-            self.running.insert(next.id)
+        while let next = self.waiting.last, self.mayGo(next, limit) {
+            self.waiting.removeLast()
+            self.go(next)
             admitted.append(next.id)
         }
         return admitted

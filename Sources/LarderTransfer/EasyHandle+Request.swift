@@ -121,7 +121,8 @@ extension EasyHandle {
         self.set(CURLOPT_HTTP_CONTENT_DECODING, false)
         let version = transfer.mayBeHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         self.set(CURLOPT_HTTP_VERSION, Int(version))
-        self.set(CURLOPT_PIPEWAIT, transfer.mayBeHTTP2 && configuration.waitsToMultiplex)
+        // What waits for others to make a connection does so in `ConnectionQueue`.
+        self.set(CURLOPT_PIPEWAIT, false)
     }
 
     /// The URL only names the origin; the target goes out byte for byte. (A login by Digest is computed

@@ -34,12 +34,11 @@ extension Transfer {
     /// Connections that somebody's observer let past are used again by those alone whose observer
     /// does so, too.
     func objectionToConnection() -> UpstreamFailure? {
-        guard self.scheme == .https,
-            self.observer != nil || self.loop.configuration.sharesThreads,
+        guard self.scheme == .https, self.observer != nil || self.mayBeHTTP2,
             let tls = unsafe self.easy?.tls
         else { return nil }
         unsafe self.noteTLS(tls)
-        if unsafe Self.speaksHTTP2(tls) { self.connectionIsShared() }
+        if self.mayBeHTTP2 { self.learn(isShared: unsafe Self.speaksHTTP2(tls)) }
         guard !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
             let peer = unsafe HandshakeJudge.of(tls)?.accepted, peer.fault != nil,
             let cause = HandshakeJudge.objection(of: observer, to: peer)

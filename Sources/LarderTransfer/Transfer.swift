@@ -56,8 +56,9 @@ final class Transfer {
     var isPassedOver = false
     /// Its observer is suspended, as far as the loop knows: no time runs but the resource's.
     var isStandingStill = false
-    /// The origin's connection can bear more than one request at a time.
-    private(set) var isMultiplexed = false
+    /// Whether the origin's connection can bear more than one request at a time; unknown where it
+    /// could not anyhow.
+    private(set) var sharing = ConnectionQueue.Sharing.unknown
     private(set) var hasHead = false
     /// It came to its end as it should.
     var isWhole = false
@@ -338,7 +339,9 @@ final class Transfer {
         self.announced = length
         self.phase = .receiving
         self.hasHead = true
-        if head.version.major >= 2 { self.connectionIsShared() }
+        if head.version.major >= 2 || self.mayBeHTTP2 {
+            self.learn(isShared: head.version.major >= 2)
+        }
         var facts = UpstreamConnectionFacts(
             remoteAddress: self.remoteAddress, reused: !self.hasOpenedSocket,
             version: head.version)
@@ -380,8 +383,10 @@ final class Transfer {
         return .unknown
     }
 
-    /// Requests to the same origin need no connection of their own.
-    func connectionIsShared() { self.isMultiplexed = true }
+    /// Requests to the same origin need no connection of their own, or do.
+    func learn(isShared: Bool) { self.sharing = isShared ? .shared : .none }
+
+    var isMultiplexed: Bool { self.sharing == .shared }
 
     func ftpHeadEnded() {
         let length = self.easy?.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T).flatMap(

@@ -26,11 +26,11 @@ extension TransferLoop {
         let id = transfer.fetch.id
         if isSuspended {
             guard !transfer.isPassedOver else { return }
-            transfer.isPassedOver = self.changeQueue { $0.hold(id, for: destination) } ?? false
+            transfer.isPassedOver = self.changeQueue { $0.hold(id, for: destination) }
         } else if transfer.isPassedOver {
             transfer.isPassedOver = false
             let mayGo = self.changeQueue { $0.release(id, for: destination) }
-            if mayGo == true { self.launch([id]) }
+            if mayGo { self.launch([id]) }
         }
     }
 
@@ -39,7 +39,7 @@ extension TransferLoop {
         guard let destination = transfer.destination else { return }
         transfer.destination = nil
         let id = transfer.fetch.id
-        self.launch(self.changeQueue { $0.leave(id, for: destination) } ?? [])
+        self.launch(self.changeQueue { $0.leave(id, for: destination) })
     }
 
     func launch(_ admitted: [UInt64]) {
@@ -56,10 +56,10 @@ extension TransferLoop {
         }
     }
 
-    /// Changes the queue, outside of its property; nil where there is none.
+    /// Changes the queue, outside of its property.
     @inline(__always)
-    func changeQueue<Result>(_ change: (inout ConnectionQueue) -> Result) -> Result? {
-        guard var queue = exchange(&self.queue, with: nil) else { return nil }
+    func changeQueue<Result>(_ change: (inout ConnectionQueue) -> Result) -> Result {
+        var queue = exchange(&self.queue, with: ConnectionQueue(limit: 0))
         defer { self.queue = queue }
         return change(&queue)
     }

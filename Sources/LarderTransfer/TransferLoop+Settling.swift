@@ -132,8 +132,8 @@ extension TransferLoop {
 
     private func settle(_ transfer: Transfer) {
         transfer.tellSent()
-        if transfer.isMultiplexed, let destination = transfer.destination {
-            self.launch(self.changeQueue { $0.shares(destination) } ?? [])
+        if transfer.sharing != .unknown, let destination = transfer.destination {
+            self.launch(self.changeQueue { $0.learn(transfer.sharing, of: destination) })
         }
         if transfer.phase == .over { self.yieldPlace(transfer) }
         if transfer.easy != nil, transfer.isAnsweredEarly {

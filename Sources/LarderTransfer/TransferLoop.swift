@@ -34,8 +34,7 @@ final class TransferLoop: Timed {
     let deadlines: Deadlines
     /// In nanoseconds; beyond it no connection would be used again.
     private let idleLifetime: UInt64
-    /// nil: nobody waits for connections here, and nobody is counted.
-    var queue: ConnectionQueue?
+    var queue: ConnectionQueue
     var lookups: NameLookups
     /// The peer of the last request.
     let peer = PeerText()
@@ -69,8 +68,7 @@ final class TransferLoop: Timed {
         self.handles = try HandlePool()
         self.deadlines = Deadlines(port.configuration)
         self.idleLifetime = port.configuration.idleConnectionLifetime.inNanoseconds
-        self.queue = ConnectionQueue(
-            limit: port.configuration.sharesThreads ? port.configuration.connectionsPerHost : 0)
+        self.queue = ConnectionQueue(limit: port.configuration.connectionsPerHost)
         self.lookups = NameLookups(
             limit: NameLookups.limit(port.configuration),
             lifetime: port.configuration.resolveTimeout)
@@ -278,14 +276,14 @@ final class TransferLoop: Timed {
                 throw UpstreamFailure(
                     .proxyInternalError, party: .larder, detail: "content without a source")
             }
-            guard self.queue != nil else { return try self.launch(transfer) }
             let destination = ConnectionQueue.Destination(order.request.uri, transfer.way)
             transfer.destination = destination
             let mayGo = self.changeQueue {
                 $0.enter(
-                    order.fetch.id, for: destination, priority: transfer.options.priority)
+                    order.fetch.id, for: destination, priority: transfer.options.priority,
+                    mayShare: transfer.mayBeHTTP2 && self.configuration.waitsToMultiplex)
             }
-            if mayGo == true { try self.launch(transfer) } else { self.awaitTurn(transfer) }
+            if mayGo { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {
             transfer.end(error)
         }

@@ -11,8 +11,8 @@ struct ConnectionQueueTests {
         TargetURI(scheme: .https, host: "other.example", port: 443, pathAndQuery: "/"), .direct)
 
     @Test("is decided for each origin by itself, by priority, then by order")
-    func order() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    func order() {
+        var queue = ConnectionQueue(limit: 1)
         var isIn = queue.enter(1, for: self.one, priority: 0)
         #expect(isIn)
         isIn = queue.enter(2, for: self.other, priority: 0)
@@ -32,8 +32,8 @@ struct ConnectionQueueTests {
     }
 
     @Test("those that give up while they wait leave no trace, nor do strangers")
-    func givingUp() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    func givingUp() {
+        var queue = ConnectionQueue(limit: 1)
         _ = queue.enter(1, for: self.one, priority: 0)
         _ = queue.enter(2, for: self.one, priority: 0)
         _ = queue.enter(3, for: self.one, priority: 0)
@@ -47,8 +47,8 @@ struct ConnectionQueueTests {
 
     @Test(
         "those that are held are passed over, and come back to their place when they are released")
-    func holding() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    func holding() {
+        var queue = ConnectionQueue(limit: 1)
         for id in 1...5 as ClosedRange<UInt64> { _ = queue.enter(id, for: self.one, priority: 0) }
         var waited = queue.hold(1, for: self.one)
         #expect(!waited, "it runs")
@@ -71,8 +71,8 @@ struct ConnectionQueueTests {
     }
 
     @Test("those that give up while they are held leave no trace; their origin is known until then")
-    func heldAlone() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    func heldAlone() {
+        var queue = ConnectionQueue(limit: 1)
         _ = queue.enter(1, for: self.other, priority: 0)
         _ = queue.enter(2, for: self.one, priority: 0)
         _ = queue.enter(3, for: self.one, priority: 0)
@@ -85,31 +85,86 @@ struct ConnectionQueueTests {
         #expect(!mayGo)
     }
 
-    @Test("does not remember without bound which origins' requests share connections")
-    func memory() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    @Test("remembers no origin to which nothing is under way")
+    func memory() {
+        var queue = ConnectionQueue(limit: 1)
         for number in 0..<1000 as Range<UInt64> {
             let destination = ConnectionQueue.Destination(
                 TargetURI(
                     scheme: .https, host: "\(number).example", port: 443, pathAndQuery: "/"),
                 .direct)
-            _ = queue.enter(number, for: destination, priority: 0)
-            _ = queue.shares(destination)
+            _ = queue.enter(number, for: destination, priority: 0, mayShare: true)
+            _ = queue.learn(.shared, of: destination)
             _ = queue.leave(number, for: destination)
         }
-        #expect(queue.destinationCount == ConnectionQueue.mostKept)
+        #expect(queue.destinationCount == 1)
     }
 
     @Test("has no bound where an origin's requests share connections, or none is set")
-    func unbounded() throws {
-        var queue = try #require(ConnectionQueue(limit: 1))
+    func unbounded() {
+        var queue = ConnectionQueue(limit: 1)
         _ = queue.enter(1, for: self.one, priority: 0)
         _ = queue.enter(2, for: self.one, priority: 0)
         _ = queue.enter(3, for: self.one, priority: 1)
-        let next = queue.shares(self.one)
+        var next = queue.learn(.shared, of: self.one)
         #expect(next == [3, 2])
-        let isIn = queue.enter(4, for: self.one, priority: 0)
+        var isIn = queue.enter(4, for: self.one, priority: 0)
         #expect(isIn)
-        #expect(ConnectionQueue(limit: 0) == nil)
+        // Another connection of theirs may be of an older kind.
+        next = queue.learn(.none, of: self.one)
+        isIn = queue.enter(5, for: self.one, priority: 0)
+        #expect(next.isEmpty && isIn)
+        queue = ConnectionQueue(limit: 0)
+        for id in 1...100 as ClosedRange<UInt64> {
+            let isIn = queue.enter(id, for: self.one, priority: 0)
+            #expect(isIn)
+        }
+    }
+
+    @Test("the first finds out whether requests share a connection, and the others wait for that")
+    func scout() {
+        for (sharing, next) in [
+            (ConnectionQueue.Sharing.shared, [2, 3, 4, 5] as [UInt64]), (.none, [2, 3]),
+        ] {
+            var queue = ConnectionQueue(limit: 4)
+            for id in 1...5 as ClosedRange<UInt64> {
+                let isIn = queue.enter(id, for: self.one, priority: 0, mayShare: true)
+                #expect(isIn == (id == 1))
+            }
+            // Who cannot share waits for nobody, and finds nothing out.
+            let isIn = queue.enter(6, for: self.one, priority: 0)
+            #expect(isIn)
+            var admitted = queue.learn(sharing, of: self.one)
+            #expect(admitted == next)
+            admitted = queue.learn(sharing, of: self.one)
+            #expect(admitted.isEmpty)
+            // Another origin's are not known by that.
+            _ = queue.enter(10, for: self.other, priority: 0, mayShare: true)
+            let waits = !queue.enter(11, for: self.other, priority: 0, mayShare: true)
+            #expect(waits)
+        }
+    }
+
+    @Test("one that comes to nothing leaves it to each of the others, until none is left")
+    func lostScout() {
+        var queue = ConnectionQueue(limit: 3)
+        for id in 1...5 as ClosedRange<UInt64> {
+            _ = queue.enter(id, for: self.one, priority: 0, mayShare: true)
+        }
+        var next = queue.leave(1, for: self.one)
+        #expect(next == [2, 3, 4])
+        for id in 2...4 as ClosedRange<UInt64> { next += queue.leave(id, for: self.one) }
+        #expect(next == [2, 3, 4, 5])
+        next = queue.leave(5, for: self.one)
+        #expect(next.isEmpty)
+        _ = queue.enter(6, for: self.one, priority: 0, mayShare: true)
+        let waits = !queue.enter(7, for: self.one, priority: 0, mayShare: true)
+        #expect(waits)
+        // Also where what was known is: the connection may be gone.
+        _ = queue.learn(.shared, of: self.one)
+        for id in [6, 7] as [UInt64] { _ = queue.leave(id, for: self.one) }
+        _ = queue.enter(8, for: self.one, priority: 0, mayShare: true)
+        let waitsAgain = !queue.enter(9, for: self.one, priority: 0, mayShare: true)
+        #expect(waitsAgain)
     }
 }

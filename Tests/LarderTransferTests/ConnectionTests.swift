@@ -179,6 +179,39 @@ struct ConnectionTests {
         }
     }
 
+    @Test("those who wait for one origin hold up none who wait for another")
+    func otherOrigin() async throws {
+        let silent = try ScriptedOrigin { _ = $0.waitForEnd() }
+        let goOn = Gate()
+        let origin = try ScriptedOrigin { connection in
+            while goOn.block(), connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        try await withUpstream({
+            $0.connectionsPerHost = 2
+            $0.queueTimeout = .seconds(30)
+        }) { upstream in
+            var waiting: [any UpstreamFetch] = []
+            for _ in 0..<22 {
+                waiting.append(
+                    upstream.fetch(silent.request(), body: nil, receiver: Recorder()))
+            }
+            var asked: [(Recorder, any UpstreamFetch)] = []
+            for _ in 0..<5 {
+                let recorder = Recorder()
+                asked.append(
+                    (recorder, upstream.fetch(origin.request(), body: nil, receiver: recorder)))
+            }
+            goOn.open()
+            for (recorder, _) in asked {
+                let record = await recorder.end()
+                #expect(record.text == "ok" && record.failure == nil)
+            }
+            for fetch in waiting { fetch.cancel() }
+        }
+    }
+
     struct Excess: Sendable {
         var method = Method.get
         var answer: String

@@ -237,7 +237,7 @@ struct ContentTests {
         }
         let content = ScriptedContent([.piece(ByteBuffer(string: "abc"))])
         try await withUpstream({
-            $0.stallTimeout = .seconds(5)
+            $0.stallTimeout = .seconds(60)
             $0.continueTimeout = .seconds(30)
         }) { upstream in
             let recorder = Recorder()

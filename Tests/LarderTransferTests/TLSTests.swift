@@ -213,6 +213,37 @@ struct TLSTests {
         }
     }
 
+    @Test("are not held up by others that never finish a handshake")
+    func silentOthers() async throws {
+        let silent = try (0..<5).map { _ in try ScriptedOrigin { _ = $0.waitForEnd() } }
+        let origin = try TLSOrigin()
+        try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.connectionsPerHost = 6
+            $0.connectTimeout = .seconds(60)
+            $0.queueTimeout = .seconds(30)
+        }) { upstream in
+            var waiting: [any UpstreamFetch] = []
+            for other in silent {
+                var request = other.request()
+                request.uri = TargetURI(
+                    scheme: .https, host: "127.0.0.1", port: other.port, pathAndQuery: "/")
+                for _ in 0..<6 {
+                    waiting.append(
+                        upstream.fetch(request, body: nil, receiver: Recorder()))
+                }
+            }
+            let request = origin.request()
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for _ in 0..<10 { group.addTask { await upstream.answer(to: request) } }
+                for await record in group {
+                    #expect(record.failure == nil && record.facts?.version == .http2)
+                }
+            }
+            for fetch in waiting { fetch.cancel() }
+        }
+    }
+
     @Test("leave handles behind that serve any request, when many shared a connection")
     func handles() async throws {
         let origin = try TLSOrigin()
