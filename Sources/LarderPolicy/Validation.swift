@@ -6,7 +6,8 @@ package enum Validation {
     // MARK: Asking
 
     /// The request that validates stored responses (§4.3.1): all their entity tags, and the time of
-    /// modification where one value speaks for all of them.
+    /// modification where one value speaks for all of them. Of many tags as many as fit a line that
+    /// origins take (`longestTags`), the most recent ones.
     ///
     /// The client's own conditions and range are taken out: the answer must speak of what is stored,
     /// and a whole response must come if it no longer holds. Only its list of entity tags stays,
@@ -25,13 +26,21 @@ package enum Validation {
         guard request.uri.scheme != .ftp else { return nil }
         let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
         var tags: [EntityTag] = []
-        for index in matching + candidates.indices.filter({ !matching.contains($0) }) {
-            let head = candidates[index]
-            guard let tag = EntityTag(of: head.fields), !tags.contains(tag),
-                matching.contains(index)
-                    || (!tag.isWeak && head.extent == nil && !head.fields.has(.setCookie))
-            else { continue }
+        var room = Self.longestTags
+        func add(_ tag: EntityTag) {
+            let size = tag.bytes.count + 2
+            guard !tags.contains(tag), size <= room else { return }
+            room -= size
             tags.append(tag)
+        }
+        let others = candidates.indices.filter { index in
+            !matching.contains(index) && self.mayAnswer(candidates[index])
+        }
+        for index in matching + self.newestFirst(others, candidates) {
+            guard let tag = EntityTag(of: candidates[index].fields),
+                matching.contains(index) || !tag.isWeak
+            else { continue }
+            add(tag)
         }
         let modified = self.commonLastModified(
             matching.map { candidates[$0] }, hasTags: !tags.isEmpty)
@@ -39,7 +48,7 @@ package enum Validation {
         var conditional = self.unconditional(request)
         if !tags.isEmpty {
             if matching.allSatisfy({ candidates[$0].extent == nil }) {
-                tags += self.clientTags(request).filter { !tags.contains($0) }
+                for tag in self.clientTags(request) { add(tag) }
             }
             conditional.fields.append(
                 "If-None-Match",
@@ -47,6 +56,23 @@ package enum Validation {
         }
         if let modified { conditional.fields.append("If-Modified-Since", modified) }
         return conditional
+    }
+
+    /// How many bytes of entity tags are sent: Apache takes lines of up to 8,190, and others what fits
+    /// a head of 8 KiB.
+    package static let longestTags = 4_096
+
+    /// Whether a response that the request does not select could answer it where the origin says so.
+    private static func mayAnswer(_ head: StoredHead) -> Bool {
+        head.extent == nil && !head.fields.has(.setCookie)
+    }
+
+    private static func newestFirst(_ indices: [Int], _ candidates: [StoredHead]) -> [Int] {
+        guard indices.count > 1 else { return indices }
+        return indices.sorted {
+            let (a, b) = (candidates[$0].responseTime, candidates[$1].responseTime)
+            return a == b ? $0 < $1 : a > b
+        }
     }
 
     /// The entity tags of the client's own `If-None-Match`.
@@ -117,7 +143,7 @@ package enum Validation {
     /// - Parameters:
     ///   - candidates: the responses whose validators were sent.
     ///   - matching: the indices of those that the request selects by `Vary`; nil: all. Another one
-    ///     is selected by its strong entity tag alone, and not where it sets cookies.
+    ///     is selected by its strong entity tag alone, and not where it sets cookies or is a part.
     ///   - request: the client's. Where the 304 has a tag that only the client sent, it answers the
     ///     client, whatever date it shares with what is stored: files that are made reproducibly all
     ///     have the same.
@@ -130,7 +156,7 @@ package enum Validation {
         let modified = self.lastModified(notModified.fields)
         if let tag, !tag.isWeak {
             let same = candidates.indices.filter {
-                (matching.contains($0) || !candidates[$0].fields.has(.setCookie))
+                (matching.contains($0) || self.mayAnswer(candidates[$0]))
                     && EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
             }
             if !same.isEmpty { return same }

@@ -60,7 +60,8 @@ extension Fetch {
             self.noteTrail(in: &object.head)
             let isShared = self.mayUpdate(to: object)
             if isShared { self.keep(object) }
-            if chosen == nil || index == self.order.validating {
+            let isBetter = chosen.map { !self.answers($0) && self.answers(object) } ?? true
+            if isBetter || index == self.order.validating {
                 reason = isShared ? nil : .requestAuthorization
                 if let own = Validation.addingWithheld(
                     of: head, to: object.head, configuration: self.policy)
@@ -78,6 +79,11 @@ extension Fetch {
             Filling.Stored(
                 object: chosen, own: own, isValidated: true, status: head.status, reason: reason,
                 origin: origin))
+    }
+
+    /// Whether it is whole, or all of it that is asked for.
+    private func answers(_ object: StoredObject) -> Bool {
+        object.head.extent == nil || self.covers(object)
     }
 
     /// Whether a stored head may be replaced for all by what the answer to this request made of it.

@@ -191,6 +191,28 @@ struct OtherVariantTests {
         #expect(conditional?.fields == expected.map { fields($0) })
     }
 
+    @Test("sends the most recent ones where all would make a line that origins refuse")
+    func many() {
+        let held = (0..<64 as Range<Int64>).map { number in
+            stored(
+                "ETag: \"\(number)-\(String(repeating: "x", count: 140))\"",
+                received: number % 2 == 0 ? number : -number)
+        }
+        let asked = request("If-None-Match: \"\(String(repeating: "z", count: 140))\"")
+        for (matching, first, second) in [([], "62-", "60-"), ([1], "1-", "62-")] {
+            let fields = Validation.conditionalRequest(
+                asked, validating: held, matching: matching)?.fields
+            let line = fields?.string("If-None-Match") ?? ""
+            #expect(line.utf8.count <= Validation.longestTags)
+            #expect(line.utf8.count > Validation.longestTags - 160)
+            let tags = line.split(separator: ", ")
+            #expect(tags.first?.hasPrefix("\"" + first) == true)
+            #expect(tags.dropFirst().first?.hasPrefix("\"" + second) == true)
+        }
+        let alone = stored("ETag: \"\(String(repeating: "x", count: 5_000))\"")
+        #expect(Validation.conditionalRequest(request(), validating: [alone]) == nil)
+    }
+
     @Test("leaves partial content out, and the client's tags where a part is validated (§4.3.2)")
     func parts() {
         var part = stored("ETag: \"a\"")

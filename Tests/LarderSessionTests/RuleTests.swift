@@ -106,6 +106,24 @@ struct SharedValidationTests {
         #expect(bench.perform("/", ["Foo": "1"]).client.cacheStatus == "larder; hit; ttl=60")
     }
 
+    @Test("a part of another variant is none that would do, be its tag the same (§4.1, §4.3.4)")
+    func otherVariantsPart() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "hello")
+        bench.perform("/", ["Foo": "2", "Range": "bytes=0-1"])
+        fields.append("Content-Range", "bytes 0-1/5")
+        bench.upstream.fetches[1].answer(206, fields, "he")
+        let client = bench.perform("/", ["Foo": "3"]).client
+        let fetch = bench.upstream.fetches[2]
+        #expect(fetch.request.fields.string("If-None-Match") == "\"a\"")
+        fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
+        #expect(client.wholeBody == "hello")
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
     @Test("a new variant stands beside the one that was asked about")
     func newVariant() {
         let bench = Bench()
