@@ -4,6 +4,16 @@ import Testing
 
 @testable import URLLoading
 
+/// Looks for the shared cache at its end.
+private final class AskingCache: URLCache, @unchecked Sendable {
+    static let hasFoundNext = Mutex(false)
+
+    deinit {
+        let isNext = !(URLCache.shared is AskingCache)
+        Self.hasFoundNext.withLock { $0 = isNext }
+    }
+}
+
 @Suite("URLCache (§8.1, §8.5)")
 struct CacheTests {
     private let directory = CacheDirectory()
@@ -215,6 +225,15 @@ struct CacheTests {
         cache.removeAllCachedResponses()
         #expect(cache.currentDiskUsage == 0)
         #expect(self.directory.names == nil)
+    }
+
+    @Test("is let go of behind the one that is shared from then on")
+    func replaced() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            URLCache.shared = AskingCache(memoryCapacity: 0, diskCapacity: 0)
+            URLCache.shared = URLCache(memoryCapacity: 0, diskCapacity: 0)
+            exit(AskingCache.hasFoundNext.withLock { $0 } ? 7 : 1)
+        }
     }
 
     @Test("goes on in memory where its path cannot be used")

@@ -103,6 +103,29 @@ struct StreamsMachineTests {
         #expect(machine.wantsBytes)
     }
 
+    @Test("no more is gathered than the limit, whatever a read wants; what has come is not lost")
+    func gathering() {
+        var machine = StreamMachine(gatherLimit: 100_000)
+        _ = machine.opened()
+        #expect(machine.enqueue(.read(minimum: .max, maximum: .max), number: 1).isEmpty)
+        #expect(machine.received(Data(count: 99_999)).isEmpty && machine.wantsBytes)
+        #expect(machine.received(Data("a".utf8)) == [.fail(1, .dataLengthExceedsMaximum)])
+        #expect(!machine.wantsBytes)
+        // The next one that wants too much does not wait, either.
+        #expect(
+            machine.enqueue(.read(minimum: 100_001, maximum: .max), number: 2)
+                == [.fail(2, .dataLengthExceedsMaximum)])
+        let whole = Data(count: 99_999) + Data("a".utf8)
+        #expect(
+            machine.enqueue(.read(minimum: 100_000, maximum: .max), number: 3)
+                == [.completeRead(3, whole, atEnd: false)])
+        // At the end there may be less than it wants.
+        #expect(machine.enqueue(.read(minimum: .max, maximum: .max), number: 4).isEmpty)
+        #expect(machine.received(Data("b".utf8)).isEmpty)
+        #expect(
+            machine.ended() == [.readClosed, .completeRead(4, Data("b".utf8), atEnd: true)])
+    }
+
     @Test("TLS waits for what was asked before, and what is asked after it waits for it")
     func barrier() {
         var machine = self.open()

@@ -7,7 +7,7 @@ import Testing
 @testable import URLLoading
 
 /// Has its data tasks become stream tasks.
-private final class BecomingDelegate: NSObject, URLSessionDataDelegate, URLSessionStreamDelegate {
+final class BecomingDelegate: NSObject, URLSessionDataDelegate, URLSessionStreamDelegate {
     let messages = Event<[String]>([])
     let streams = Event<[URLSessionStreamTask]>([])
     let errors = Event<[(any Error)?]>([])

@@ -52,7 +52,14 @@ open class URLCache: NSObject, @unchecked Sendable {
                 return made
             }
         }
-        set { Self.current.withLock { $0 = newValue } }
+        set {
+            let before = Self.current.withLock { cache in
+                defer { cache = newValue }
+                return cache
+            }
+            // Released out of the lock: its end may be the program's code.
+            withExtendedLifetime(before) {}
+        }
     }
 
     let responses: CachedResponses

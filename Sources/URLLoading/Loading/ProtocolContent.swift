@@ -93,6 +93,11 @@ final class ProtocolContent: Sendable {
     }
 }
 
+extension URLRequest {
+    /// Whether its content is a stream that a protocol was handed.
+    var hasHandedContent: Bool { self.httpBodyStream is ContentStream }
+}
+
 /// The stream that a protocol finds in its request.
 private final class ContentStream: InputStream {
     private let content: ProtocolContent

@@ -21,9 +21,7 @@ extension StreamConnection {
             return
         }
         self.isSecuring = true
-        if let limit = Duration(interval: settings.timeoutIntervalForRequest) {
-            self.limitHandshake(limit)
-        }
+        self.limitHandshake()
         self.handshake()
     }
 
@@ -37,8 +35,7 @@ extension StreamConnection {
         case .wantsBytes: self.watch()
         case .established:
             self.isSecuring = false
-            self.handshakeTimer?.cancel()
-            self.handshakeTimer = nil
+            self.endHandshakeLimit()
             self.perform(self.machine.secured())
             // What came with the end of the handshake.
             if !self.isOver { self.decipher(tls) }
@@ -50,8 +47,9 @@ extension StreamConnection {
     /// The task's delegate decides (§6.1); without one the system's rules do.
     private func ask(_ question: TLSConversation.Question, of tls: TLSConversation) {
         guard let owner = self.owner else { return }
-        // The peer may say what it likes meanwhile: it waits in the socket.
+        // The peer may say what it likes meanwhile: it waits in the socket, and is not waited for.
         self.isSecuring = false
+        self.endHandshakeLimit()
         self.watch()
         switch question {
         case .server(let peer):
@@ -86,19 +84,30 @@ extension StreamConnection {
             use(tls, answer)
             guard !self.isOver else { return }
             self.isSecuring = true
+            self.limitHandshake()
             self.handshake()
         }
     }
 
-    /// A peer that says nothing is not waited for longer than for an answer to a request.
-    ///
-    /// - Parameter rest: what is left of the limit; nil: all of it.
-    private func limitHandshake(_ limit: Duration, rest: Duration? = nil) {
+    /// A peer that says nothing is not waited for longer than for an answer to a request: neither from
+    /// the beginning on, nor from when somebody who was asked has decided.
+    private func limitHandshake() {
+        guard let limit = Duration(interval: self.settings?.timeoutIntervalForRequest ?? 0) else {
+            return
+        }
+        self.limitHandshake(limit, rest: limit)
+    }
+
+    private func endHandshakeLimit() {
+        self.handshakeTimer?.cancel()
+        self.handshakeTimer = nil
+    }
+
+    /// - Parameter rest: what is left of the limit.
+    private func limitHandshake(_ limit: Duration, rest: Duration) {
         let timer = DispatchSource.makeTimerSource(queue: self.queue)
-        let left = (rest ?? limit).inMicroseconds
-        timer.schedule(deadline: .now() + .microseconds(Int(clamping: left)))
+        timer.schedule(deadline: .now() + .microseconds(Int(clamping: rest.inMicroseconds)))
         timer.setEventHandler { [weak self] in
-            // While somebody is being asked, it is not the peer who is waited for.
             guard let self, !self.isOver, self.isSecuring else { return }
             guard let more = self.owner?.patience(beyond: limit) else {
                 return self.fail(.timedOut)

@@ -80,6 +80,7 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
             guard !self.isOver else { return }
             self.owner = owner
             self.settings = settings
+            self.timers.begin()
             self.connect(by: loaders)
         }
     }
@@ -173,15 +174,14 @@ final class StreamConnection: StreamChannel, @unchecked Sendable {
         self.owner?.failed(URLError(failure, shown: self.shown))
     }
 
-    /// - Parameter rest: what is left of the timeout; nil: all of it.
-    private func limit(_ number: Int, to timeout: Duration, rest: Duration? = nil) {
-        self.timers.limit(number, to: rest ?? timeout) { [weak self] in
-            guard let self, !self.isOver else { return }
-            if let more = self.owner?.patience(beyond: timeout) {
-                return self.limit(number, to: timeout, rest: more)
-            }
-            self.perform(self.machine.expired(number))
-        }
+    private func limit(_ number: Int, to timeout: Duration) {
+        self.timers.limit(
+            number, to: timeout,
+            patience: { [weak self] in self?.owner?.patience(beyond: timeout) },
+            expired: { [weak self] in
+                guard let self, !self.isOver else { return }
+                self.perform(self.machine.expired(number))
+            })
     }
 
     // MARK: What is to be done

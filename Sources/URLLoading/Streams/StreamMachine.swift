@@ -46,6 +46,8 @@ struct StreamMachine: Sendable {
 
     /// What is read before it is asked for.
     static let readAhead = 65_536
+    /// What is gathered at most for a read: the peer decides how much of its minimum comes.
+    static let gatherLimit = 1 << 30
 
     private struct Entry: Sendable {
         let number: Int
@@ -70,9 +72,14 @@ struct StreamMachine: Sendable {
     private var writeIsClosed = false
     var isPaused = false
 
-    /// - Parameter writes: false: there is no side that writes.
-    init(writes: Bool = true) {
+    private let gatherLimit: Int
+
+    /// - Parameters:
+    ///   - writes: false: there is no side that writes.
+    ///   - gatherLimit: what is gathered at most for a read that wants more than `readAhead`.
+    init(writes: Bool = true, gatherLimit: Int = StreamMachine.gatherLimit) {
         self.writeIsClosed = !writes
+        self.gatherLimit = gatherLimit
     }
 
     /// Whether bytes are to be taken off the connection.
@@ -86,7 +93,8 @@ struct StreamMachine: Sendable {
     /// How many bytes may lie here.
     private var room: Int {
         for entry in self.reads {
-            if case .read(let minimum, _) = entry.operation { return max(minimum, Self.readAhead) }
+            guard case .read(let minimum, _) = entry.operation else { continue }
+            return max(min(minimum, self.gatherLimit), Self.readAhead)
         }
         return Self.readAhead
     }
@@ -221,7 +229,11 @@ struct StreamMachine: Sendable {
             return [.fail(entry.number, .networkConnectionLost)]
         }
         let count = self.received.readableBytes
-        guard count >= max(minimum, maximum > 0 ? 1 : 0) || self.hasEnded else { return nil }
+        guard count >= max(minimum, maximum > 0 ? 1 : 0) || self.hasEnded else {
+            guard count >= self.gatherLimit else { return nil }
+            self.reads.removeFirst()
+            return [.fail(entry.number, .dataLengthExceedsMaximum)]
+        }
         self.reads.removeFirst()
         let data = Data(self.received.readBytes(length: max(0, min(count, maximum))) ?? [])
         if self.received.readerIndex > Self.readAhead { self.received.discardReadBytes() }

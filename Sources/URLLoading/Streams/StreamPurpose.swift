@@ -137,6 +137,8 @@ final class StreamPurpose: TaskPurpose, StreamOwner {
         if sent > 0 { task.countOfBytesSent += Int64(sent) }
     }
 
+    func patience(beyond limit: Duration) -> Duration? { self.task?.patience(beyond: limit) }
+
     func readClosed() { self.tell(.readClosed) { $0.urlSession($1, readClosedFor: $2) } }
     func writeClosed() { self.tell(.writeClosed) { $0.urlSession($1, writeClosedFor: $2) } }
 

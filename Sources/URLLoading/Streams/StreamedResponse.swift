@@ -33,6 +33,7 @@ final class StreamedResponse: StreamChannel, BodyConsumer, @unchecked Sendable {
         self.queue.async {
             guard !self.isOver else { return }
             self.owner = owner
+            self.timers.begin()
             owner.writeClosed()
             self.perform(self.machine.opened())
         }
@@ -42,10 +43,13 @@ final class StreamedResponse: StreamChannel, BodyConsumer, @unchecked Sendable {
         self.queue.async {
             guard !self.isOver else { return }
             if let timeout {
-                self.timers.limit(number, to: timeout) { [weak self] in
-                    guard let self, !self.isOver else { return }
-                    self.perform(self.machine.expired(number))
-                }
+                self.timers.limit(
+                    number, to: timeout,
+                    patience: { [weak self] in self?.owner?.patience(beyond: timeout) },
+                    expired: { [weak self] in
+                        guard let self, !self.isOver else { return }
+                        self.perform(self.machine.expired(number))
+                    })
             }
             self.perform(self.machine.enqueue(operation, number: number))
         }

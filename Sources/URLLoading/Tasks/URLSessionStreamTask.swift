@@ -29,9 +29,12 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Reads between `minBytes` and `maxBytes`.
     ///
     /// - Parameters:
-    ///   - minBytes: fewer are given at the end of what the peer sends alone.
-    ///   - timeout: in seconds from the call; 0: none. The read fails with `URLError.timedOut` then;
-    ///     what has come is there for the next one, and the task goes on.
+    ///   - minBytes: fewer are given at the end of what the peer sends alone. Where it is more than
+    ///     1 GiB, and so much has come, the read fails with `URLError.dataLengthExceedsMaximum`; that
+    ///     is there for the next one, and the task goes on.
+    ///   - timeout: in seconds from the call or, where that is later, from when the task was last
+    ///     resumed; 0: none. The read fails with `URLError.timedOut` then; what has come is there for
+    ///     the next one, and the task goes on.
     ///   - completionHandler: called once, on the delegate queue: data, whether the end was reached,
     ///     error.
     @preconcurrency
@@ -69,8 +72,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes data, after those before it.
     ///
     /// - Parameters:
-    ///   - timeout: in seconds from the call; 0: none. The write fails with `URLError.timedOut` then,
-    ///     and so does the task where a part of it may be out.
+    ///   - timeout: in seconds as for reads; 0: none. The write fails with `URLError.timedOut` then, and
+    ///     so does the task where a part of it may be out.
     ///   - completionHandler: called once, on the delegate queue, when the kernel has taken all, which
     ///     does not say that it has arrived; or with an error.
     @preconcurrency

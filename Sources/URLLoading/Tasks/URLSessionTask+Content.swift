@@ -81,7 +81,7 @@ extension UploadBody {
 }
 
 extension TaskState {
-    /// Another request is to be made, by a redirection.
+    /// Another request is to be made, by a redirection; the current one is still the one before.
     ///
     /// - Parameters:
     ///   - chosen: that one.
@@ -93,8 +93,10 @@ extension TaskState {
         let own = UploadBody(of: chosen)
         switch own {
         case .data: self.content = own
-        // That of the proposed request is the one that was read.
-        case .stream(let stream) where stream !== proposed.httpBodyStream:
+        // That of the proposed request is the one that was read, unless a program's protocol put it
+        // there.
+        case .stream(let stream)
+        where stream !== proposed.httpBodyStream || stream !== self.currentRequest?.httpBodyStream:
             self.content = own
             self.isContentSpent = false
         case .none where UploadBody(of: proposed).isSomething: self.content = .none
@@ -107,6 +109,24 @@ extension TaskState {
         let announced = UploadBody.announcedLength(
             chosen.value(forHTTPHeaderField: "Content-Length"))
         self.expectedToSend = self.content.countOfBytesExpectedToSend(announced: announced)
+    }
+
+    /// The request to which a program's protocol leads, as one of the task's own, and whether the
+    /// content so far is what it sends (RFC 9110 §15.4).
+    func following(
+        _ request: URLRequest, by response: URLResponse
+    ) -> (URLRequest, keepsContent: Bool) {
+        let current = self.currentRequest
+        let isOther = (response as? HTTPURLResponse)?.statusCode == 303
+        let isRepeated = !isOther && request.httpMethod == current?.httpMethod
+        // What was in its request the protocol may have taken out; what an upload task sends is in none.
+        let isMeant = request.hasHandedContent || !UploadBody(of: current).isSomething
+        let keepsContent = isRepeated && isMeant && self.content.isSomething
+        guard request.hasHandedContent else { return (request, keepsContent) }
+        var next = request
+        // The stream that the protocol was handed ended with its load.
+        next.httpBodyStream = keepsContent ? current?.httpBodyStream : nil
+        return (next, keepsContent)
     }
 
     /// What is being sent.

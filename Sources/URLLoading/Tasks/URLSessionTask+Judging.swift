@@ -14,6 +14,8 @@ extension URLSessionTask {
         if let other = self.purpose.reconsider(answer, for: self) {
             return self.reload(other, insteadOf: answer)
         }
+        // It may have ended the task, and the answer with it.
+        if self.isSettled { return }
         guard let head = answer.head, let request else { return self.respond(with: answer) }
         if self.meetChallenge(of: answer, head, to: request) { return }
         let hasContent = self.guarded.withLock { $0.content.isSomething }
@@ -61,9 +63,9 @@ extension URLSessionTask {
                 with: answer ?? LoadAnswer(response: response, body: EmptyBody()))
         }
         self.reload(insteadOf: answer) { state in
+            state.replaceContent(for: chosen, insteadOf: proposed, keeping: keepsContent)
             state.currentRequest = chosen
             state.redirects += 1
-            state.replaceContent(for: chosen, insteadOf: proposed, keeping: keepsContent)
         }
     }
 
@@ -102,11 +104,16 @@ extension URLSessionTask {
 
     func respond(with answer: LoadAnswer) {
         let answer = answer.storable(by: self)
+        var isWanted = false
         self.count { state in
+            // A task that has its result would keep it for ever, as its body may keep the task.
+            guard !state.machine.isSettled else { return }
+            isWanted = true
             state.response = answer.response
             state.expectedToReceive = answer.response.expectedContentLength
             state.answer = answer
         }
+        guard isWanted else { return answer.abandon() }
         guard self.purpose.asksForDisposition,
             let question = self.guarded.withLock({ $0.machine.ask() })
         else { return self.receive() }

@@ -145,10 +145,12 @@ extension URLSessionTask {
     func redirected(to request: URLRequest, by response: URLResponse, load: Int) {
         guard self.take(.redirection(request, response), load: load, orDo: { _ in }) == .taken
         else { return }
-        guard self.guarded.withLock({ $0.redirects }) < Redirect.limit else {
-            return self.fail(.httpTooManyRedirects)
+        let (redirects, next, keepsContent) = self.guarded.withLock { state in
+            let (next, keepsContent) = state.following(request, by: response)
+            return (state.redirects, next, keepsContent)
         }
-        self.follow(request, by: response, answer: nil)
+        guard redirects < Redirect.limit else { return self.fail(.httpTooManyRedirects) }
+        self.follow(next, by: response, answer: nil, keepsContent: keepsContent)
     }
 
     private enum Taking { case unheard, held, taken }
