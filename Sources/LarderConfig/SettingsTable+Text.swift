@@ -105,6 +105,7 @@ extension SettingsTable {
         where a.authentication.isDemanded != b.authentication.isDemanded {
             paths.append("listeners[\(index)].authentication")
         }
+        paths += old.accessWaiting(for: new)
         for session in new.sessions {
             guard let before = old.session(named: session.name) else {
                 paths.append("sessions.\(session.name.text)")

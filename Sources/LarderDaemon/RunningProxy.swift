@@ -259,10 +259,8 @@ actor RunningProxy {
         } catch {
             self.log.error("access log stays as it was", metadata: ["cause": "\(error)"])
         }
-        self.access.replace(by: fresh)
+        self.followAccess(of: loaded)
         self.level.set(fresh.log.level)
-        self.loaded.settings.access = fresh.access
-        self.loaded.settings.connectPorts = fresh.connectPorts
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         let share = fresh.limits.connectionsPerClient
         self.loaded.settings.limits.connectionsPerClient = share
@@ -298,6 +296,16 @@ actor RunningProxy {
             let member = self.members.first { $0.settings.name == old.name }
             member?.open.follow(self.loaded.blueprint(of: changed), at: now)
         }
+    }
+
+    /// Puts other access rules into force, unless they could open what the same file closes.
+    private func followAccess(of fresh: LoadedSettings) {
+        if let warning = self.loaded.waitingAccessWarning(for: fresh) {
+            return Self.tell(warning, log: self.log)
+        }
+        self.access.replace(by: fresh.settings)
+        self.loaded.settings.access = fresh.settings.access
+        self.loaded.settings.connectPorts = fresh.settings.connectPorts
     }
 
     /// Puts other routes into force.

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The right to write, held by one process at a time.
 ///
-/// A lock of flock(2) on a file of its own, which also names the holder and how far it came:
+/// A lock on a file of its own (``OpenFileLock``), which also names the holder and how far it came:
 ///
 /// ```
 /// PID⏎
@@ -66,7 +66,7 @@ final class WriterLock: Sendable {
 
     /// Lets another process have it.
     func release() {
-        _ = flock(self.descriptor, LOCK_UN)
+        OpenFileLock.release(self.descriptor)
     }
 
     /// Writes down how far this process came.
@@ -182,17 +182,21 @@ final class WriterLock: Sendable {
         let path = files.writerLock
         let descriptor: Int32
         do throws(LMDBError) {
+            try OwnPlace.make(path, forOwnerOf: files.data)
             descriptor = try OwnPlace.open(path, O_RDWR | O_CREAT)
         } catch {
             throw StoreError(error, path: path)
         }
-        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let number = errno
+        let isTaken: Bool
+        do throws(LMDBError) {
+            isTaken = try OpenFileLock.take(descriptor)
+        } catch {
+            _ = close(descriptor)
+            throw StoreError(error, path: path)
+        }
+        if !isTaken {
             let pid = Self.holder(Self.read(descriptor))
             _ = close(descriptor)
-            guard number == EWOULDBLOCK else {
-                throw StoreError(LMDBError(returnCode: number, operation: "flock"), path: path)
-            }
             throw StoreError(
                 .inUse(pid: pid), path: files.directory,
                 cause: "process \(pid.map(String.init) ?? "?") writes to this cache",
@@ -202,12 +206,13 @@ final class WriterLock: Sendable {
     }
 
     /// The process that holds the lock of this directory now; nil where none does.
+    ///
+    /// Keeps nobody from taking it meanwhile.
     static func holder(of files: DiskFiles) -> Int32? {
         let descriptor = try? OwnPlace.open(files.writerLock, O_RDONLY)
         guard let descriptor else { return nil }
         defer { _ = close(descriptor) }
-        if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return nil }
-        return Self.holder(Self.read(descriptor))
+        return OpenFileLock.isTaken(descriptor) ? Self.holder(Self.read(descriptor)) : nil
     }
 
     // MARK: The text

@@ -147,6 +147,7 @@ import Synchronization
     private static func reserveReaderTable(
         of path: String, readers: UInt32
     ) throws(LMDBError) {
+        try OwnPlace.make(path + "-lock", forOwnerOf: path)
         let descriptor = unsafe Glibc.open(
             path + "-lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         // LMDB knows when it can do without, and what to say.

@@ -31,6 +31,38 @@ package enum OwnPlace {
         }
     }
 
+    /// Has root make a file for whoever owns the other one, which lies in the same directory.
+    ///
+    /// Root may look into the files of a service, which could not use what root leaves there. A file
+    /// that is there stays whose it is: anybody's may have been given the name. Nothing is made for
+    /// other users, nor where the other file is root's own or is not there.
+    package static func make(
+        _ path: String, forOwnerOf other: String
+    ) throws(LMDBError) {
+        guard geteuid() == 0 else { return }
+        // Held by a descriptor: its name may lead elsewhere a moment later, where root must give
+        // nothing away.
+        let directory = unsafe Glibc.open(
+            Self.directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return }
+        defer { _ = close(directory) }
+        var status = stat()
+        guard unsafe fstatat(directory, Self.name(of: other), &status, AT_SYMLINK_NOFOLLOW) == 0,
+            status.st_mode & S_IFMT == S_IFREG, status.st_uid != 0
+        else { return }
+        try Self.check(status, other)
+        let name = Self.name(of: path)
+        let descriptor = unsafe openat(
+            directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        // Where it cannot be made, whoever opens it knows what to say.
+        guard descriptor >= 0 else { return }
+        defer { _ = close(descriptor) }
+        guard fchown(descriptor, status.st_uid, status.st_gid) != 0 else { return }
+        let number = errno
+        _ = unsafe unlinkat(directory, name, 0)
+        throw LMDBError(returnCode: number, operation: "fchown")
+    }
+
     /// Refuses what is there and is not a file with one name, of this user, of root or of whoever
     /// the directory belongs to; for what is opened by its name.
     package static func check(_ path: String) throws(LMDBError) {
@@ -49,8 +81,7 @@ package enum OwnPlace {
         case S_IFLNK: objection = "is a symbolic link"
         default: objection = "is no file"
         }
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        throw LMDBError(.foreignFile, operation: "\(name) \(objection)")
+        throw LMDBError(.foreignFile, operation: "\(Self.name(of: path)) \(objection)")
     }
 
     /// Refuses a directory that belongs to another user than this one or root.
@@ -100,9 +131,16 @@ package enum OwnPlace {
 
     /// nil where there is none that can be looked at.
     private static func owner(ofDirectoryOf path: String) -> uid_t? {
+        (try? Self.directory(Self.directory(of: path)))?.st_uid
+    }
+
+    private static func directory(of path: String) -> String {
         let name = path.lastIndex(of: "/") ?? path.startIndex
         let directory = path[..<name]
-        let place = directory.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : String(directory)
-        return (try? Self.directory(place))?.st_uid
+        return directory.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : String(directory)
+    }
+
+    private static func name(of path: String) -> String {
+        path.split(separator: "/").last.map(String.init) ?? path
     }
 }

@@ -42,7 +42,12 @@ struct Reload: AsyncParsableCommand {
         guard let waiting = outcome?.needingRestart, !waiting.isEmpty else {
             return ["configuration reloaded"]
         }
-        return ["configuration reloaded; these changed, too, and wait for a restart:"]
-            + waiting.map { "  \($0)" }
+        var lines = ["configuration reloaded; these changed, too, and wait for a restart:"]
+        lines += waiting.map { "  \($0)" }
+        // A reload puts them into force otherwise.
+        if waiting.contains("access") || waiting.contains("connect-ports") {
+            lines.append("the old access rules hold until listeners are closed as the file has it")
+        }
+        return lines
     }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import LarderConfig
 import LarderControl
@@ -160,6 +161,34 @@ struct DiskCacheTests {
             #expect(rows.map(\.url).sorted() == Self.urls)
             #expect(rows.allSatisfy { $0.bytes == 5 && $0.isFresh && $0.tier == .disk })
             #expect(try cache.figures().objects == 3)
+        }
+    }
+
+    @Test(
+        "is left to the service whose it is, whatever root does to look into it",
+        .enabled(if: geteuid() == 0, "only root can"))
+    func foreign() async throws {
+        try await self.withCache { directory, cache in
+            for name in ["cache.lock", "cache.mdb-lock"] {
+                try #require(unsafe unlink("\(directory)/\(name)") == 0)
+            }
+            for path in [directory, "\(directory)/cache.mdb"] {
+                try #require(unsafe chown(path, 1, 1) == 0)
+            }
+            let file = FileManager.default.temporaryDirectory
+                .appendingPathComponent("larder-command-\(UUID().uuidString).yaml")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try Data("sessions: { default: { cache: { directory: \(directory) } } }\n".utf8)
+                .write(to: file)
+            try cache.forEach(ListFilter(), step: { _ in }) { _ in true }
+            try await CacheVerify.parse(["--config", file.path]).run()
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(Set(names) == ["cache.lock", "cache.mdb", "cache.mdb-lock"])
+            for name in names {
+                var status = stat()
+                try #require(unsafe lstat("\(directory)/\(name)", &status) == 0)
+                #expect(status.st_uid == 1 && status.st_gid == 1, "\(name)")
+            }
         }
     }
 

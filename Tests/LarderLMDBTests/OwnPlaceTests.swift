@@ -102,6 +102,66 @@ struct OwnPlaceTests {
     }
 
     @Test(
+        "get from root what their owner can use, and nothing that was there before",
+        .enabled(if: geteuid() == 0, "only root can give a file away"))
+    func made() throws {
+        let directory = try TemporaryDirectory()
+        func owner(_ name: String) -> uid_t? {
+            var status = stat()
+            let isThere = unsafe lstat("\(directory.path)/\(name)", &status) == 0
+            return isThere ? status.st_uid : nil
+        }
+        func make(_ name: String) throws(LMDBError) {
+            try OwnPlace.make("\(directory.path)/\(name)", forOwnerOf: "\(directory.path)/f")
+        }
+        // There is none, then one of root's own.
+        try make("a")
+        close(try OwnPlace.open(directory.path + "/f", O_RDWR | O_CREAT))
+        try make("a")
+        #expect(owner("a") == nil)
+        // In a directory of root's it is somebody else's.
+        try #require(unsafe chown(directory.path + "/f", 12_345, 12_345) == 0)
+        let error = #expect(throws: LMDBError.self) { try make("a") }
+        #expect(error?.code == .foreignFile)
+        #expect(owner("a") == nil)
+        try #require(unsafe chown(directory.path, 12_345, 12_345) == 0)
+        try make("a")
+        #expect(owner("a") == 12_345)
+        close(try OwnPlace.open(directory.path + "/b", O_RDWR | O_CREAT))
+        try make("b")
+        #expect(owner("b") == 0)
+        // What leads there is nobody's file.
+        let (data, other) = (directory.path + "/f", directory.path + "/g")
+        try #require(unsafe rename(data, other) == 0 && symlink(other, data) == 0)
+        try #require(unsafe lchown(data, 12_345, 12_345) == 0)
+        try make("c")
+        #expect(owner("c") == nil)
+    }
+
+    @Test(
+        "have a table of readers for whom the file is of, where root only reads it",
+        .enabled(if: geteuid() == 0, "only root can give a file away"))
+    func readerTable() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/test.mdb"
+        let environment = try Environment.open(
+            path: path, options: EnvironmentOptions(mapSize: 1 << 20))
+        _ = try environment.openDatabases(["a"], creating: true)
+        environment.close()
+        try #require(unsafe unlink(path + "-lock") == 0)
+        for place in [directory.path, path] {
+            try #require(unsafe chown(place, 12_345, 12_346) == 0)
+        }
+        let reader = try Environment.open(
+            path: path, options: EnvironmentOptions(isReadOnly: true))
+        try reader.read { (_) throws(LMDBError) in }
+        reader.close()
+        var status = stat()
+        try #require(unsafe lstat(path + "-lock", &status) == 0)
+        #expect(status.st_uid == 12_345 && status.st_gid == 12_346)
+    }
+
+    @Test(
         "LMDB opens nothing that leads elsewhere", arguments: ["test.mdb", "test.mdb-lock"])
     func environment(_ name: String) throws {
         let directory = try TemporaryDirectory()
