@@ -1,6 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 // Every target, tests included, is built with these. A warning is an error.
 let house: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -18,6 +22,21 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+
+/// Has the program's 115,000 relocations packed: each start reads them, 2.7 MiB that way. glibc knows
+/// the form from 2.36 on, and lld, which comes with Swift, makes it.
+func packedRelocations() -> [String] {
+    #if canImport(Glibc)
+        var text = [CChar](repeating: 0, count: 64)
+        let count = confstr(2, &text, text.count)  // _CS_GNU_LIBC_VERSION
+        let name = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let parts = name.split { $0 == " " || $0 == "." }.dropFirst().compactMap { Int($0) }
+        guard count > 0, parts.count >= 2, (parts[0], parts[1]) >= (2, 36) else { return [] }
+        return ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"]
+    #else
+        return []
+    #endif
+}
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house)
@@ -146,7 +165,7 @@ let package = Package(
                         "-lFoundationInternationalization", "-lFoundationEssentials",
                         "-lCoreFoundation", "-l_FoundationICU", "-l_FoundationCShims",
                         "-l_FoundationCollections", "-Xlinker", "--end-group",
-                    ], .when(configuration: .release))
+                    ] + packedRelocations(), .when(configuration: .release))
             ]),
 
         // An example: what the library can do, played against an origin of its own.
