@@ -23,14 +23,17 @@ let arguments: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 
-/// Has the program's 115,000 relocations packed: each start reads them, 2.7 MiB that way. glibc knows
-/// the form from 2.36 on, and lld, which comes with Swift, makes it.
+/// Has the program's 115,000 relocations packed.
+///
+/// Each start reads them, 2.8 MiB otherwise. glibc knows the form from 2.36 on, and lld, which comes
+/// with Swift, makes it.
 func packedRelocations() -> [String] {
     #if canImport(Glibc)
         var text = [CChar](repeating: 0, count: 64)
         let count = confstr(2, &text, text.count)  // _CS_GNU_LIBC_VERSION
-        let name = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        let parts = name.split { $0 == " " || $0 == "." }.dropFirst().compactMap { Int($0) }
+        let bytes = text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+        let parts = String(decoding: bytes, as: UTF8.self)
+            .split { $0 == " " || $0 == "." }.compactMap { Int($0) }
         guard count > 0, parts.count >= 2, (parts[0], parts[1]) >= (2, 36) else { return [] }
         return ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"]
     #else

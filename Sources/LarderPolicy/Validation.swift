@@ -6,8 +6,9 @@ package enum Validation {
     // MARK: Asking
 
     /// The request that validates stored responses (§4.3.1): all their entity tags, and the time of
-    /// modification where one value speaks for all of them. Of many tags as many as fit a line that
-    /// origins take (`longestTags`), the most recent ones.
+    /// modification where one value speaks for all of them.
+    ///
+    /// Of many tags the most recent ones, as many as fit a line that origins take (`longestTags`).
     ///
     /// The client's own conditions and range are taken out: the answer must speak of what is stored,
     /// and a whole response must come if it no longer holds. Only its list of entity tags stays,

@@ -23,8 +23,9 @@ extension URLSessionTask {
         let (wentOn, successor) = self.guarded.withLock { ($0.wentOn, $0.successor) }
         return successor?.resumedAgo ?? wentOn.map { .now - $0 }
     }
-    /// How much longer it may wait for what it has awaited for `limit`, suspended in between: no time runs
-    /// meanwhile, and it begins anew when the task goes on. nil: no longer.
+    /// How much longer it may wait for what it has awaited for `limit`; nil: no longer.
+    ///
+    /// No time runs while it is suspended, and it begins anew when the task goes on.
     func patience(beyond limit: Duration) -> Duration? {
         if self.isStandingStill { return limit }
         guard let resumedAgo = self.resumedAgo, resumedAgo < limit else { return nil }
