@@ -18,7 +18,7 @@ extension ClientExchange {
             var stored = StoredExchangeAnswer.make(
                 object, for: self.request, now: now, status: status, isValidated: isValidated,
                 configuration: self.configuration)
-        else { return self.lead([], nil, isEntered: false) }
+        else { return self.leadUnconditionally() }
         self.session.store.noteUse(object.id, of: object.key, at: now)
         self.session.live.bytesFromStore.add(stored.bodyBytes)
         if let failure, self.configuration.role == .intermediary {
@@ -107,9 +107,8 @@ extension ClientExchange: FillingWaiter {
         case .stored(let stored):
             guard leads || self.isServed(by: stored) else { return self.fetchAlone() }
             guard self.covers(stored.object) else {
-                // Another one than was asked about: as if nothing were stored. Asked with what is stored
-                // the origin would say the same again, and again.
-                return self.lead([], nil, isEntered: false)
+                // Another one than was asked about, and would be again.
+                return self.leadUnconditionally()
             }
             self.serve(stored, leads: leads, forward: forward, because: asked)
         case .failed(let failure) where !leads && failure.error == .httpRequestDenied:

@@ -92,8 +92,15 @@ extension ClientExchange {
         }
     }
 
+    /// Fetches alone, as if nothing were stored that the origin could be asked about.
+    func leadUnconditionally() {
+        let objects = self.state.withLock { $0.stored }
+        self.lead(objects, nil, isEntered: false, asksForVariants: false)
+    }
+
     func lead(
-        _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool
+        _ objects: [StoredObject], _ validating: Int?, filling: Filling? = nil, isEntered: Bool,
+        asksForVariants: Bool = true
     ) {
         let filling =
             filling ?? Filling(key: self.key, window: self.configuration.window)
@@ -112,7 +119,8 @@ extension ClientExchange {
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
-                asksForVariants: splicing == nil && self.asksForVariants(validating),
+                asksForVariants: asksForVariants && splicing == nil
+                    && self.asksForVariants(validating),
                 splicing: splicing, gate: self.gate,
                 mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce),
             filling: filling

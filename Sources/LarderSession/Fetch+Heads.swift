@@ -268,19 +268,36 @@ extension Fetch {
     ///
     /// Where it is not stored itself, what it supersedes would come back from behind it, as stale
     /// content that stands in; so that has to be validated before it is used again.
-    func supersede(by status: StatusCode) {
-        guard self.order.validating != nil, self.order.request.method == .get else { return }
+    private func supersede(by status: StatusCode) {
+        for object in self.superseded(by: status) { self.invalidate(object) }
+    }
+
+    /// The same for an answer whose head came a while ago: what has changed meanwhile is left alone.
+    func supersedeLate(by status: StatusCode) {
+        for object in self.superseded(by: status) {
+            self.session.store.lookup(object.key) { current in
+                guard current.contains(where: { $0.id == object.id && $0.head == object.head })
+                else { return }
+                self.invalidate(object)
+            }
+        }
+    }
+
+    private func superseded(by status: StatusCode) -> [StoredObject] {
+        guard self.order.validating != nil, self.order.request.method == .get else { return [] }
         switch status.rawValue {
         case 200, 203, 204, 301, 308, 404, 410: break
-        default: return
+        default: return []
         }
-        for index in self.matching where self.order.stored.indices.contains(index) {
-            var object = self.order.stored[index]
-            guard !object.head.isInvalidated else { continue }
-            object.head.isInvalidated = true
-            self.session.fillings.forget(self.order.key)
-            self.keep(object)
-        }
+        return self.matching.filter(self.order.stored.indices.contains)
+            .map { self.order.stored[$0] }.filter { !$0.head.isInvalidated }
+    }
+
+    private func invalidate(_ object: StoredObject) {
+        var object = object
+        object.head.isInvalidated = true
+        self.session.fillings.forget(self.order.key, but: self.filling)
+        self.keep(object, but: self.filling)
     }
 
     /// A failure that only the settings would keep must not take the place of what is stored: stale as

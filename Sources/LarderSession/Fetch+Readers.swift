@@ -34,7 +34,7 @@ extension Fetch: ObjectSinkObserver {
         if case .abandoned(let why) = outcome, why.isStores, let storing, !storing.isAddition,
             storing.head.extent == nil
         {
-            self.supersede(by: storing.head.status)
+            self.supersedeLate(by: storing.head.status)
         }
         // Before the filling can no longer be found: one of both knows the response always.
         if let storing { self.session.storings.end(storing) }

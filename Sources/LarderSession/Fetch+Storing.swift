@@ -70,14 +70,16 @@ extension Fetch {
     /// where the validation says that it must not be kept.
     ///
     /// What was made invalid since the request was sent stays that.
-    func keep(_ object: StoredObject) {
+    ///
+    /// - Parameter spared: a filling that brings another response.
+    func keep(_ object: StoredObject, but spared: Filling? = nil) {
         if Storability.forbidsKeeping(object.head.fields, configuration: self.policy) == nil {
             let begun = self.state.withLock { $0.removals }
             self.session.store.update(object.id, of: object.key, head: object.head, begun: begun)
         } else {
             self.session.store.remove(object.key, ids: [object.id], nil)
         }
-        self.session.fillings.retire(object.key)
+        self.session.fillings.retire(object.key, but: spared)
     }
 
     /// Begins to store a response whose head has just come.

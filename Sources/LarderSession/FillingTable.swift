@@ -127,10 +127,12 @@ final class FillingTable: Sendable {
 
     /// Takes out the filling of a key that was removed from the store: those who come now must not
     /// get what was asked for before.
-    func forget(_ key: CacheKey) {
+    ///
+    /// - Parameter spared: brings what took the place of that.
+    func forget(_ key: CacheKey, but spared: Filling? = nil) {
         self.removals.add(1, ordering: .acquiringAndReleasing)
         self.slot(of: key).shard.withLock { shard in
-            shard.fillings[key] = nil
+            if spared == nil || shard.fillings[key] !== spared { shard.fillings[key] = nil }
             shard.parts[key] = nil
         }
     }
@@ -148,9 +150,11 @@ final class FillingTable: Sendable {
     /// It may be there after the store shows the response, until the store has said so. Of gaps
     /// nothing changes: who joins one was referred to it by what is stored.
     ///
-    /// - Parameter key: under which the response lies; where that is for several queries, the
-    ///   fillings of all of them are meant.
-    func retire(_ key: CacheKey) {
+    /// - Parameters:
+    ///   - key: under which the response lies; where that is for several queries, the fillings of all
+    ///     of them are meant.
+    ///   - spared: brings another.
+    func retire(_ key: CacheKey, but spared: Filling? = nil) {
         let brought =
             key.leavesOutSearch
             ? self.all.filter { $0.gap == nil && $0.key.withoutSearch == key }
@@ -158,7 +162,9 @@ final class FillingTable: Sendable {
                 [shard.fillings[key]].compactMap { $0 }
                     + (shard.parts[key] ?? []).filter { $0.gap == nil }
             }
-        for filling in brought where filling.hasAnswer { self.remove(filling) }
+        for filling in brought where filling !== spared && filling.hasAnswer {
+            self.remove(filling)
+        }
     }
 
     /// Remembers that responses for `key` cannot be shared.

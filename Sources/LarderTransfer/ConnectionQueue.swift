@@ -6,11 +6,10 @@ import LarderHTTP
 /// A value: who comes, who goes and who learned what goes in, who may go now comes out. libcurl has a
 /// queue of its own, but no order in it that anybody promises, and one for all origins: when a
 /// connection becomes free, 7.88 looks at the first that waits alone, and puts it back to the end where
-/// it is for another origin. So nobody is to wait there.
+/// it is for another origin. So nobody is to wait there but for the limit of all connections.
 ///
 /// Where requests may share a connection, the first to an origin finds out whether they do, and the
-/// others wait for that: else each would make one of its own. An origin that speaks HTTP/2 has no bound
-/// here: libcurl bounds the connections that its requests share.
+/// others wait for that: else each would make one of its own. Those that share have no bound here.
 struct ConnectionQueue {
     /// What connections are counted for.
     struct Destination: Hashable {
@@ -60,9 +59,12 @@ struct ConnectionQueue {
     }
 
     fileprivate struct Line {
+        /// Each has a connection to itself.
         var running: Set<UInt64> = []
+        /// Each may share one, and does once that is known.
+        var sharing: Set<UInt64> = []
         /// Forgotten when nothing runs: the connection may be gone by the next time.
-        var sharing = Sharing.unknown
+        var known = Sharing.unknown
         /// Who finds out about that.
         var scout: UInt64?
         /// The next one last.
@@ -116,15 +118,25 @@ struct ConnectionQueue {
     }
 
     /// Lets go of a transfer, whether it ran or waited; who may go in its place.
-    mutating func leave(_ id: UInt64, for destination: Destination) -> [UInt64] {
+    ///
+    /// - Parameter isDead: it could not be connected.
+    mutating func leave(
+        _ id: UInt64, for destination: Destination, isDead: Bool = false
+    ) -> [UInt64] {
         guard let place = self.place(of: destination) else { return [] }
-        let next = self.lines.values[place].leave(id, limit: self.limit)
+        let next = self.lines.values[place].leave(id, limit: self.limit, isDead: isDead)
         // The only one is likely to be asked again.
         if self.lines.count > 1, self.lines.values[place].isEmpty {
             self.found = nil
             self.lines.remove(at: place)
         }
         return next
+    }
+
+    /// A transfer stands still, and is not waited for: another finds out in its place; who may go.
+    mutating func stopWaiting(for id: UInt64, to destination: Destination) -> [UInt64] {
+        guard let place = self.place(of: destination) else { return [] }
+        return self.lines.values[place].stopWaiting(for: id, limit: self.limit)
     }
 
     /// Whether the destination's requests share connections is known now; who may go.
@@ -146,17 +158,27 @@ extension ConnectionQueue {
 }
 
 extension ConnectionQueue.Line {
-    fileprivate var isEmpty: Bool { self.running.isEmpty && self.held.isEmpty }
+    fileprivate var isEmpty: Bool { self.isIdle && self.held.isEmpty }
+
+    private var isIdle: Bool { self.running.isEmpty && self.sharing.isEmpty }
+
+    private func isFull(_ limit: Int) -> Bool {
+        self.running.count + (self.known == .shared ? 0 : self.sharing.count) >= limit
+    }
 
     private func mayGo(_ waiter: ConnectionQueue.Waiter, _ limit: Int) -> Bool {
-        if self.sharing == .shared { return true }
-        guard self.running.count < limit else { return false }
-        return !waiter.mayShare || self.sharing == .none || self.scout == nil
+        if waiter.mayShare, self.known == .shared { return true }
+        guard !self.isFull(limit) else { return false }
+        return !waiter.mayShare || self.known == .none || self.scout == nil
     }
 
     private mutating func go(_ waiter: ConnectionQueue.Waiter) {
-        self.running.insert(waiter.id)
-        if waiter.mayShare, self.sharing == .unknown { self.scout = waiter.id }
+        if waiter.mayShare {
+            self.sharing.insert(waiter.id)
+            if self.known == .unknown { self.scout = waiter.id }
+        } else {
+            self.running.insert(waiter.id)
+        }
     }
 
     fileprivate mutating func enter(_ waiter: ConnectionQueue.Waiter, limit: Int) -> Bool {
@@ -173,17 +195,23 @@ extension ConnectionQueue.Line {
         return false
     }
 
-    fileprivate mutating func leave(_ id: UInt64, limit: Int) -> [UInt64] {
-        if self.running.remove(id) == nil {
+    fileprivate mutating func leave(_ id: UInt64, limit: Int, isDead: Bool) -> [UInt64] {
+        if self.running.remove(id) == nil, self.sharing.remove(id) == nil {
             self.waiting.removeAll { $0.id == id }
             self.held.removeAll { $0.id == id }
         }
         if self.scout == id {
             self.scout = nil
-            // It came to nothing: one after the other would be slow to learn that of a dead origin.
-            self.sharing = .none
+            // One after the other would be slow to learn the same.
+            if isDead { self.known = .none }
         }
-        if self.running.isEmpty, self.waiting.isEmpty { self.sharing = .unknown }
+        if self.isIdle, self.waiting.isEmpty { self.known = .unknown }
+        return self.admit(limit)
+    }
+
+    fileprivate mutating func stopWaiting(for id: UInt64, limit: Int) -> [UInt64] {
+        guard self.scout == id else { return [] }
+        self.scout = nil
         return self.admit(limit)
     }
 
@@ -202,18 +230,25 @@ extension ConnectionQueue.Line {
         _ sharing: ConnectionQueue.Sharing, limit: Int
     ) -> [UInt64] {
         // Of several connections one may be shared, and is what others will find.
-        guard self.sharing != sharing, self.sharing != .shared else { return [] }
-        self.sharing = sharing
+        guard self.known != sharing, self.known != .shared else { return [] }
+        self.known = sharing
         self.scout = nil
         return self.admit(limit)
     }
 
     private mutating func admit(_ limit: Int) -> [UInt64] {
         var admitted: [UInt64] = []
-        while let next = self.waiting.last, self.mayGo(next, limit) {
-            self.waiting.removeLast()
-            self.go(next)
-            admitted.append(next.id)
+        var place = self.waiting.count
+        while place > 0 {
+            place -= 1
+            let next = self.waiting[place]
+            if self.mayGo(next, limit) {
+                self.waiting.remove(at: place)
+                self.go(next)
+                admitted.append(next.id)
+            } else if self.known != .shared, self.isFull(limit) {
+                break
+            }
         }
         return admitted
     }

@@ -16,7 +16,9 @@ import CCurl
             throw TransferError(.library, detail: "curl_multi_init returned no handle")
         }
         unsafe self.pointer = pointer
-        try self.set(CURLMOPT_MAX_HOST_CONNECTIONS, Swift.max(0, configuration.connectionsPerHost))
+        // `ConnectionQueue` bounds those that are not shared: a few more for those that are.
+        let mostPerHost = Swift.max(0, configuration.connectionsPerHost)
+        try self.set(CURLMOPT_MAX_HOST_CONNECTIONS, mostPerHost == 0 ? 0 : mostPerHost + 4)
         try self.set(
             CURLMOPT_MAX_TOTAL_CONNECTIONS,
             configuration.share(of: configuration.maximumConnections))

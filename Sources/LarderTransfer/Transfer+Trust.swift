@@ -38,11 +38,13 @@ extension Transfer {
             let tls = unsafe self.easy?.tls
         else { return nil }
         unsafe self.noteTLS(tls)
-        if self.mayBeHTTP2 { self.learn(isShared: unsafe Self.speaksHTTP2(tls)) }
-        guard !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
+        if !self.hasOpenedSocket, self.isJudged, let observer = self.observer,
             let peer = unsafe HandshakeJudge.of(tls)?.accepted, peer.fault != nil,
             let cause = HandshakeJudge.objection(of: observer, to: peer)
-        else { return nil }
-        return HandshakeJudge.failure(cause, peer)
+        {
+            return HandshakeJudge.failure(cause, peer)
+        }
+        if self.mayBeHTTP2 { self.learn(isShared: unsafe Self.speaksHTTP2(tls)) }
+        return nil
     }
 }

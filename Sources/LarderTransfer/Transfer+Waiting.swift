@@ -40,6 +40,18 @@ extension Transfer {
         self.request.method.isIdempotent && self.content == nil
     }
 
+    /// Whether it may go over a connection that others use at the same time.
+    ///
+    /// What must not be sent twice makes its own (CURLOPT_FRESH_CONNECT(3)), and so does what a login
+    /// of the connection to the parent is for.
+    var mayShareConnection: Bool {
+        guard self.mayBeHTTP2, self.mayBeResent else { return false }
+        guard let parent = self.way.parent else { return true }
+        return parent.authentication != .negotiate
+            && self.options.proxyAuthorization?.scheme != .ntlm
+            && !self.loop.configuration.parents.hasOtherLogins(parent)
+    }
+
     /// Whether its content is one that trailers can follow.
     ///
     /// Not where the content may be sent twice: libcurl 7.88 would begin the second time where the

@@ -27,6 +27,9 @@ extension TransferLoop {
         if isSuspended {
             guard !transfer.isPassedOver else { return }
             transfer.isPassedOver = self.changeQueue { $0.hold(id, for: destination) }
+            if !transfer.isPassedOver {
+                self.launch(self.changeQueue { $0.stopWaiting(for: id, to: destination) })
+            }
         } else if transfer.isPassedOver {
             transfer.isPassedOver = false
             let mayGo = self.changeQueue { $0.release(id, for: destination) }
@@ -39,7 +42,9 @@ extension TransferLoop {
         guard let destination = transfer.destination else { return }
         transfer.destination = nil
         let id = transfer.fetch.id
-        self.launch(self.changeQueue { $0.leave(id, for: destination) })
+        let isDead =
+            transfer.phase == .over && !transfer.isWhole && !transfer.hasBegunRequest
+        self.launch(self.changeQueue { $0.leave(id, for: destination, isDead: isDead) })
     }
 
     func launch(_ admitted: [UInt64]) {

@@ -281,7 +281,7 @@ final class TransferLoop: Timed {
             let mayGo = self.changeQueue {
                 $0.enter(
                     order.fetch.id, for: destination, priority: transfer.options.priority,
-                    mayShare: transfer.mayBeHTTP2 && self.configuration.waitsToMultiplex)
+                    mayShare: self.configuration.waitsToMultiplex && transfer.mayShareConnection)
             }
             if mayGo { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {

@@ -103,16 +103,16 @@ struct ConnectionQueueTests {
     @Test("has no bound where an origin's requests share connections, or none is set")
     func unbounded() {
         var queue = ConnectionQueue(limit: 1)
-        _ = queue.enter(1, for: self.one, priority: 0)
-        _ = queue.enter(2, for: self.one, priority: 0)
-        _ = queue.enter(3, for: self.one, priority: 1)
+        _ = queue.enter(1, for: self.one, priority: 0, mayShare: true)
+        _ = queue.enter(2, for: self.one, priority: 0, mayShare: true)
+        _ = queue.enter(3, for: self.one, priority: 1, mayShare: true)
         var next = queue.learn(.shared, of: self.one)
         #expect(next == [3, 2])
-        var isIn = queue.enter(4, for: self.one, priority: 0)
+        var isIn = queue.enter(4, for: self.one, priority: 0, mayShare: true)
         #expect(isIn)
         // Another connection of theirs may be of an older kind.
         next = queue.learn(.none, of: self.one)
-        isIn = queue.enter(5, for: self.one, priority: 0)
+        isIn = queue.enter(5, for: self.one, priority: 0, mayShare: true)
         #expect(next.isEmpty && isIn)
         queue = ConnectionQueue(limit: 0)
         for id in 1...100 as ClosedRange<UInt64> {
@@ -132,12 +132,21 @@ struct ConnectionQueueTests {
                 #expect(isIn == (id == 1))
             }
             // Who cannot share waits for nobody, and finds nothing out.
-            let isIn = queue.enter(6, for: self.one, priority: 0)
+            var isIn = queue.enter(6, for: self.one, priority: 0)
             #expect(isIn)
             var admitted = queue.learn(sharing, of: self.one)
             #expect(admitted == next)
             admitted = queue.learn(sharing, of: self.one)
             #expect(admitted.isEmpty)
+            // And has a bound, which those that share do not count for.
+            for id in 7...9 as ClosedRange<UInt64> {
+                isIn = queue.enter(id, for: self.one, priority: 0)
+                #expect(isIn == (sharing == .shared))
+            }
+            isIn = queue.enter(20, for: self.one, priority: 0)
+            #expect(!isIn)
+            admitted = queue.leave(6, for: self.one)
+            #expect(admitted == (sharing == .shared ? [20] : [4]))
             // Another origin's are not known by that.
             _ = queue.enter(10, for: self.other, priority: 0, mayShare: true)
             let waits = !queue.enter(11, for: self.other, priority: 0, mayShare: true)
@@ -145,13 +154,35 @@ struct ConnectionQueueTests {
         }
     }
 
-    @Test("one that comes to nothing leaves it to each of the others, until none is left")
-    func lostScout() {
+    @Test("one that leaves, or stands still, leaves it to the next; others go past them")
+    func nextScout() {
         var queue = ConnectionQueue(limit: 3)
         for id in 1...5 as ClosedRange<UInt64> {
             _ = queue.enter(id, for: self.one, priority: 0, mayShare: true)
         }
         var next = queue.leave(1, for: self.one)
+        #expect(next == [2])
+        next = queue.stopWaiting(for: 3, to: self.one)
+        #expect(next.isEmpty)
+        next = queue.stopWaiting(for: 2, to: self.one)
+        #expect(next == [3])
+        var isIn = queue.enter(6, for: self.one, priority: 0)
+        #expect(isIn)
+        isIn = queue.enter(7, for: self.one, priority: 0)
+        #expect(!isIn, "three are under way")
+        next = queue.leave(2, for: self.one)
+        #expect(next == [7])
+        next = queue.learn(.shared, of: self.one)
+        #expect(next == [4, 5])
+    }
+
+    @Test("one that cannot be connected leaves it to each of the others, until none is left")
+    func deadScout() {
+        var queue = ConnectionQueue(limit: 3)
+        for id in 1...5 as ClosedRange<UInt64> {
+            _ = queue.enter(id, for: self.one, priority: 0, mayShare: true)
+        }
+        var next = queue.leave(1, for: self.one, isDead: true)
         #expect(next == [2, 3, 4])
         for id in 2...4 as ClosedRange<UInt64> { next += queue.leave(id, for: self.one) }
         #expect(next == [2, 3, 4, 5])

@@ -97,6 +97,11 @@ struct SuspensionTests {
             let recorder = Recorder()
             observer.suspend(true)
             let fetch = upstream.fetch(request, body: nil, receiver: recorder)
+            // What waits to learn from it whether they share a connection is not held up for ever.
+            var other = request
+            other.observer = nil
+            let next = await upstream.answer(to: other)
+            #expect(next.failure == Wait.handshake.failure)
             try await upstream.letTimesPass()
             #expect(!recorder.record.isOver)
             observer.suspend(false)
