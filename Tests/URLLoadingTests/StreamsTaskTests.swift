@@ -68,16 +68,16 @@ struct StreamsTaskTests {
         }
         #expect(task.state == .suspended && task.originalRequest == nil)
         task.resume()
-        try await task.write(Data("hello\n".utf8), timeout: 10)
+        try await task.write(Data("hello\n".utf8), timeout: 60)
         try await first.wait(for: "the echo") { $0 == "hello\n" }
-        try await task.write(Data("again\n".utf8), timeout: 10)
+        try await task.write(Data("again\n".utf8), timeout: 60)
         #expect(
-            Self.text(try await task.readData(ofMinLength: 3, maxLength: 3, timeout: 10)) == "aga")
+            Self.text(try await task.readData(ofMinLength: 3, maxLength: 3, timeout: 60)) == "aga")
         #expect(
-            Self.text(try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 10)) == "in\n")
+            Self.text(try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 60)) == "in\n")
         task.closeWrite()
         #expect(
-            Self.text(try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 10)) == "|")
+            Self.text(try await task.readData(ofMinLength: 1, maxLength: 9, timeout: 60)) == "|")
         try await delegate.completion()
         #expect(delegate.errors.value.first.flatMap { $0 } == nil)
         #expect(task.state == .completed)
