@@ -4,6 +4,13 @@ import LarderHTTP
 
 /// What follows from a transfer's request, its way and its phase.
 extension Transfer {
+    var fetch: CurlFetch { self.order.fetch }
+    var request: Request { self.order.request }
+    var scheme: Scheme { self.order.scheme }
+    var receiver: any UpstreamReceiver { self.order.receiver }
+    /// Who waits for a bare connection; nil for a fetch.
+    var dial: SocketDial? { self.order.dial }
+
     /// Whether what the origin sends stands on the connection as it is: no TLS around it, and it
     /// speaks only when asked.
     var isPlain: Bool {

@@ -167,13 +167,6 @@ final class Transfer {
             configuration: loop.configuration)
     }
 
-    var fetch: CurlFetch { self.order.fetch }
-    var request: Request { self.order.request }
-    var scheme: Scheme { self.order.scheme }
-    var receiver: any UpstreamReceiver { self.order.receiver }
-    /// Who waits for a bare connection; nil for a fetch.
-    var dial: SocketDial? { self.order.dial }
-
     // MARK: Noted by libcurl's callbacks
 
     func socketOpened() {
