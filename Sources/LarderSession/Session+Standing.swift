@@ -78,17 +78,14 @@ extension ClientExchange {
     func standing(
         on objects: [StoredObject], _ index: Int, _ freshness: Freshness, now: Timestamp
     ) -> StandingGround? {
-        guard self.keepsStanding, freshness.isFresh, self.body == nil, self.gate == nil,
-            self.request.sealed == nil, self.configuration.role == .intermediary,
+        guard self.keepsStanding, freshness.isFresh, self.body == nil,
             !self.configuration.showsCacheKey,
             // What they ask may hold at one moment and not at the next.
             !self.request.fields.contains(FieldName(.cacheControl)),
             !self.request.fields.contains(FieldName(.pragma)),
             // When a group is invalidated nothing changes under the keys.
             !objects.contains(where: { CacheGroups.hasAny($0.head) }),
-            // A proxy may have added it: requests of the same bytes have another from each client.
-            !objects.contains(where: { Variance.depends($0.head, on: FieldName(.forwarded)) }),
-            self.session.conduct?.isOnlyCredentials != false,
+            self.dependsOnRequestAlone(objects),
             let place = self.place(of: objects, index),
             self.session.rules.current == self.rules
         else { return nil }
@@ -102,6 +99,22 @@ extension ClientExchange {
 }
 
 extension ClientExchange {
+    /// Whether what the session adds to a request by itself says nothing about which of these answers
+    /// it.
+    private func dependsOnRequestAlone(_ objects: [StoredObject]) -> Bool {
+        switch self.configuration.role {
+        case .intermediary:
+            return self.gate == nil && self.request.sealed == nil
+                && self.session.conduct?.isOnlyCredentials != false
+                // A proxy may have added it: requests of the same bytes have another from each client.
+                && !objects.contains { Variance.depends($0.head, on: FieldName(.forwarded)) }
+        case .userAgent:
+            // A gate is asked about what is fetched alone; cookies and credentials, which may be others
+            // the next time, choose among variants.
+            return !objects.contains { $0.head.fields.contains(FieldName(.vary)) }
+        }
+    }
+
     private func place(of objects: [StoredObject], _ index: Int) -> StandingPlace? {
         let store = self.session.store
         if let mark = store.residentMark(of: objects[index].id, among: objects, under: self.key) {

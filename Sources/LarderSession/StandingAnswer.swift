@@ -73,6 +73,14 @@ package final class StandingAnswer: Sendable {
         self.until = now + Self.longest
     }
 
+    /// Whether all it stands on lies in memory: asking whether it still does reads no disk.
+    package var isResident: Bool {
+        switch self.place {
+        case .resident: true
+        case .found: false
+        }
+    }
+
     /// The bytes of the heads that it holds and no store does.
     package var heldBytes: Int {
         switch self.place {

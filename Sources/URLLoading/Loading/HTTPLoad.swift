@@ -81,7 +81,9 @@ final class HTTPLoad: Load {
     // MARK: Attempts
 
     /// Asks the engine, for the first time or once more.
-    func attempt(_ given: consuming Request) {
+    ///
+    /// - Parameter isKnown: the same request came before, so that its answer may be worth keeping.
+    func attempt(_ given: consuming Request, isKnown: Bool = false) {
         // Moved, so that it is changed where it lies.
         var request = given
         let uri = request.uri
@@ -108,6 +110,7 @@ final class HTTPLoad: Load {
                 for: self.order.task, self.order.request, asks: self.decidesAboutStoring)
             self.state.withLock { $0.offer = offer }
             options.storing = offer
+            options.keepsStanding = isKnown
             // Its methods, which would be in the midst of a look-up, may hold locks of the program's.
             if cache.isOverridden { options.mayBeAnsweredAtOnce = false }
             exchange = cache.lending(to: self.order.task, request) {
@@ -133,8 +136,19 @@ final class HTTPLoad: Load {
 
     /// Begins an attempt, the first one or one more.
     func attempt() {
+        var isKnown = false
+        if let question = self.question {
+            switch self.engine.standing.find(question) {
+            case .known(let entry):
+                if self.isAnswered(by: entry) { return }
+                isKnown = true
+            case .seen: isKnown = true
+            case .new: break
+            }
+        }
         do throws(URLError) {
-            self.attempt(try self.order.engineRequest(self.engine.rules, observer: self))
+            self.attempt(
+                try self.order.engineRequest(self.engine.rules, observer: self), isKnown: isKnown)
         } catch {
             self.refuse(error)
         }
@@ -210,6 +224,9 @@ extension HTTPLoad: ExchangeClient {
         guard isWanted else {
             if case .source(let source) = answer.body { source.cancel() }
             return
+        }
+        if answer.standing != nil, let question = self.question {
+            self.engine.standing.keep(answer, to: question)
         }
         self.identityIsAccepted()
         let told = LoadAnswer(

@@ -39,6 +39,8 @@ final class LoadingEngine: Sendable {
     let rules: LoadingRules
     /// Held, as its store is only there as long as it is; nil: no cache.
     let cache: URLCache?
+    /// Answers of the cache's that stand.
+    let standing = StandingLoads()
     let credentials: URLCredentialStorage?
     let connectivity: any Connectivity
     let clock: any WallClock
