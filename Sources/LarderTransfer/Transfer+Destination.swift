@@ -5,11 +5,12 @@ import LarderHTTP
 /// The addresses that a transfer may be connected to (`DestinationPolicy`).
 ///
 /// Asked where libcurl makes a connection, before a packet goes there, and where it uses one again,
-/// which another client's request may have made.
+/// which another client's request may have made. Where there is a parent, what libcurl shows is the
+/// parent's address, whether the parent gets the request or lays a tunnel: no client has chosen that.
 extension Transfer {
     /// Whether libcurl may try this address; where it may not, the next one of the name is tried.
     func mayTry(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
-        guard !self.way.isRelay, let policy = self.request.destinations else { return true }
+        guard self.way.parent == nil, let policy = self.request.destinations else { return true }
         let text = unsafe Self.text(of: address) ?? ""
         guard let detail = policy.objection(self.request.method, self.request.uri, at: text) else {
             return true
@@ -20,7 +21,7 @@ extension Transfer {
 
     /// Why the request must not go out on a connection to this address; nil: it may.
     func objection(to address: String) -> UpstreamFailure? {
-        guard !self.way.isRelay, let policy = self.request.destinations,
+        guard self.way.parent == nil, let policy = self.request.destinations,
             let detail = policy.objection(self.request.method, self.request.uri, at: address)
         else { return nil }
         return Self.prohibited(detail)

@@ -85,14 +85,53 @@ struct DestinationTests {
         }
     }
 
-    @Test("are the parent's affair where there is one")
-    func parent() async throws {
-        let parent = try Self.serving()
+    /// A parent that answers every request itself, also what it was to pass on by SOCKS5.
+    private static func answering(as kind: Parent.Kind) throws -> ScriptedOrigin {
+        try ScriptedOrigin { connection in
+            if kind == .socks5 {
+                guard let greeting = connection.readRaw(2),
+                    connection.readRaw(Int(greeting[1])) != nil
+                else { return }
+                connection.write([5, 0])
+                // The name, behind its length, and the port (RFC 1928 §4).
+                guard let request = connection.readRaw(5),
+                    connection.readRaw(Int(request[4]) + 2) != nil
+                else { return }
+                connection.write([5, 0, 0, 1, 127, 0, 0, 1, 0, 0])
+            }
+            while connection.readHead() != nil { connection.respond("200 OK", "", "ok") }
+        }
+    }
+
+    @Test(
+        "are the parent's affair where there is one, also over a connection that is used again",
+        arguments: [Parent.Kind.http, .socks5])
+    func parent(_ kind: Parent.Kind) async throws {
+        let parent = try Self.answering(as: kind)
         let none = Destinations(prohibiting: ["127.0.0.1", "::1"])
-        try await withUpstream({ $0.parents = .all(parent.parent()) }) { upstream in
+        try await withUpstream({ $0.parents = .all(parent.parent(kind)) }) { upstream in
             var request = Request.example()
             request.destinations = none
-            #expect(await upstream.answer(to: request).text == "ok")
+            for _ in 0..<2 { #expect(await upstream.answer(to: request).text == "ok") }
+            #expect(none.addresses.isEmpty)
+        }
+        #expect(parent.connectionCount == 1)
+    }
+
+    @Test("are the parent's affair where it lays a tunnel to an https origin")
+    func tunnel() async throws {
+        let parent = try ScriptedOrigin { connection in
+            _ = connection.readHead()
+            connection.respond("504 Gateway Timeout", "Connection: close\r\n", "")
+            connection.close()
+        }
+        let none = Destinations(prohibiting: ["127.0.0.1", "::1"])
+        try await withUpstream({ $0.parents = .all(parent.parent()) }) { upstream in
+            var request = Request(
+                uri: TargetURI(scheme: .https, host: "o.example", pathAndQuery: "/"))
+            request.destinations = none
+            // The parent was asked, and it is its answer that comes.
+            #expect(await upstream.answer(to: request).failure?.kind == .connectionTimeout)
             #expect(none.addresses.isEmpty)
         }
     }
