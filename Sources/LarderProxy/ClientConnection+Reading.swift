@@ -172,7 +172,7 @@ extension ClientConnection {
     /// no answer has begun.
     func contentFailed(_ detail: String, answer: OwnAnswer) {
         let feed = self.upload?.feed
-        self.state.contentBroke()
+        let action = self.state.contentBroke()
         self.upload = nil
         if self.state.awaitsAnswer {
             let handle = self.exchange?.handle
@@ -181,5 +181,6 @@ extension ClientConnection {
             handle?.cancel()
         }
         feed?.fail(.client(detail))
+        self.apply(action)
     }
 }

@@ -163,9 +163,13 @@ extension ClientConnectionState {
     }
 
     /// The request's content broke its framing, so that the next request cannot be found.
-    package mutating func contentBroke() {
+    ///
+    /// Nothing more is taken of it: behind an answer that is out the connection ends, as no other event
+    /// would end it.
+    package mutating func contentBroke() -> Action {
         self.persists = false
         self.contentAbandoned()
+        return self.discardingEnded()
     }
 }
 

@@ -41,7 +41,7 @@ struct ClientConnectionStateTests {
         case .released: _ = state.contentReleased()
         case .contentEnded: return state.contentEnded()
         case .contentAbandoned: state.contentAbandoned()
-        case .contentBroke: state.contentBroke()
+        case .contentBroke: return state.contentBroke()
         case .answer(let mayPersist, let unread):
             _ = state.responseBegan(mayPersist: mayPersist, hasUnread: unread)
         case .answered(let unread): return state.responseEnded(hasUnread: unread)
@@ -99,8 +99,18 @@ struct ClientConnectionStateTests {
                 [.head(content: true), .answer(mayPersist: false), .answered()], .linger, .discarded
             ),
             Case([.head(content: true), .contentAbandoned], .nothing, .discarded),
+            // Content that breaks its framing is the connection's last, also behind its answer.
             Case(
                 [.head(content: true), .contentBroke, .answer(), .answered()], .linger, .discarded),
+            Case([.head(content: true), .contentBroke], .nothing, .discarded),
+            Case([.head(content: true), .answer(), .contentBroke], .nothing, .discarded),
+            Case(
+                [.head(content: true), .answer(), .answered(), .contentBroke], .linger, .discarded),
+            Case(
+                [
+                    .inputEnded, .head(content: true), .answer(unread: true),
+                    .answered(unread: true), .contentBroke,
+                ], .close, .nothing),
             // A request, or an answer, that is the connection's last.
             Case([.head(persists: false), .answer(), .answered()], .close, .nothing),
             Case(

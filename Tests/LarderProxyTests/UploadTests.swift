@@ -196,6 +196,30 @@ struct UploadTests {
     }
 
     @Test(
+        "that breaks its framing behind its answer ends the connection",
+        arguments: [false, true], [false, true])
+    func malformedBehind(isRefused: Bool, comesTogether: Bool) async throws {
+        let access = ScriptedAccess { _ in isRefused }
+        let session = ScriptedSession { $0.answer(200, [:], "early") }
+        try await Fixture.run(session, access: access) { proxy in
+            let client = try await proxy.connect()
+            let head = post("Transfer-Encoding: chunked\r\n")
+            let broken = "Z\r\n" + get("/smuggled")
+            if comesTogether {
+                try await client.send(head + broken)
+            } else {
+                try await client.send(head)
+                try await client.received("\r\n\r\n")
+                try await client.send(broken)
+            }
+            let all = try await client.receivedAll()
+            #expect(all.hasPrefix(isRefused ? "HTTP/1.1 403 " : "HTTP/1.1 200 "))
+            #expect(all.matches(of: #/HTTP/1\.1 \d/#).count == 1)
+            #expect(session.exchanges.value.count == (isRefused ? 0 : 1))
+        }
+    }
+
+    @Test(
         "beyond the bound is answered 413, announced or not",
         arguments: [
             post("Content-Length: 11\r\n", "hello world"),
