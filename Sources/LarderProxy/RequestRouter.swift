@@ -221,6 +221,9 @@ package final class RequestRouter: Sendable {
     /// spoken, and smuggles requests past a proxy that lets it through (RFC 9113 removed it).
     /// HTTP/1.0 cannot upgrade (RFC 9110 §7.8).
     ///
+    /// `TLS` (RFC 2817) is, too: programs offer it with every request, whoever they ask (Apache
+    /// HttpClient does of its own accord), and would never have anything from the cache.
+    ///
     /// Whoever is asked may ignore the field, and so do we where the request has something to say to
     /// the cache, which an upgrade goes past: it changes what is stored (RFC 9111 §4.4), or wants
     /// nothing but that.
@@ -230,14 +233,14 @@ package final class RequestRouter: Sendable {
             !CacheControl(request: head.fields).onlyIfCached
         else { return nil }
         let offered = Upgrade.protocols(in: head.fields, version: head.version)
-        let kept = offered.filter { !Self.isHTTP2($0) }
+        let kept = offered.filter { !Self.isIgnored($0) }
         return kept.isEmpty ? nil : kept
     }
 
-    /// Whether a protocol, `name ["/" version]`, is HTTP/2 without TLS.
-    private static func isHTTP2(_ offered: String) -> Bool {
+    /// Whether a protocol, `name ["/" version]`, is HTTP/2 without TLS, or TLS.
+    private static func isIgnored(_ offered: String) -> Bool {
         let name = offered.prefix { $0 != "/" }.lowercased()
-        return name == "h2c" || name.hasPrefix("h2c-")
+        return name == "tls" || name == "h2c" || name.hasPrefix("h2c-")
     }
 
     /// The client's address, never its name.

@@ -156,6 +156,11 @@ struct RequestRouterTests {
             ("GET", "1.1", "http", "h2c/1", "upgrade", "", nil),
             ("GET", "1.1", "http", "H2C/1, websocket/13, h2c-14", "upgrade", "", "websocket/13"),
             ("GET", "1.1", "http", "h2cold, a", "upgrade", "", "h2cold, a"),
+            // Offered by programs with every request (RFC 2817): no reason to go past the cache.
+            ("GET", "1.1", "http", "TLS/1.2", "upgrade", "", nil),
+            ("GET", "1.1", "http", "tls, TLS/1.3, h2c", "upgrade", "", nil),
+            ("GET", "1.1", "http", "TLS/1.2, websocket", "upgrade", "", "websocket"),
+            ("GET", "1.1", "http", "tlsx/1", "upgrade", "", "tlsx/1"),
             ("GET", "1.1", "http", "websocket", "close", "", nil),
             ("GET", "1.0", "http", "websocket", "upgrade", "", nil),
             ("GET", "1.1", "https", "websocket", "upgrade", "", nil),
