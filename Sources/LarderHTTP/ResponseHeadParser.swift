@@ -5,6 +5,9 @@ package import NIOCore
 /// As strict as the one for requests, except where RFC 9112 tells a proxy to mend what an origin
 /// sends: folded lines are joined with spaces (§5.2), the space after the status code may be
 /// missing, and bare LF line ends are accepted where asked for. Its errors have the status 502.
+///
+/// Folded lines that frame the content are refused, as §5.2 allows: libcurl goes by the first line
+/// alone, and what two parsers frame differently must not be passed on, nor stored.
 package struct ResponseHeadParser: Sendable {
     private let limits: HeadLimits
     private let acceptsBareLF: Bool
@@ -110,9 +113,19 @@ package struct ResponseHeadParser: Sendable {
         records.reserveCapacity(self.lines.count)
         for line in self.lines {
             let range = line.lowerBound - self.fieldsStart..<line.upperBound - self.fieldsStart
-            records.append(try FieldLineParser.parse(block.span, range, base: 0))
+            let record = try FieldLineParser.parse(block.span, range, base: 0)
+            if !self.folds.isEmpty { try self.checkFolds(of: line, record.known) }
+            records.append(record)
         }
         return Fields(parsed: block, lines: records)
+    }
+
+    /// - Parameter line: its place, folds included.
+    private func checkFolds(of line: Range<Int>, _ field: KnownField) throws(HeadError) {
+        guard field == .transferEncoding || field == .contentLength,
+            self.folds.contains(where: { line.contains($0.lowerBound) })
+        else { return }
+        throw HeadError(.foldedLine, "a folded line that says where the content ends")
     }
 }
 

@@ -54,6 +54,9 @@ struct ResponseHeadParserTests {
                 "HTTP/1.1 200 OK\nA: 1\n 2\n\t3\nB:\n  x\n\n", 200, "OK", .http11,
                 ["A": "1   2  \t3", "B": "x"]),
             Valid("HTTP/1.1 200 OK\nA: 1\n  \n\n", 200, "OK", .http11, ["A": "1"]),
+            Valid(
+                "HTTP/1.1 200 OK\nContent-Length: 1\nA: 1\n 2\n\n", 200, "OK", .http11,
+                ["Content-Length": "1", "A": "1   2"]),
         ])
     func valid(_ sample: Valid) throws {
         let bytes = wire(sample.text)
@@ -90,6 +93,11 @@ struct ResponseHeadParserTests {
             ("HTTP/9 200 OK\n\n", .unsupportedVersion),
             ("HTTP/0.9 200 OK\n\n", .unsupportedVersion),
             ("HTTP/1.1 200 OK\n A: 1\n\n", .foldedLine),
+            // Who does not join them finds another end of the content.
+            ("HTTP/1.1 200 OK\nTransfer-Encoding:\n chunked\n\n", .foldedLine),
+            ("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n\t\n\n", .foldedLine),
+            ("HTTP/1.1 200 OK\nA: 1\n 2\nContent-Length:\n 5\nB: 1\n\n", .foldedLine),
+            ("HTTP/1.1 200 OK\nContent-Length: 1\n 5\n\n", .foldedLine),
             ("HTTP/1.1 200 OK\nA : 1\n\n", .spaceBeforeColon),
             ("HTTP/1.1 200 OK\nA\n\n", .missingColon),
             ("HTTP/1.1 200 OK\n: x\n\n", .emptyFieldName),

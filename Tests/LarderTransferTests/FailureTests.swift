@@ -120,6 +120,11 @@ struct FailureTests {
                 answer: "HTTP/1.1 200 OK\r\n c\r\nContent-Length: 0\r\n\r\n",
                 kind: .httpProtocolError),
             Case(
+                name: "folds the line that announces chunks",
+                answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n"
+                    + "5\r\nhello\r\n0\r\n\r\n",
+                kind: .httpProtocolError),
+            Case(
                 name: "begins a line with CR",
                 answer: "HTTP/1.1 200 OK\r\nA: b\r\n\rContent-Length: 5\r\n\r\nhello",
                 kind: .httpProtocolError),
