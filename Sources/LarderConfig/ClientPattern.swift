@@ -100,7 +100,7 @@ extension IPAddress {
     ///
     /// Whoever may go to the embedded address may not therefore go by way of a translator.
     var whereConnectionsMayEnd: [IPAddress] {
-        self.whereConnectionsEnd + (self.embedded?.whereConnectionsEnd ?? [])
+        self.whereConnectionsEnd + self.embedded.flatMap(\.whereConnectionsEnd)
     }
 }
 

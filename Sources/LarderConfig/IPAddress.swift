@@ -32,14 +32,31 @@ package struct IPAddress: Hashable, Sendable {
 
     /// The IPv4 address that a translator or a tunnel leads to instead: `64:ff9b::/96` (RFC 6052 §2.1),
     /// `2002::/16` (RFC 3056 §2), and the compatible addresses of old, `::/96` (RFC 4291 §2.5.5.1);
-    /// nil for every other address.
-    package var embedded: IPAddress? {
-        guard self.family == .v6 else { return nil }
+    /// empty for every other address.
+    ///
+    /// More than one in `64:ff9b:1::/48` (RFC 8215), where the network alone knows which part of the
+    /// prefix its translator has.
+    package var embedded: [IPAddress] {
+        guard self.family == .v6 else { return [] }
         // `::` and `::1` are addresses of their own.
         if self.value >> 32 == 0x0064_FF9B << 64 || (self.value >> 32 == 0 && self.value > 1) {
-            return IPAddress(.v4, self.value & 0xFFFF_FFFF)
+            return [IPAddress(.v4, self.value)]
         }
-        return self.value >> 112 == 0x2002 ? IPAddress(.v4, self.value >> 80 & 0xFFFF_FFFF) : nil
+        if self.value >> 112 == 0x2002 { return [IPAddress(.v4, self.value >> 80)] }
+        return self.value >> 80 == 0x0064_FF9B_0001 ? self.translated : []
+    }
+
+    /// What prefixes of 96, 64, 56 and 48 bits have embedded (RFC 6052 §2.2: around the ninth byte,
+    /// which is not used).
+    private var translated: [IPAddress] {
+        let high = self.value >> 64
+        let by64: UInt128 = self.value >> 24 & 0xFFFF_FFFF
+        let by56: UInt128 = high << 24 & 0xFF00_0000 | self.value >> 32 & 0xFF_FFFF
+        let by48: UInt128 = high << 16 & 0xFFFF_0000 | self.value >> 40 & 0xFFFF
+        // Nobody is reached at `0.0.0.0/8` by way of a translator (RFC 6890 §2.2.2), and of what is no
+        // address most begin so.
+        return [self.value & 0xFFFF_FFFF, by64, by56, by48].filter { $0 >> 24 != 0 }
+            .map { IPAddress(.v4, $0) }
     }
 
     package var bitWidth: Int { self.family == .v4 ? 32 : 128 }

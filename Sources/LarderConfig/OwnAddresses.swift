@@ -4,10 +4,17 @@
 /// out its credentials. A client of another machine, which could not connect there itself, is not
 /// brought there by a rule that lets it go everywhere, but by one that names destinations.
 extension AddressBlock {
-    /// Loopback, the unspecified addresses, link-local addresses, and the address at which AWS has
-    /// what other clouds have at 169.254.169.254.
+    /// Loopback, the unspecified addresses, link-local addresses, and those at which clouds have what
+    /// most have at 169.254.169.254.
+    ///
+    /// They are the providers' own to choose, and stand in their documents alone.
     package static let ownAddresses = [
-        "127.0.0.0/8", "0.0.0.0", "169.254.0.0/16", "::1", "::", "fe80::/10", "fd00:ec2::254",
+        "127.0.0.0/8", "0.0.0.0", "169.254.0.0/16", "::1", "::", "fe80::/10",
+        // AWS: the metadata of an instance, and the credentials of a pod in EKS.
+        "fd00:ec2::254", "fd00:ec2::23",
+        // Google, Azure (its wire server), Alibaba, Oracle, Scaleway, Linode.
+        "fd20:ce::254", "168.63.129.16", "100.100.100.200", "fd00:100::100:200", "192.0.0.192",
+        "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1",
     ].compactMap { AddressBlock($0) }
 }
 

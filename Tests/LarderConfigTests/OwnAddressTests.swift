@@ -13,6 +13,9 @@ struct OwnAddressTests {
             (["allow"], "[fe80::1]", nil, false), (["allow"], "[fd00:ec2::254]", nil, false),
             (["allow"], "[::ffff:127.0.0.1]", nil, false), (["allow"], "127.0.0.1.", nil, false),
             (["allow"], "[64:ff9b::7f00:1]", nil, false),
+            (["allow"], "[64:ff9b:1::7f00:1]", nil, false),
+            (["allow"], "h.example", "64:ff9b:1:7f00:0:100::", false),
+            (["allow"], "[64:ff9b:1::808:808]", nil, true),
             (["allow"], "[2002:7f00:1::]", nil, false),
             (["allow"], "[::127.0.0.1]", nil, false),
             (["allow"], "localhost", "127.0.0.1", false), (["allow"], "h.example", "::1", false),
@@ -33,6 +36,21 @@ struct OwnAddressTests {
         for client in ["127.0.0.1", "::1", nil] {
             let own = try judge(rules, client: client, host: host, address: address)
             #expect(own.isAllowed && !own.leadsBack)
+        }
+    }
+
+    @Test(
+        "are those at which clouds hand out credentials, too",
+        arguments: [
+            "100.100.100.200", "168.63.129.16", "192.0.0.192", "169.254.170.2", "fd00:ec2::254",
+            "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42",
+            "fd00:a9fe:a9fe::1", "fd00:100::100:200",
+        ])
+    func clouds(_ address: String) throws {
+        for host in [address.contains(":") ? "[\(address)]" : address, "h.example"] {
+            let decision = try judge(
+                ["allow"], client: "192.0.2.7", host: host, address: address)
+            #expect(decision.leadsBack)
         }
     }
 
