@@ -20,6 +20,8 @@ struct ConnectionTimer {
     var now: NIODeadline?
     /// Bytes that waited to be sent when the wait began.
     var unsent = 0
+    /// Bytes of the answer's content that had been written when the wait began.
+    var written: UInt64 = 0
 }
 
 /// How long each wait may last.
@@ -74,7 +76,11 @@ extension ClientConnection {
             return
         }
         let now = read ?? .now()
-        if wait == .sending { self.timer.unsent = self.unsentBytes }
+        switch wait {
+        case .sending: self.timer.unsent = self.unsentBytes
+        case .content: self.timer.written = self.writtenBytes
+        case .nothing, .request, .head, .lingering: break
+        }
         self.setDeadline(now + time)
     }
 
@@ -137,19 +143,24 @@ extension ClientConnection {
 
     private func expired() {
         self.timer.deadline = nil
-        guard self.timer.wait == .sending else {
-            self.apply(self.state.deadlinePassed())
-            return
-        }
+        switch self.timer.wait {
         // Writability changes at two marks only: between them a slow client still makes progress.
-        let unsent = self.unsentBytes
-        if unsent < self.timer.unsent {
+        case .sending where self.unsentBytes < self.timer.unsent:
             self.timer.hasProgressed = true
-        } else {
+        case .sending:
             self.abandonExchange("the client takes nothing of its answer")
             self.context?.close(promise: nil)
+        // A client that pauses in its upload keeps the answer that it takes meanwhile. The upload alone
+        // cannot be ended: whoever sends it on would break off the whole exchange.
+        case .content where self.writtenBytes > self.timer.written:
+            self.timer.hasProgressed = true
+        case .nothing, .request, .head, .content, .lingering:
+            self.apply(self.state.deadlinePassed())
         }
     }
+
+    /// Content of an answer that is being sent, as far as it was written.
+    private var writtenBytes: UInt64 { self.exchange?.bodyBytes ?? 0 }
 
     /// Bytes that were written and that the socket has not taken yet.
     var unsentBytes: Int {

@@ -312,6 +312,31 @@ struct UploadTests {
         _ = try? channel.finish()
     }
 
+    @Test("that pauses has its time anew as long as an answer goes out beside it")
+    func pauses() throws {
+        let session = ScriptedSession { _ in }
+        let loop = EmbeddedEventLoop()
+        let connection = ReleaseTests.connection(session, log: LogRecorder(), loop: loop)
+        let channel = EmbeddedChannel(handler: connection, loop: loop)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.writeInbound(
+            ByteBuffer(string: post("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n")))
+        let body = ScriptedBody()
+        try #require(session.exchanges.value.first).answer(from: body)
+        loop.run()
+        for isAnswered in [true, true, false] {
+            if isAnswered {
+                body.add("more")
+                loop.run()
+            }
+            #expect(connection.timer.wait == .content)
+            connection.giveWay()
+            #expect(channel.isActive == isAnswered)
+        }
+        #expect(body.isCancelled.value)
+        _ = try? channel.finish()
+    }
+
     @Test("that stalls is answered 408")
     func stalls() async throws {
         try await Fixture.run(
