@@ -192,6 +192,9 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var stored: UInt64?
     package var storesRefused: UInt64?
     package var storesTooSlow: UInt64?
+    /// Clients that took nothing of what others waited for, and lost the rest; nil from a proxy of an
+    /// older release.
+    package var clientsCutOff: UInt64?
     /// nil: the disk tier had none since the proxy started.
     package var trouble: DiskTrouble?
 

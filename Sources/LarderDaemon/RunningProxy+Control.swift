@@ -181,6 +181,7 @@ extension RunningProxy: ControlResponder {
         statistics.stored = counters.stored
         statistics.storesRefused = counters.storesAbandoned
         statistics.storesTooSlow = counters.storesTooSlow
+        statistics.clientsCutOff = counters.clientsCutOff
         statistics.trouble = member.trouble.trouble
         return statistics
     }

@@ -100,4 +100,22 @@ extension Fetch: FillingControl {
             return old
         }?.cancel()
     }
+
+    /// Clients that take nothing get a while before they lose what others wait for.
+    ///
+    /// A program's own task may rest as long as the program likes.
+    func heldUpByClients() {
+        guard !self.isUserAgents else { return }
+        let token = self.session.timers.schedule(
+            after: self.session.configuration.clientPatience
+        ) { [weak self] in
+            guard let self else { return }
+            self.session.live.clientsCutOff.add(UInt64(self.filling.laggardsTimeOver()))
+        }
+        self.state.withLock { state in
+            let old = state.clientPatience
+            state.clientPatience = token
+            return old
+        }?.cancel()
+    }
 }

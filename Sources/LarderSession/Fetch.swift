@@ -90,6 +90,7 @@ final class Fetch: Sendable {
         var isRelayingStored = false
         var announced: BodyLength = .unknown
         var patience: (any TimerToken)?
+        var clientPatience: (any TimerToken)?
         /// The request under way is the one for missing bytes.
         var asksForGap = false
         /// The bytes go to a client between others.
@@ -211,13 +212,16 @@ final class Fetch: Sendable {
     }
 
     func upstreamEnded() {
-        let (first, isOver, patience) = self.state.withLock { state in
+        let (first, isOver, patience, clientPatience) = self.state.withLock { state in
             let first = !state.upstreamIsOver
             state.upstreamIsOver = true
             state.upstream = nil
-            return (first, state.sinkIsOver, state.patience.take())
+            return (
+                first, state.sinkIsOver, state.patience.take(), state.clientPatience.take()
+            )
         }
         patience?.cancel()
+        clientPatience?.cancel()
         if first { self.session.live.openFetches.subtract() }
         if isOver { self.leaveTable() }
     }

@@ -146,6 +146,8 @@ protocol FillingControl: AnyObject, Sendable {
     func deserted()
     /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
     func heldUpBySink(at written: UInt64)
+    /// Clients that lag keep the origin waiting, while others have all that came.
+    func heldUpByClients()
 }
 
 extension Filling.Stored {

@@ -34,6 +34,8 @@ final class Filling: Sendable {
         var isGapShared = false
         /// The store's patience is being measured.
         var isTimed = false
+        /// Where those were who hold up others when their time began; empty: nobody's is measured.
+        var laggards: [UInt64: UInt64] = [:]
 
         /// How far the sink is, the first time it alone is found to keep the origin waiting.
         mutating func startTimingSink() -> UInt64? {
@@ -55,11 +57,30 @@ final class Filling: Sendable {
             return self.waiters
         }
 
-        func resumption(_ resumes: Bool) -> Action? { resumes ? .resume(self.control) : nil }
+        /// Begins to measure the time of those who hold up others, where nobody's is measured.
+        mutating func startTimingLaggards() -> Action? {
+            // Who reads a gap may have far to go in what is stored before he comes to it.
+            guard self.laggards.isEmpty, !self.isGapShared else { return nil }
+            self.laggards = self.body.laggards
+            return self.laggards.isEmpty ? nil : .lagging(self.control)
+        }
+
+        mutating func afterWriting(resumes: Bool) -> Action? {
+            resumes ? .resume(self.control) : self.startTimingLaggards()
+        }
 
         mutating func afterReading(resumes: Bool) -> Action? {
             if resumes { return .resume(self.control) }
-            return self.sinkStalled()
+            return self.sinkStalled() ?? self.startTimingLaggards()
+        }
+
+        /// Cuts off whoever of those has taken nothing since their time began, and gives the others
+        /// theirs anew.
+        mutating func endLaggardsTime() -> (cut: Int, Action?) {
+            let began = Swift.exchange(&self.laggards, with: [:])
+            let stuck = self.body.laggards.filter { began[$0.key] == $0.value }
+            let resumes = !stuck.isEmpty && self.body.cutOff(Set(stuck.keys))
+            return (stuck.count, self.afterWriting(resumes: resumes))
         }
 
         /// Notes that no client is left, once.
@@ -288,7 +309,7 @@ final class Filling: Sendable {
     func sinkWritten(_ offset: UInt64) {
         self.act { state in
             let resumes = state.body.sinkWritten(offset)
-            return state.resumption(resumes)
+            return state.afterWriting(resumes: resumes)
         }
     }
 
@@ -303,7 +324,7 @@ final class Filling: Sendable {
     func stopSink() {
         self.act { state in
             let resumes = state.body.stopSink()
-            return state.resumption(resumes)
+            return state.afterWriting(resumes: resumes)
         }
     }
 
@@ -314,6 +335,15 @@ final class Filling: Sendable {
             state.isTimed = false
             return state.startTimingSink()
         }
+    }
+
+    /// The time of those is over who hold up others: who has taken nothing of late loses the rest.
+    ///
+    /// - Returns: how many did.
+    func laggardsTimeOver() -> Int {
+        let (cut, action) = self.state.withLock { $0.endLaggardsTime() }
+        self.perform(action)
+        return cut
     }
 
     /// How many bytes came in since the last client left; nil while there is one.
@@ -343,6 +373,8 @@ final class Filling: Sendable {
         /// - at: how far it is, where its time is to be measured from now on.
         /// - hurries: it may be waiting for more.
         case heldUp((any FillingControl)?, at: UInt64?, hurries: (any ObjectSink)?)
+        /// Clients that take nothing keep the origin waiting, and others with it.
+        case lagging((any FillingControl)?)
     }
 
     private func act(_ change: (inout State) -> Action?) {
@@ -356,6 +388,7 @@ final class Filling: Sendable {
         case .heldUp(let control, let written, let sink)?:
             if let written { control?.heldUpBySink(at: written) }
             sink?.hurry()
+        case .lagging(let control)?: control?.heldUpByClients()
         case nil: break
         }
     }

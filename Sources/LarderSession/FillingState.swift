@@ -53,6 +53,8 @@ struct FillingState {
     private var isShared = true
     private var pieces = PieceQueue()
     private var nextReader: UInt64 = 0
+    /// Readers that were cut off and may still ask.
+    private var gone: Set<UInt64> = []
     private var window: UInt64
     /// Where the body had got to when the sink was hurried last.
     private var hurriedAt: UInt64 = 0
@@ -195,7 +197,8 @@ struct FillingState {
     /// The next bytes for a reader, and whether the origin, paused before, should go on.
     mutating func next(_ id: UInt64) -> (step: Step, resumes: Bool) {
         guard let i = self.readers.firstIndex(where: { $0.id == id }) else {
-            return (.body(.failed(.cancelled)), false)
+            let failure = self.gone.contains(id) ? Self.tookNothing : .cancelled
+            return (.body(.failed(failure)), false)
         }
         let offset = self.readers[i].offset
         if offset < self.base {
@@ -220,7 +223,45 @@ struct FillingState {
         }
     }
 
+    // MARK: Readers that lag
+
+    /// For whom alone the origin waits, while another reader has all that came: how far each is.
+    ///
+    /// Not those whose bytes the sink gives back, and nobody while the sink has to catch up itself.
+    var laggards: [UInt64: UInt64] {
+        guard self.isPaused, case .streaming = self.phase, self.readers.count > 1,
+            self.readers.contains(where: { $0.isWaiting })
+        else { return [:] }
+        if case .writing(_, let written) = self.sink, self.holdsUp(written) { return [:] }
+        let readBack = self.sinkReadsBack ? self.sinkWritten ?? 0 : 0
+        var laggards: [UInt64: UInt64] = [:]
+        for reader in self.readers where self.holdsUp(max(reader.offset, readBack)) {
+            laggards[reader.id] = reader.offset
+        }
+        return laggards
+    }
+
+    /// Takes their part in the body away from readers that lag: what they ask for next has failed.
+    ///
+    /// - Returns: whether the origin, paused before, should go on.
+    mutating func cutOff(_ ids: Set<UInt64>) -> Bool {
+        self.readers.removeAll { ids.contains($0.id) }
+        self.gone.formUnion(ids)
+        return self.resumes()
+    }
+
+    private static let tookNothing = BodyFailure.client(
+        "it took nothing for too long, and others waited for the rest")
+
     // MARK: Inside
+
+    /// Whether a pause lasts as long as bytes from here on are needed.
+    ///
+    /// Not measured from the beginning of the piece that holds the first needed byte: with large
+    /// ones, what a sink keeps until it has a whole segment would keep the origin waiting for ever.
+    private func holdsUp(_ offset: UInt64) -> Bool {
+        self.end &- max(self.base, min(offset, self.end)) > self.window / 2
+    }
 
     private mutating func takeWakes() -> [@Sendable () -> Void] {
         var wakes: [@Sendable () -> Void] = []
@@ -234,10 +275,7 @@ struct FillingState {
     private mutating func resumes() -> Bool {
         self.letGo()
         self.releaseSink()
-        // Not measured from the beginning of the piece that holds the first needed byte: with large
-        // ones, what a sink keeps until it has a whole segment would keep the origin waiting for ever.
-        let first = max(self.base, min(self.needed, self.end))
-        guard self.isPaused, self.end &- first <= self.window / 2 else { return false }
+        guard self.isPaused, !self.holdsUp(self.needed) else { return false }
         self.isPaused = false
         return true
     }

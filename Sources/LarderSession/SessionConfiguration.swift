@@ -36,6 +36,11 @@ package struct SessionConfiguration: Sendable {
     package var finishAfterClientLeft: ByteCount
     /// How long the store may hold up a transfer without any progress before the storing is given up.
     package var storePatience: Duration
+    /// How long a client may take nothing of a response while others that share it wait for it: then it
+    /// loses the rest.
+    ///
+    /// The door takes for it up to some 100 KiB at a time, when it has most of what came before.
+    package var clientPatience = Duration.seconds(30)
     /// How long a key whose response could not be shared is fetched by each client on its own.
     package var uncollapsedTime: Duration
     /// How long nothing is validated in the background for a key after that has failed.

@@ -22,6 +22,8 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     package var stored: UInt64 = 0
     package var storesAbandoned: UInt64 = 0
     package var storesTooSlow: UInt64 = 0
+    /// Clients that took nothing of what others waited for, and lost the rest.
+    package var clientsCutOff: UInt64 = 0
     /// Fetches made in the background to refresh what was served stale.
     package var backgroundFetches: UInt64 = 0
     /// Fetches of bytes that were missing from what is stored.
@@ -55,6 +57,7 @@ package struct SessionCounters: Sendable, Equatable, Codable {
         sum.stored &+= b.stored
         sum.storesAbandoned &+= b.storesAbandoned
         sum.storesTooSlow &+= b.storesTooSlow
+        sum.clientsCutOff &+= b.clientsCutOff
         sum.backgroundFetches &+= b.backgroundFetches
         sum.gapFetches &+= b.gapFetches
         sum.bodiesResumed &+= b.bodiesResumed
@@ -97,6 +100,7 @@ struct LiveCounters: ~Copyable, Sendable {
     let stored = Counter()
     let storesAbandoned = Counter()
     let storesTooSlow = Counter()
+    let clientsCutOff = Counter()
     let backgroundFetches = Counter()
     let gapFetches = Counter()
     let bodiesResumed = Counter()
@@ -121,6 +125,7 @@ struct LiveCounters: ~Copyable, Sendable {
         now.stored = self.stored.current
         now.storesAbandoned = self.storesAbandoned.current
         now.storesTooSlow = self.storesTooSlow.current
+        now.clientsCutOff = self.clientsCutOff.current
         now.backgroundFetches = self.backgroundFetches.current
         now.gapFetches = self.gapFetches.current
         now.bodiesResumed = self.bodiesResumed.current

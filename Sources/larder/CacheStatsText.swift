@@ -104,6 +104,10 @@ enum CacheStatsText {
                         + "\(slow) of which the disk was too slow"
                 ))
         }
+        if let cut = running.clientsCutOff, cut > 0 {
+            let clients = Human.count(cut, "client")
+            facts.append(("cut off", "\(clients) that took nothing while others waited"))
+        }
         return facts
     }
 

@@ -203,6 +203,7 @@ struct CacheTextTests {
         running.stored = 1
         running.storesRefused = 3
         running.storesTooSlow = 2
+        running.clientsCutOff = 1
         running.storeFailures = 4
         running.acts = ["challenge-answered": 2, "credential-injected": 7]
         running.trouble = DiskTrouble(
@@ -213,6 +214,7 @@ struct CacheTextTests {
             "proxy      process 8, for 90 s, since 2000-02-29 00:00:00 UTC",
             "fetches    5 gaps filled, 2 bodies resumed, 3 parts kept, 1 background validations",
             "stored     1 response, 3 refused, for 2 of which the disk was too slow",
+            "cut off    1 client that took nothing while others waited",
             "acts       credential-injected 7", "           challenge-answered 2",
             "failures   4 of the disk",
             "last       2000-02-29 00:00:01 UTC, /c/cache.mdb: no space left; nothing is stored for "

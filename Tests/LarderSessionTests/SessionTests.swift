@@ -24,11 +24,14 @@ struct Bench {
 
     init(
         store: (any ObjectStore)? = nil, window: ByteCount = .kibibytes(16),
-        policy: PolicyConfiguration = PolicyConfiguration()
+        policy: PolicyConfiguration = PolicyConfiguration(),
+        role: SessionConfiguration.Role = .intermediary
     ) {
+        var configuration = SessionConfiguration(
+            policy: policy, window: window, finishAfterClientLeft: .kibibytes(64))
+        configuration.role = role
         self.session = Session(
-            configuration: SessionConfiguration(
-                policy: policy, window: window, finishAfterClientLeft: .kibibytes(64)),
+            configuration: configuration,
             store: store ?? MemoryStore(MemoryConfiguration(capacity: .mebibytes(8))),
             upstream: self.upstream, clock: self.clock, timers: self.timers)
     }
