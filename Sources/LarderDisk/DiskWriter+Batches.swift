@@ -36,10 +36,9 @@ extension DiskWriter {
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
             self.paySync()
-            if attempt.hasStored {
-                self.noteSteady(hasStored: true)
-                self.core.worked()
-            }
+            // Before anybody is told: who was may end the process.
+            self.noteSteady(hasCommitted: true)
+            if attempt.hasStored { self.core.worked() }
             self.removalsCommitted(attempt.removals)
             self.run(attempt.effects)
         case .failure(let error):

@@ -41,6 +41,7 @@ extension DiskWriter {
                 }
             }
             self.takeOver(attempt)
+            self.noteSteady(hasCommitted: true)
             return true
         } catch {
             self.core.failed(error)

@@ -212,9 +212,14 @@ struct DiskWriter {
         return true
     }
 
-    /// The file has been open for a while, or taken something, and nothing happened to the process.
-    mutating func noteSteady(hasStored: Bool = false) {
-        guard let due = self.steadyDue, hasStored || due <= ContinuousClock.now else { return }
+    /// The file has been open for a while, or what was asked for is committed, and nothing happened to
+    /// the process.
+    ///
+    /// Also where nothing was stored: a program that is over soon, each of whose answers came from the
+    /// cache, ends as it should, once its last call was done. What the writer does of itself with a file
+    /// that was just opened does not count.
+    mutating func noteSteady(hasCommitted: Bool = false) {
+        guard let due = self.steadyDue, hasCommitted || due <= ContinuousClock.now else { return }
         self.steadyDue = nil
         self.setAlarm()
         self.core.writerLock.note(.steady)

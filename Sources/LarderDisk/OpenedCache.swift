@@ -23,8 +23,11 @@ struct OpenedCache {
     /// After so many processes in a row that ended soon after opening a file, all of its trees are
     /// looked at; the usual opening does not depend on what the file holds.
     private static let suspicion = 3
-    /// How many such processes are no chance, whatever the look at it found.
-    private static let earlyEndLimit = 8
+    /// How many such processes are no chance, though the looks at it found nothing.
+    ///
+    /// Many: a program that signals end before it has asked for anything looks the same. Not endless:
+    /// what a look does not see, and ends the process nevertheless, would do so for ever.
+    private static let earlyEndLimit = 32
 
     /// Opens the file; where that cannot be used, sets it aside and makes a new one.
     ///

@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// ```
 /// PID⏎
-/// (as the one before left it)⏎ ─▶ opened N⏎ ─(something was stored, or ten seconds passed)─▶ steady⏎
-/// ─▶ closed⏎
+/// (as the one before left it)⏎ ─▶ opened N⏎ ─(what was asked for is done, or ten seconds passed)─▶
+/// steady⏎ ─▶ closed⏎
 /// owed⏎, while removals are acknowledged that the cache file could not be told of
 /// ```
 ///

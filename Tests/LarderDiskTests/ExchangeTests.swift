@@ -373,8 +373,8 @@ struct EarlyEndTests {
     }
 
     @Test(
-        "is set aside when it has done so eight times in a row, and not before",
-        arguments: [(1, false), (7, false), (8, true), (9, true)])
+        "is set aside though it looks sound when it has done so 32 times in a row, and not before",
+        arguments: [(1, false), (8, false), (31, false), (32, true), (33, true)])
     func limit(_ ends: Int, isSetAside: Bool) async throws {
         var store = try self.world.open(self.directory)
         await store.put(cacheKey("a"), [1])
@@ -442,6 +442,39 @@ struct EarlyEndTests {
         #expect(seen == ["\(getpid())\nopened 3\n"])
         #expect(self.directory.writerLockText == "4711\nopened 3\n")
         #expect(self.directory.aside.isEmpty)
+    }
+
+    @Test("is told from one in which nothing is stored: what is done with it ends the count")
+    func used() async throws {
+        var store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
+        await store.closed()
+        try self.note("4711\nopened 5\n")
+        store = try self.world.open(self.directory)
+        #expect(await store.find(cacheKey("a")).count == 1)
+        #expect(self.directory.writerLockText == "\(getpid())\nopened 6\n")
+        // As at the end of a process.
+        await store.flushed()
+        #expect(self.directory.writerLockText == "\(getpid())\nsteady\n")
+        await store.closed()
+    }
+
+    @Test("is told from one whose uses were written")
+    func usesWritten() async throws {
+        var store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
+        await store.closed()
+        try self.note("4711\nopened 5\n")
+        store = try self.world.open(self.directory) { $0.useFlushInterval = .milliseconds(1) }
+        let object = try #require(await store.find(cacheKey("a")).first)
+        store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 1_700_000_001))
+        // Before its age alone would do.
+        let limit = ContinuousClock.now + .seconds(9)
+        while self.directory.writerLockText != "\(getpid())\nsteady\n" {
+            try #require(ContinuousClock.now < limit)
+            await Task.yield()
+        }
+        await store.closed()
     }
 
     @Test("is told from one that is used: a stored response, or a clean end, ends the count")

@@ -2,6 +2,7 @@ import Foundation
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import Synchronization
 import Testing
 
 @testable import LarderEngine
@@ -55,6 +56,59 @@ struct OpenStoresTests {
     private final class Ended: ObjectSinkObserver {
         func sink(written offset: UInt64) {}
         func sinkEnded(_ outcome: SinkOutcome) {}
+    }
+
+    /// As a program has one that is never released.
+    private static let kept = Mutex<SharedStore?>(nil)
+    private static let key = CacheKey(
+        method: .get, uri: TargetURI(scheme: .http, host: "origin.example", pathAndQuery: "/"))
+
+    private static func open(_ directory: String) -> SharedStore {
+        let store = OpenStores.store(
+            memory: .mebibytes(1), disk: .mebibytes(8), directory: directory)
+        self.kept.withLock { $0 = store }
+        return store
+    }
+
+    /// Stores one response; with what the process is to end.
+    private static func storesOne(in directory: String) async -> Int32 {
+        let store = self.open(directory)
+        let now = Timestamp(seconds: 1_900_000_000)
+        let head = StoredHead(
+            status: .ok, fields: [:], varyingFields: [:], requestTime: now, responseTime: now)
+        let sink = store.store.store(
+            head, for: self.key, length: 0, replacing: [], observer: Ended())
+        sink?.commit(trailers: Fields())
+        await withCheckedContinuation { continuation in
+            store.flush { continuation.resume() }
+        }
+        return 7
+    }
+
+    /// Looks for it, and stores nothing.
+    private static func findsOne(in directory: String) async -> Int32 {
+        let store = self.open(directory)
+        let count = await withCheckedContinuation { continuation in
+            store.store.lookup(self.key) { continuation.resume(returning: $0.count) }
+        }
+        return count == 1 ? 7 : 1
+    }
+
+    @Test("are left in order by a process that stores nothing and is soon over")
+    func soonOver() async throws {
+        let directory = NSTemporaryDirectory() + "open-stores-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        await #expect(processExitsWith: .exitCode(7)) { [directory = directory as String] in
+            exit(await Self.storesOne(in: directory))
+        }
+        let lock = directory + "/responses/cache.lock"
+        try Data("4711\nopened 5\n".utf8).write(to: URL(fileURLWithPath: lock))
+        await #expect(processExitsWith: .exitCode(7)) { [directory = directory as String] in
+            exit(await Self.findsOne(in: directory))
+        }
+        // Nor would the next one suspect the file.
+        let left = try String(contentsOfFile: lock, encoding: .utf8)
+        #expect(left.hasSuffix("\nsteady\n"), "\(left)")
     }
 
     @Test("are one with those that are made in the directory later")
