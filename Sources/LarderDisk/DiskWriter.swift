@@ -270,7 +270,10 @@ struct DiskWriter {
             // What a file of the first format said may have been wrong by damaged entries.
             attempt.meta[queue] = 0
         }
-        try schema.writeMeta(attempt.meta, transaction)
+        // With nothing else to write and nothing new to say, the commit costs no wait for the disk.
+        if transaction.hasChanged || attempt.meta != self.meta {
+            try schema.writeMeta(attempt.meta, transaction)
+        }
         attempt.pages = try transaction.reading.pagesInUse(schema.all)
         attempt.hasGarbage = try transaction.reading.statistics(of: schema.garbage).entries > 0
     }

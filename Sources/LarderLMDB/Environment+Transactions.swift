@@ -118,15 +118,16 @@ extension Environment {
             unsafe mdb_txn_abort(handle)
             throw error
         }
+        let writes = self.vetting.isDirty
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
         if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
-        if code == MDB_SUCCESS {
+        if code != MDB_SUCCESS {
+            self.vetting.commitFailed()
+        } else if writes {
             self.vetting.commitSucceeded()
             self.map.committed()
-        } else {
-            self.vetting.commitFailed()
         }
         try self.vetting.check(code, "mdb_txn_commit")
     }

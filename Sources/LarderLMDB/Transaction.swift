@@ -127,6 +127,10 @@ import CLMDB
         self.vetting = vetting
     }
 
+    /// Whether it has changed anything: a commit of one that has not writes nothing, and waits for
+    /// nothing.
+    package var hasChanged: Bool { self.vetting.isDirty }
+
     /// Sets the value of `key`.
     package func put(
         _ database: Database, _ key: Span<UInt8>, _ value: Span<UInt8>

@@ -33,7 +33,7 @@ import Synchronization
     private(set) var meta: MetaRecord?
     var kind = TreeKind.plain
     private let hasFailed = Atomic<Bool>(false)
-    /// When the last commit of this process was written.
+    /// When the last commit of this process was written, or the file found as it is since.
     private let committed = Mutex<FileStamp?>(nil)
     /// When the file was last written to, as far as the transaction knows.
     private var known: FileStamp?
@@ -95,10 +95,14 @@ import Synchronization
 
     /// To be called before the transaction `number` is committed, while nobody else can write.
     ///
-    /// One that changed nothing does not become a commit, and its number will be another's. Any
-    /// other has LMDB write to the tree of names and to that of free pages.
+    /// One that changed nothing does not become a commit, and its number will be another's; what was
+    /// written to the file since it was last looked at was not written by it. Any other has LMDB write
+    /// to the tree of names and to that of free pages.
     func willCommit(_ number: UInt64) throws(LMDBError) {
-        guard self.isDirty else { return }
+        guard self.isDirty else {
+            let known = self.known
+            return self.committed.withLock { $0 = known }
+        }
         try self.vet { () throws(TreeFailure) in
             guard try self.hasForgotten(), let meta = self.meta else { return }
             self.kind = .names
@@ -109,7 +113,7 @@ import Synchronization
         self.knownTransaction = number
     }
 
-    /// To be called after a commit, by which time others may write.
+    /// To be called after a commit that wrote something, by which time others may write.
     func commitSucceeded() {
         let stamp = self.map.askStamp()
         self.committed.withLock { $0 = stamp }

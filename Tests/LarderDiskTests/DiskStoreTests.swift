@@ -191,6 +191,23 @@ struct DiskStoreTests {
         await store.closed()
     }
 
+    @Test("writes nothing where there is nothing to remove")
+    func nothingRemoved() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("page"), [1])
+        let environment = store.core.environment
+        let last = try environment.information().lastTransaction
+        for _ in 0..<3 {
+            // As after a request that is not safe.
+            #expect(await store.removed(cacheKey("other")) == 0)
+            await store.flushed()
+        }
+        #expect(try environment.information().lastTransaction == last)
+        #expect(await store.removed(cacheKey("page")) == 1)
+        #expect(try environment.information().lastTransaction > last)
+        await store.closed()
+    }
+
     @Test("removes one variant, all of a key, and whatever a predicate says")
     func removal() async throws {
         let store = try self.world.open(self.directory)

@@ -139,6 +139,36 @@ struct ForeignWriteTests {
         #expect(refused >= 2)
     }
 
+    @Test("is looked at anew after a transaction of one's own that changed nothing meanwhile")
+    func unchanged() throws {
+        let sample = try SampleFile(entries: 100)
+        let environment = try sample.open()
+        defer { environment.close() }
+        let database = try environment.openDatabases(SampleFile.names, creating: false)[1]
+        try environment.write { (transaction) throws(LMDBError) in
+            try transaction.put(database, [1].span, [1].span)
+        }
+        func strike() {
+            #expect(throws: Never.self) {
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSince1970: 1)],
+                    ofItemAtPath: sample.path)
+            }
+        }
+        for isForeign in [false, true] {
+            let last = try environment.information().lastTransaction
+            let found = try environment.write { (transaction) throws(LMDBError) -> [Bool] in
+                let isThere = try transaction.reading.contains(database, [1].span)
+                let isDeleted = try transaction.delete(database, [2].span)
+                if isForeign { strike() }
+                return [isThere, isDeleted, transaction.hasChanged]
+            }
+            #expect(found == [true, false, false])
+            #expect(try environment.information().lastTransaction == last)
+            #expect(environment.vetting.isFileUnchanged == !isForeign)
+        }
+    }
+
     @Test("by a program that changes nothing goes on being used")
     func harmless() throws {
         let sample = try SampleFile(entries: 300)
