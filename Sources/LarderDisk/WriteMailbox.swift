@@ -37,6 +37,9 @@ final class WriteMailbox: Sendable {
         var alarm: ContinuousClock.Instant?
     }
 
+    /// Places of taken commands that are kept, where they are not half of all.
+    private static let mostTaken = 1024
+
     private let state = Mutex(State())
     private let doorbell: Doorbell
     private let limit: Int
@@ -174,10 +177,17 @@ final class WriteMailbox: Sendable {
                 state.isHurried = false
                 state.commands.removeAll(keepingCapacity: state.commands.count < 4096)
                 state.first = 0
+            } else if state.first > Self.mostTaken, state.first * 2 > state.commands.count {
+                // Under load it may never be empty. What is moved is less than what was taken.
+                state.commands.removeFirst(state.first)
+                state.first = 0
             }
             return command
         }
     }
+
+    /// Places for commands that it has now, those of taken ones among them.
+    var places: Int { self.state.withLock { $0.commands.count } }
 
     /// Gives back the room of commands that are done.
     func release(_ bytes: Int) {

@@ -76,6 +76,24 @@ struct CommitPacingTests {
                 .post(.update(Self.key, long, written: nil)) == .full)
     }
 
+    @Test("stays as small as what waits, though it is never empty", arguments: [1, 3000])
+    func neverEmpty(waiting: Int) throws {
+        let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
+        func post(_ number: Int) {
+            mailbox.post(.remove(CacheKey(bytes: [UInt8(number % 251)]), ids: nil, nil))
+        }
+        for number in 0..<waiting { post(number) }
+        for number in 0..<20_000 {
+            post(number + waiting)
+            guard case .remove(let key, _, _)? = mailbox.take() else {
+                Issue.record("nothing waits")
+                return
+            }
+            #expect(key.bytes == [UInt8(number % 251)])
+        }
+        #expect(mailbox.places <= 2 * max(waiting, 1024) + 2)
+    }
+
     @Test("is hurried until all that was there is taken")
     func hurry() throws {
         let mailbox = try WriteMailbox(limit: 1 << 20, urgentHaste: Self.limit)
