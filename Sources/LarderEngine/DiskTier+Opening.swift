@@ -10,12 +10,17 @@ extension DiskTier {
     private static let pause = Duration.seconds(30)
 
     func openPlace(creating: Bool) {
-        let (capacity, place) = self.state.withLock { ($0.capacity, $0.place) }
+        let (capacity, place, owesRemoval) = self.state.withLock {
+            state -> (ByteCount, String?, Bool) in
+            state.hasNotedRemoval = false
+            return (state.capacity, state.place, state.owesRemoval)
+        }
         let places = DiskPlaces(directory: self.directory)
         do throws(StoreError) {
             let opened = try places.open(
-                preferring: place, capacity: capacity, creating: creating, clock: self.clock,
-                report: self.report)
+                preferring: place, capacity: capacity, creating: creating, clearing: owesRemoval,
+                clock: self.clock, report: self.report)
+            if opened != nil || !creating { self.state.withLock { $0.owesRemoval = false } }
             guard let opened else {
                 // Where a file was wanted, other processes have all places.
                 return self.settle(
@@ -33,6 +38,34 @@ extension DiskTier {
             self.settle(.failed(until: ContinuousClock.now + Self.pause))
         }
     }
+
+    // MARK: Without a file
+
+    /// Answers a removal that no file could be told of: once it is noted beside a file that could not be
+    /// opened, so that no process serves what lies there.
+    ///
+    /// A disk that refuses even the note leaves it to the life of this process.
+    func answerRemoval(_ completion: @escaping @Sendable () -> Void) {
+        guard self.state.withLock({ $0.owesRemoval && !$0.hasNotedRemoval }) else {
+            return completion()
+        }
+        self.queue.async {
+            self.noteRemoval()
+            completion()
+        }
+    }
+
+    private func noteRemoval() {
+        // It may have been noted, or the file taken away, in the meantime.
+        let (isDue, place) = self.state.withLock { state -> (Bool, String?) in
+            (state.owesRemoval && !state.hasNotedRemoval, state.place)
+        }
+        guard isDue else { return }
+        let isNoted = DiskPlaces(directory: self.directory).noteRemoval(place)
+        self.state.withLock { $0.hasNotedRemoval = isNoted }
+    }
+
+    // MARK: The capacity
 
     /// Lets the file become as large as `capacity`, from now on; 0 takes it away.
     ///
@@ -143,18 +176,20 @@ struct DiskPlaces {
     /// - Parameters:
     ///   - preferred: where what is to be found was stored; tried first.
     ///   - creating: make a file where none is free.
+    ///   - clearing: nothing of what lies in a file is to be found any more.
     func open(
-        preferring preferred: String?, capacity: ByteCount, creating: Bool,
+        preferring preferred: String?, capacity: ByteCount, creating: Bool, clearing: Bool = false,
         clock: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(StoreError) -> (disk: DiskStore, place: String)? {
         let others = (1...Self.limit).map { self.place($0) }.filter { $0 != preferred }
         for place in (preferred.map { [$0] } ?? []) + others {
-            if !creating, !DiskStore.isThere(place) { continue }
             let configuration = DiskConfiguration(
                 directory: place, capacity: max(capacity, DiskConfiguration.minimumCapacity),
                 readerThreads: 2)
             do throws(StoreError) {
+                if clearing { try Self.clear(place) }
+                if !creating, !DiskStore.isThere(place) { continue }
                 let disk = try DiskStore.open(configuration, clock: clock, report: report)
                 return (disk, place)
             } catch {
@@ -162,6 +197,27 @@ struct DiskPlaces {
             }
         }
         return nil
+    }
+
+    /// Takes a file away of which nothing may be found any more.
+    ///
+    /// Throws where it stays, `.inUse` where another process has it: it is that one's then.
+    private static func clear(_ place: String) throws(StoreError) {
+        guard DiskStore.isThere(place) else { return }
+        try DiskStore.removeFiles(in: place)
+        guard DiskStore.isThere(place) else { return }
+        throw StoreError(
+            .notWritable, path: place,
+            cause: "responses were removed while it could not be opened, and are still in it",
+            remedy: "remove it")
+    }
+
+    /// Notes beside a file that what lies in it is not to be found any more; whether that is done.
+    ///
+    /// - Parameter place: whose; nil: of the first that no process has.
+    func noteRemoval(_ place: String?) -> Bool {
+        let places = place.map { [$0] } ?? (1...Self.limit).map { self.place($0) }
+        return places.contains { UnopenedDisk.noteRemoval(in: $0) }
     }
 
     /// Takes away the files that no process has.

@@ -101,8 +101,12 @@ extension DiskTier {
     func update(
         _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
     ) {
-        self.withDisk { disk in
-            guard let disk, let inner = Self.inner(id, self.generation) else { written?(); return }
+        self.withDisk(removing: head.isInvalidated) { disk in
+            guard let disk else {
+                guard head.isInvalidated else { written?(); return }
+                return self.answerRemoval { written?() }
+            }
+            guard let inner = Self.inner(id, self.generation) else { written?(); return }
             disk.update(inner, of: key, head: head, written: written)
         }
     }
@@ -110,11 +114,8 @@ extension DiskTier {
     func remove(
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
     ) {
-        self.withDisk { disk in
-            guard let disk else {
-                completion?(0)
-                return
-            }
+        self.withDisk(removing: true) { disk in
+            guard let disk else { return self.answerRemoval { completion?(0) } }
             let generation = self.generation
             let inner = ids.map { $0.compactMap { Self.inner($0, generation) } }
             disk.remove(key, ids: inner, completion)
@@ -125,8 +126,8 @@ extension DiskTier {
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        self.withDisk { disk in
-            guard let disk else { return completion(0) }
+        self.withDisk(removing: true) { disk in
+            guard let disk else { return self.answerRemoval { completion(0) } }
             // What was told to be stored is among it.
             disk.flush { disk.removeAll(where: matches, completion) }
         }
@@ -136,8 +137,9 @@ extension DiskTier {
         storedSince time: Timestamp,
         _ completion: @escaping @Sendable ([StoredName]) -> Void
     ) {
-        self.withDisk { disk in
-            guard let disk else { return completion([]) }
+        // Who asks wants them removed.
+        self.withDisk(removing: true) { disk in
+            guard let disk else { return self.answerRemoval { completion([]) } }
             let generation = self.generation
             disk.names(storedSince: time) { names in
                 completion(
@@ -151,7 +153,10 @@ extension DiskTier {
     }
 
     func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
-        self.withDisk { $0?.noteInvalidation(ofGroup: name, at: time) }
+        self.withDisk(removing: true) { disk in
+            guard let disk else { return self.answerRemoval {} }
+            disk.noteInvalidation(ofGroup: name, at: time)
+        }
     }
 
     func groupInvalidation(of name: [UInt8]) -> Timestamp? {

@@ -43,6 +43,8 @@ final class DiskTier: ObjectStore {
     struct Waiting {
         /// Wants a file made where there is none.
         let creating: Bool
+        /// Is to take something out of it.
+        let removing: Bool
         let body: @Sendable (DiskStore?) -> Void
     }
 
@@ -63,6 +65,11 @@ final class DiskTier: ObjectStore {
         var generation: UInt64 = 0
         /// The directory of the last one.
         var place: String?
+        /// Something was removed while the file could not be opened, which may lie in it: the file goes
+        /// before one is used.
+        var owesRemoval = false
+        /// That is written down beside the file.
+        var hasNotedRemoval = false
         var isFileClosed = false
         var closers: [@Sendable () -> Void] = []
     }
@@ -124,21 +131,30 @@ final class DiskTier: ObjectStore {
 
     /// Does something with the file, now or when it is open; nil where there is none.
     ///
-    /// - Parameter creating: make a file where there is none.
-    func withDisk(creating: Bool = false, _ body: @escaping @Sendable (DiskStore?) -> Void) {
+    /// - Parameters:
+    ///   - creating: make a file where there is none.
+    ///   - removing: it takes something out of the file. Who gets none calls
+    ///     ``answerRemoval(_:)``.
+    func withDisk(
+        creating: Bool = false, removing: Bool = false,
+        _ body: @escaping @Sendable (DiskStore?) -> Void
+    ) {
         let (opens, disk, waits) = self.state.withLock { state -> (Bool, DiskStore?, Bool) in
             switch state.phase {
             case .open(let disk): return (false, disk, false)
             case .none, .closed: return (false, nil, false)
             case .vacant where !creating: return (false, nil, false)
             case .failed(let until) where !creating || ContinuousClock.now < until:
+                if removing { state.owesRemoval = true }
                 return (false, nil, false)
             case .vacant, .unopened, .failed:
                 state.phase = .changing
-                state.waiting.append(Waiting(creating: creating, body: body))
+                state.waiting.append(
+                    Waiting(creating: creating, removing: removing, body: body))
                 return (true, nil, true)
             case .changing:
-                state.waiting.append(Waiting(creating: creating, body: body))
+                state.waiting.append(
+                    Waiting(creating: creating, removing: removing, body: body))
                 return (false, nil, true)
             }
         }
@@ -181,11 +197,13 @@ final class DiskTier: ObjectStore {
     func settle(_ phase: Phase) {
         var disk: DiskStore?
         if case .open(let opened) = phase { disk = opened }
-        var isVacant = false
+        var (isVacant, isFailed) = (false, false)
         if case .vacant = phase { isVacant = true }
+        if case .failed = phase { isFailed = true }
         while true {
             let step: Settling = self.state.withLock { state in
                 let ready = state.waiting.filter { !isVacant || !$0.creating }
+                if isFailed, ready.contains(where: \.removing) { state.owesRemoval = true }
                 state.waiting = state.waiting.filter { isVacant && $0.creating }
                 if !ready.isEmpty { return .call(ready) }
                 if !state.waiting.isEmpty { return .create }
@@ -253,17 +271,20 @@ final class DiskTier: ObjectStore {
     /// Calls back once the file is closed, for the end of the process: also once a file that is
     /// being closed is closed; opens none that is not being opened already.
     func finish(_ completion: @escaping @Sendable () -> Void) {
-        enum Left { case nothing, commands, closing }
+        enum Left { case nothing, notes, commands, closing }
         let left: Left = self.state.withLock { state in
             switch state.phase {
             case .open, .changing: .commands
             case .closed where !state.isFileClosed: .closing
-            case .none, .vacant, .unopened, .failed, .closed: .nothing
+            case .failed: .notes
+            case .none, .vacant, .unopened, .closed: .nothing
             }
         }
         switch left {
         case .nothing: completion()
-        case .commands: self.flush { self.whenClosing(completion) }
+        case .notes: self.queue.async { completion() }
+        // Behind what is noted of removals that found no file.
+        case .commands: self.flush { self.queue.async { self.whenClosing(completion) } }
         case .closing: self.whenClosed(completion)
         }
     }

@@ -1,7 +1,9 @@
 import Foundation
+import Glibc
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import Synchronization
 import Testing
 
 @testable import LarderEngine
@@ -36,5 +38,106 @@ struct DiskTierTests {
         }
         #expect(!isOpen)
         #expect(await !self.isCertain(tier))
+    }
+
+    // MARK: Removals without a file
+
+    private final class End: ObjectSinkObserver {
+        private let tell: @Sendable () -> Void
+
+        init(_ tell: @escaping @Sendable () -> Void) {
+            self.tell = tell
+        }
+
+        func sink(written offset: UInt64) {}
+        func sinkEnded(_ outcome: SinkOutcome) { self.tell() }
+    }
+
+    enum Removal: CaseIterable {
+        case never
+        /// By the call for which it is tried to open the file.
+        case whileOpening
+        case afterwards
+        /// Of all that was stored since a moment, which asks for names first.
+        case byTime
+    }
+
+    private func tier(_ path: String) -> DiskTier {
+        DiskTier(
+            directory: path, capacity: .mebibytes(8),
+            clock: { Timestamp(seconds: 1_700_000_000) }, report: { _ in })
+    }
+
+    private func store(in tier: DiskTier) async {
+        let now = Timestamp(seconds: 1_700_000_000)
+        let head = StoredHead(
+            status: .ok, fields: [:], varyingFields: [:], requestTime: now, responseTime: now)
+        await withCheckedContinuation { continuation in
+            let sink = tier.store(
+                head, for: self.key, length: 0, replacing: [],
+                observer: End { continuation.resume() })
+            sink?.commit(trailers: Fields())
+        }
+    }
+
+    private func isOpen(_ tier: DiskTier) async -> Bool {
+        await withCheckedContinuation { continuation in
+            tier.withDisk(creating: true) { continuation.resume(returning: $0 != nil) }
+        }
+    }
+
+    private func count(in tier: DiskTier) async -> Int {
+        await withCheckedContinuation { continuation in
+            tier.ask(for: self.key) { continuation.resume(returning: $0.objects.count) }
+        }
+    }
+
+    private func close(_ tier: DiskTier) async {
+        await withCheckedContinuation { continuation in
+            tier.close { continuation.resume() }
+        }
+    }
+
+    private func remove(_ removal: Removal, from tier: DiskTier) async {
+        switch removal {
+        case .never: break
+        case .whileOpening, .afterwards:
+            let count = await withCheckedContinuation { continuation in
+                tier.remove(self.key, ids: nil) { continuation.resume(returning: $0) }
+            }
+            #expect(count == 0)
+        case .byTime:
+            await withCheckedContinuation { continuation in
+                tier.removeAll(storedSince: Timestamp(seconds: 0)) { continuation.resume() }
+            }
+        }
+    }
+
+    @Test(
+        "serves nothing that was removed while its file could not be opened, nor does the next process",
+        arguments: Removal.allCases, [true, false])
+    func removedUnopened(_ removal: Removal, isNextProcess: Bool) async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-tier-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let former = self.tier(path)
+        await self.store(in: former)
+        await self.close(former)
+        // Others may write to the directory now, so that it is not used.
+        try #require(unsafe chmod(path + "/responses", 0o777) == 0)
+        var tier = self.tier(path)
+        if removal != .whileOpening { #expect(await !self.isOpen(tier)) }
+        await self.remove(removal, from: tier)
+        #expect(await !self.isOpen(tier))
+        try #require(unsafe chmod(path + "/responses", 0o700) == 0)
+        if isNextProcess {
+            await self.close(tier)
+            tier = self.tier(path)
+        } else {
+            tier.state.withLock { $0.phase = .failed(until: .now) }
+        }
+        #expect(await self.isOpen(tier))
+        #expect(await self.count(in: tier) == (removal == .never ? 1 : 0))
+        await self.close(tier)
     }
 }
