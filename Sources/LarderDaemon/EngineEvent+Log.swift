@@ -79,6 +79,10 @@ extension DiskEvent {
             log.warning(
                 "cache file set aside, a new one made",
                 metadata: ["session": "\(session)", "name": "\(name)", "reason": "\(reason)"])
+        case .discarded(let reason):
+            log.warning(
+                "cache file removed, a new one made",
+                metadata: ["session": "\(session)", "reason": "\(reason)"])
         case .asideRemoved(let name, let bytes):
             log.notice(
                 "removed an older cache file that had been set aside",

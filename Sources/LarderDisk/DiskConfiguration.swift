@@ -86,6 +86,8 @@ package struct DiskConfiguration: Sendable {
 package enum DiskEvent: Sendable, Equatable {
     /// The file could not be used, was renamed to `name`, and a new one was made.
     case setAside(name: String, reason: String)
+    /// The file held what had been removed, and was taken away; a new one was made.
+    case discarded(reason: String)
     /// A file that had been set aside was removed, to keep their number small.
     case asideRemoved(name: String, bytes: UInt64)
     /// The file was deleted or replaced while it was in use, and a new one was made.

@@ -99,6 +99,13 @@ struct DiskFiles: Sendable, Equatable {
             number: parts.dropFirst().first.flatMap { Int($0) } ?? 1)
     }
 
+    /// Removes the data file; who reads it still has it open.
+    func removeData() throws(LMDBError) {
+        guard unsafe unlink(self.data) == 0 || errno == ENOENT else {
+            throw LMDBError(returnCode: errno, operation: "unlink")
+        }
+    }
+
     /// Removes the table of readers of a data file that is no longer there.
     func removeReaderTable() {
         _ = unsafe unlink(self.readerTable)

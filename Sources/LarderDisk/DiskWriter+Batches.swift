@@ -17,7 +17,7 @@ extension DiskWriter {
         while case .failure(let error) = result, rounds < Self.roomRounds, error.lacksRoom {
             // Room can be made inside the file, whether its bound or the disk's is reached.
             if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
-            self.makeRoom(round: rounds)
+            self.makeRoom(round: rounds, isDiskFull: error.code == .noSpace)
             result = self.attempt(&batch, takesMore: false, writesGhosts: false)
             rounds += 1
         }

@@ -55,18 +55,23 @@ extension DiskWriter {
     /// stopped must not cost the whole cache. The room for later batches is made ahead of them. The
     /// empty transactions at the end are for LMDB, which uses again what the last but one has freed.
     ///
-    /// - Parameter round: how often it was tried for the same batch before: each time it frees more.
-    mutating func makeRoom(round: Int) {
+    /// - Parameters:
+    ///   - round: how often it was tried for the same batch before: each time it frees more.
+    ///   - isDiskFull: the file cannot grow, however far from its own bound it is.
+    mutating func makeRoom(round: Int, isDiskFull: Bool) {
         // A reader that died holds back all pages freed since.
         _ = try? self.core.environment.clearStaleReaders()
         let marks = self.core.marks
-        guard self.pages > marks.capacityPages / 2 else { return }
-        let some = min(marks.capacityPages / 20, marks.batchPages * 16) << UInt64(max(0, round))
+        var bound = marks.capacityPages
+        if isDiskFull, let last = try? self.core.environment.information().lastPage {
+            bound = min(bound, last &+ 1)
+        }
+        guard self.pages > bound / 2 else { return }
+        let some = min(max(1, bound / 20), marks.batchPages * 16) << UInt64(max(0, round))
         let aim = min(marks.lowPages, self.pages - min(self.pages, some))
         for isUrgent in [false, true] where self.pages > aim {
             for _ in 0..<Self.urgentSteps {
-                let progress = self.reclaim(
-                    downTo: aim, isUrgent: isUrgent, isMakingRoom: true)
+                let progress = self.reclaim(downTo: aim, isUrgent: isUrgent, bound: bound)
                 if progress == 0 || self.pages <= aim { break }
             }
         }
@@ -83,19 +88,20 @@ extension DiskWriter {
 
     /// One step; returns how much it achieved: segments and entries.
     private mutating func reclaim(
-        downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool = false
+        downTo aim: UInt64, isUrgent: Bool, bound: UInt64? = nil
     ) -> Int {
-        let result = self.reclaimed(
-            downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: true)
+        var result = self.reclaimed(
+            downTo: aim, isUrgent: isUrgent, bound: bound, writesGhosts: true)
+        if case .failure(let error) = result, error.lacksRoom {
+            // What was to make room found none itself. Without the ghosts it wants single pages alone.
+            if error.code == .mapFull { self.noteMapFull() }
+            result = self.reclaimed(
+                downTo: aim, isUrgent: isUrgent, bound: bound, writesGhosts: false)
+        }
         switch result {
         case .success(let progress): return progress
-        case .failure(let error) where error.code == .mapFull:
-            // What was to make room found none itself: it is no failure of the disk. Without the
-            // ghosts it wants single pages alone.
-            self.noteMapFull()
-            let again = self.reclaimed(
-                downTo: aim, isUrgent: isUrgent, isMakingRoom: isMakingRoom, writesGhosts: false)
-            return (try? again.get()) ?? 0
+        // That the file is full is no failure of the disk.
+        case .failure(let error) where error.code == .mapFull: return 0
         case .failure(let error):
             self.core.failed(error)
             return 0
@@ -103,15 +109,14 @@ extension DiskWriter {
     }
 
     private mutating func reclaimed(
-        downTo aim: UInt64, isUrgent: Bool, isMakingRoom: Bool, writesGhosts: Bool
+        downTo aim: UInt64, isUrgent: Bool, bound: UInt64?, writesGhosts: Bool
     ) -> Result<Int, LMDBError> {
         do throws(LMDBError) {
             let (attempt, progress) = try self.attempt {
                 (attempt, transaction) throws(LMDBError) in
                 attempt.writesGhosts = writesGhosts
                 return try self.reclaim(
-                    &attempt, transaction, downTo: aim, isUrgent: isUrgent,
-                    isMakingRoom: isMakingRoom)
+                    &attempt, transaction, downTo: aim, isUrgent: isUrgent, bound: bound)
             }
             self.takeOver(attempt)
             return .success(progress)
@@ -123,22 +128,25 @@ extension DiskWriter {
     /// What a step does, as a part of any transaction.
     ///
     /// Nothing is evicted while there is garbage to collect: it may be room enough.
+    ///
+    /// - Parameter bound: the pages that there is room for now, where some must be made whatever the
+    ///   marks say.
     func reclaim(
         _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction, downTo aim: UInt64,
-        isUrgent: Bool, isMakingRoom: Bool = false
+        isUrgent: Bool, bound: UInt64? = nil
     ) throws(LMDBError) -> Int {
         let started = ContinuousClock.now
         defer { self.core.reclaimTimes.note(ContinuousClock.now - started) }
         // Before it looks at the readers: the last one to go looks at this after it has gone.
         self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         let used = self.pages &+ attempt.writtenPages
-        let capacity = self.core.marks.capacityPages
+        let capacity = bound ?? self.core.marks.capacityPages
         // What a large batch has taken must be given back with it.
         var budget = ReclaimBudget(
             free: capacity - min(capacity, used),
             deadline: started + max(ReclaimBudget.time, started - attempt.began))
         var progress = try self.collectGarbage(transaction, &budget)
-        if self.isEvicting || isMakingRoom {
+        if self.isEvicting || bound != nil {
             progress += try self.evict(
                 &attempt, transaction, downTo: aim, isUrgent: isUrgent, &budget)
         }

@@ -45,9 +45,11 @@ struct OpenedCache {
                 throw LMDBError(.alreadyOpen, operation: "open")
             }
             files.removeNext()
-            let reason = try Self.objection(
-                files, lock.earlyEnds, isOwed: lock.wasOwed, mayGoOn: mayGoOn)
-            if let reason { try Self.setAside(files, reason, now, report) }
+            if lock.wasOwed {
+                try Self.discard(files, report)
+            } else if let reason = try Self.objection(files, lock.earlyEnds, mayGoOn: mayGoOn) {
+                try Self.setAside(files, reason, now, report)
+            }
             try lock.noteOpening()
             if let opened = try Self.openSound(files, configuration, now) { return opened }
             try Self.setAside(files, "not a cache of format \(StoreMeta.format)", now, report)
@@ -70,14 +72,27 @@ struct OpenedCache {
         report(.setAside(name: name, reason: reason))
     }
 
+    /// Takes a file away that serves what was removed: a removal that was acknowledged is a promise, and
+    /// what is stored can be fetched again.
+    ///
+    /// It is not damaged, so that nobody need look at it. Kept by another name, it would take the room
+    /// for want of which the disk may have refused.
+    private static func discard(
+        _ files: DiskFiles, _ report: (DiskEvent) -> Void
+    ) throws(LMDBError) {
+        guard files.dataSize ?? 0 > 0 else { return }
+        try files.removeData()
+        files.removeReaderTable()
+        report(
+            .discarded(
+                reason: "responses were removed while the disk refused to write, "
+                    + "and are still in it"))
+    }
+
     /// What speaks against giving the file to LMDB; nil where nothing does.
     private static func objection(
-        _ files: DiskFiles, _ earlyEnds: Int, isOwed: Bool, mayGoOn: () -> Bool = { true }
+        _ files: DiskFiles, _ earlyEnds: Int, mayGoOn: () -> Bool = { true }
     ) throws(LMDBError) -> String? {
-        // A removal that was acknowledged is a promise; what is stored can be fetched again.
-        if isOwed, files.dataSize ?? 0 > 0 {
-            return "responses were removed while the disk refused to write, and are still in it"
-        }
         switch try FileHeader.check(path: files.data) {
         case .absent, .sound: break
         case .unsound(let reason): return reason
@@ -105,7 +120,7 @@ struct OpenedCache {
     static func reopen(
         _ files: DiskFiles, _ configuration: DiskConfiguration, seed: UInt64, now: Timestamp
     ) throws(LMDBError) -> OpenedCache? {
-        guard try Self.objection(files, 0, isOwed: false) == nil, files.dataSize ?? 0 > 0,
+        guard try Self.objection(files, 0) == nil, files.dataSize ?? 0 > 0,
             let opened = try Self.openSound(files, configuration, now)
         else { return nil }
         if opened.meta.seed == seed { return opened }

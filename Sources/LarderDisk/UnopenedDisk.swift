@@ -4,7 +4,7 @@ import LarderStore
 /// The file of a disk store that could not be opened, while the proxy goes on without it.
 ///
 /// What is removed meanwhile may lie in the file, which the next process serves. So the first removal
-/// is noted beside it, as one is that the disk refuses to write, and the file is set aside at the
+/// is noted beside it, as one is that the disk refuses to write, and the file is taken away at the
 /// next opening. A disk that refuses even the note leaves removals to the life of this process.
 package final class UnopenedDisk: AbsentTier {
     private let directory: String

@@ -39,17 +39,21 @@ struct DebtTests {
 
     private var reasons: [String] {
         self.world.reported.compactMap { event in
-            if case .setAside(_, let reason) = event { reason } else { nil }
+            switch event {
+            case .discarded(let reason), .setAside(_, let reason): reason
+            default: nil
+            }
         }
     }
 
-    /// Opens what a process left, and looks whether it was set aside with its reason.
-    private func expectSetAside(_ location: SourceLocation = #_sourceLocation) async throws {
+    /// Opens what a process left, and looks whether it was taken away with its reason, room and all.
+    private func expectDiscarded(_ location: SourceLocation = #_sourceLocation) async throws {
         #expect(
             self.directory.writerLockText?.hasSuffix("\nowed\n") == true,
             sourceLocation: location)
         let store = try self.world.open(self.directory)
         #expect(await store.find(cacheKey("a")).isEmpty, sourceLocation: location)
+        #expect(self.directory.aside.isEmpty, sourceLocation: location)
         #expect(
             self.reasons == [
                 "responses were removed while the disk refused to write, and are still in it"
@@ -76,7 +80,7 @@ struct DebtTests {
             guard await store.find(cacheKey("a")).isEmpty else { exit(2) }
             kill(getpid(), SIGKILL)
         }
-        try await self.expectSetAside()
+        try await self.expectDiscarded()
     }
 
     @Test("is not served by the next process, where all that matches was removed")
@@ -89,7 +93,7 @@ struct DebtTests {
             guard await store.purged({ _ in true }) == 3 else { exit(1) }
             kill(getpid(), SIGKILL)
         }
-        try await self.expectSetAside()
+        try await self.expectDiscarded()
     }
 
     @Test("is not served by the next process, where it was marked as invalid")
@@ -106,7 +110,7 @@ struct DebtTests {
             await store.flushed()
             kill(getpid(), SIGKILL)
         }
-        try await self.expectSetAside()
+        try await self.expectDiscarded()
     }
 
     @Test("is not served by the next process, where its group was invalidated")
@@ -120,7 +124,7 @@ struct DebtTests {
             await store.flushed()
             kill(getpid(), SIGKILL)
         }
-        try await self.expectSetAside()
+        try await self.expectDiscarded()
     }
 
     @Test("is still owed by a process that ends before it has set the file aside")

@@ -1,0 +1,63 @@
+import Foundation
+import Glibc
+import LarderHTTP
+import LarderLMDB
+import LarderStore
+import Synchronization
+import Testing
+
+@testable import LarderDisk
+
+/// A clock by which each pause is over when somebody asks.
+private enum HastyClock {
+    private static let seconds = Atomic<Int64>(1_700_000_000)
+
+    static func now() -> Timestamp {
+        Timestamp(seconds: self.seconds.wrappingAdd(1000, ordering: .relaxed).newValue)
+    }
+}
+
+/// Lets no file of this process grow beyond `size` from now on.
+///
+/// setrlimit(2), `RLIMIT_FSIZE`: so only where a test has a process of its own.
+private func bound(files size: UInt64) {
+    _ = signal(SIGXFSZ, SIG_IGN)
+    let kind = __rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue))
+    var limit = rlimit()
+    _ = unsafe getrlimit(kind, &limit)
+    limit.rlim_cur = rlim_t(size)
+    _ = unsafe setrlimit(kind, &limit)
+}
+
+@Suite("A disk that is full", .timeLimit(.minutes(10)))
+struct FullDiskTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    @Test("has new responses take the place of old ones, however small the file is")
+    func evicts() async throws {
+        let path = self.directory.path
+        await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
+            let store = try DiskStore.open(
+                DiskConfiguration(
+                    directory: path, capacity: .mebibytes(64), retryInterval: .milliseconds(1)),
+                clock: { HastyClock.now() }, report: { _ in })
+            // A tenth of the capacity, with some room in it.
+            for i in 0..<100 { await store.put(cacheKey("old\(i)"), pattern(60_000)) }
+            for i in 0..<10 { _ = await store.removed(cacheKey("old\(i)")) }
+            await store.flushed()
+            bound(files: try store.core.environment.fileSize())
+            var stored = 0
+            for i in 0..<100 {
+                let outcome = await store.put(cacheKey("new\(i)"), pattern(60_000))
+                if case .visible = outcome { stored += 1 }
+            }
+            // Not all of the cache for it, either.
+            let objects = store.statistics().disk?.objects ?? 0
+            exit(stored > 50 && objects > 40 ? 7 : 1)
+        }
+    }
+}
