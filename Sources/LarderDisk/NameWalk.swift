@@ -46,8 +46,10 @@ struct NameWalk: Sendable {
                 in: file.environment, storedSince: self.time, after: place,
                 limit: Self.stepSize)
         } catch {
-            if self.core.walkFailed(error, with: file, repeats: repeats) == .again {
-                return self.step(after: place, repeats: repeats + 1)
+            switch self.core.walkFailed(error, with: file, repeats: repeats) {
+            case .again: return self.step(after: place, repeats: repeats + 1)
+            case .later where self.givesUp: return self.core.later { self.step(after: place) }
+            case .later, .giveUp: break
             }
             guard self.givesUp else { return self.completion(nil) }
             let command = WriteCommand.giveUp(file) { isGone in

@@ -30,8 +30,12 @@ struct RemovalWalk: Sendable {
             part = try file.schema.objectKeys(
                 in: file.environment, after: place, limit: Self.stepSize)
         } catch {
-            if self.core.walkFailed(error, with: file, repeats: repeats) == .again {
+            switch self.core.walkFailed(error, with: file, repeats: repeats) {
+            case .again:
                 return self.step(after: place, removed: removed, repeats: repeats + 1)
+            case .later:
+                return self.core.later { self.step(after: place, removed: removed) }
+            case .giveUp: break
             }
             // What is left cannot be looked at, and is not to be served.
             let command = WriteCommand.giveUp(file) { isGone in

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import LarderLMDB
 import LarderPolicy
 import LarderStore
@@ -116,12 +117,34 @@ struct ReadFailureTests {
         await store.closed()
     }
 
+    @Test("costs no file either where it fails more often than a walk tries again at once")
+    func putOff() async throws {
+        let store = try await self.filled()
+        let file = store.core.file
+        let (counts, count) = AsyncStream<Int>.makeStream()
+        let limit = ContinuousClock.now + .seconds(60)
+        self.withoutSlots(store.core.environment) {
+            store.removeAll(where: { _ in true }) { count.yield($0) }
+            let failures = { store.core.failures.load(ordering: .relaxed) }
+            while failures() <= UInt64(WalkRemedy.mostRepeats), ContinuousClock.now < limit {
+                _ = sched_yield()
+            }
+        }
+        #expect(await counts.first { _ in true } == 3)
+        await store.flushed()
+        #expect(store.core.file === file)
+        #expect(self.directory.aside.isEmpty)
+        await store.closed()
+    }
+
     @Test("is told from damage, which no other try mends", arguments: LMDBError.Code.allCases)
     func remedies(_ code: LMDBError.Code) {
         let error = LMDBError(code, operation: "test")
         let isDamage = FileTrouble(error) != nil
         #expect(WalkRemedy(error, repeats: 0) == (isDamage ? .giveUp : .again))
-        #expect(WalkRemedy(error, repeats: WalkRemedy.mostRepeats) == .giveUp)
+        let isShortage = code == .readersFull || code == .noMemory
+        #expect(
+            WalkRemedy(error, repeats: WalkRemedy.mostRepeats) == (isShortage ? .later : .giveUp))
     }
 
     @Test(
