@@ -81,10 +81,12 @@ final class DiskTier: ObjectStore {
     /// Waits for the disk when files are opened, closed and taken away, one after the other.
     let queue = DispatchQueue(label: "larder.disk-tier")
 
-    /// - Parameter directory: of the places; made with the first file. Empty: there is to be none.
+    /// - Parameters:
+    ///   - directory: of the places; made with the first file. Empty: there is to be none.
+    ///   - mayHaveFile: whether there may be a file in one of them; nil: to be looked for now.
     init(
         directory: String, capacity: ByteCount, hold: DirectoryHold? = nil,
-        after predecessor: DiskTier? = nil,
+        after predecessor: DiskTier? = nil, mayHaveFile: Bool? = nil,
         clock: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (DiskEvent) -> Void
     ) {
@@ -94,7 +96,7 @@ final class DiskTier: ObjectStore {
         var phase = Phase.none
         if capacity > .zero {
             phase =
-                predecessor != nil || DiskPlaces(directory: directory).hasAny
+                predecessor != nil || mayHaveFile ?? DiskPlaces(directory: directory).hasAny
                 ? .unopened : .vacant
         }
         self.state = Mutex(

@@ -102,26 +102,31 @@ package enum OpenStores {
         report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
     ) -> SharedStore {
         let clock = SystemClock()
-        let make = { (after: DiskTier?, hold: DirectoryHold?) in
+        let make = { (after: DiskTier?, hold: DirectoryHold?, mayHaveFile: Bool?) in
             let tier = DiskTier(
                 directory: directory ?? "", capacity: directory == nil ? .zero : disk,
-                hold: hold, after: after, clock: { clock.now() }, report: report)
+                hold: hold, after: after, mayHaveFile: mayHaveFile, clock: { clock.now() },
+                report: report)
             return SharedStore(memory: memory, disk: disk, tier: tier)
         }
-        guard let directory else { return make(nil, nil) }
+        guard let directory else { return make(nil, nil, false) }
         // Without a capacity nothing is to be made; it gets its place when it gets some.
         guard disk > .zero, let hold = self.hold(directory) else {
-            let store = make(nil, nil)
+            let store = make(nil, nil, nil)
             store.diskTier.settlesBeforeOpening { [weak store] in
                 if let store { self.settle(store) }
             }
             return store
         }
         let identity = hold.identity
+        // Looked at before: a disk that takes its time holds nobody up.
+        let hasFile = DiskPlaces(directory: directory).hasAny
         let (store, isNew) = self.entries.withLock { entries -> (SharedStore, Bool) in
             if let store = entries[identity]?.store { return (store, false) }
+            // One that is over by now may have made a file since.
+            let mayHaveFile = hasFile || entries[identity] != nil
             entries = entries.filter { !$0.value.tier.isOver }
-            let store = make(entries[identity]?.tier, hold)
+            let store = make(entries[identity]?.tier, hold, mayHaveFile)
             entries[identity] = Entry(store: store, tier: store.diskTier)
             return (store, true)
         }
