@@ -28,7 +28,7 @@ struct MemoryShard: Sendable {
     private var revision: UInt64 = 0
 
     /// Keys removed as a whole.
-    var removals = MarkLog()
+    var removals: MarkLog
     /// Keys of which anything was removed, replaced or freshened.
     var changes = MarkLog()
     /// Keys of which a response was made invalid.
@@ -40,8 +40,10 @@ struct MemoryShard: Sendable {
     private(set) var evictions: UInt64 = 0
     private(set) var hits: UInt64 = 0
 
-    init(capacity: ByteCount, variantsPerKey: Int) {
+    /// - Parameter removalsKept: how many removals of keys are told from each other.
+    init(capacity: ByteCount, variantsPerKey: Int, removalsKept: Int) {
         self.variantsPerKey = variantsPerKey
+        self.removals = MarkLog(limit: removalsKept)
         self.policy = EvictionPolicy(capacity: Self.net(capacity))
     }
 

@@ -35,6 +35,12 @@ package final class MemoryStore: ObjectStore {
     /// Ids of this tier have the highest bit set: a lower tier numbers from 0 and never gets there.
     static let idBase: UInt64 = 1 << 63
 
+    /// Removals of keys that all parts together tell from each other.
+    ///
+    /// What began before the oldest of them is not stored, whatever its key: a long fetch must not meet
+    /// that because of a thousand unsafe requests for other things.
+    private static let removalsKept = 16_384
+
     private let current: Mutex<MemoryConfiguration>
     private let parts: [Part]
     private let ids = Atomic<UInt64>(0)
@@ -48,11 +54,12 @@ package final class MemoryStore: ObjectStore {
     package init(_ configuration: MemoryConfiguration) {
         self.current = Mutex(configuration)
         let count = UInt64(configuration.shardCount)
+        let removalsKept = Self.removalsKept / max(1, configuration.shardCount)
         self.parts = (0..<count).map { _ in
             Part(
                 MemoryShard(
                     capacity: ByteCount(configuration.capacity.bytes / count),
-                    variantsPerKey: configuration.variantsPerKey))
+                    variantsPerKey: configuration.variantsPerKey, removalsKept: removalsKept))
         }
     }
 

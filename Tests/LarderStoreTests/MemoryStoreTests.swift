@@ -272,6 +272,18 @@ struct MemoryStoreTests {
         #expect(store.put("r0").id != nil)
     }
 
+    @Test(
+        "stores what took long, though thousands of other keys were removed meanwhile",
+        arguments: [ByteCount.mebibytes(1), .mebibytes(64)])
+    func removalsKept(capacity: ByteCount) {
+        // One part, and sixteen.
+        let store = MemoryStore(MemoryConfiguration(capacity: capacity))
+        let mark = store.removalMark()
+        for i in 0..<8000 { store.remove(Sample.key("r\(i)"), ids: nil, nil) }
+        #expect(store.put("a", begun: mark).id != nil)
+        #expect(store.put("r0", begun: mark).outcome == .abandoned(.removed))
+    }
+
     @Test("drops all on close, and what was not committed")
     func close() {
         let store = self.store()
