@@ -59,8 +59,8 @@ extension DiskTier {
                 observer: NamingObserver(observer, generation: generation))
         }
         if let disk = self.disk { return begin(disk, observer) }
-        guard self.mayOpen else { return nil }
-        let late = LateSink(observer)
+        guard self.mayOpen, self.waitingBytes.hasRoom else { return nil }
+        let late = LateSink(observer, among: self.waitingBytes)
         self.withDisk(creating: true) { disk in
             late.opened(disk.flatMap { begin($0, late) })
         }

@@ -78,6 +78,8 @@ final class DiskTier: ObjectStore {
     let clock: @Sendable () -> Timestamp
     let report: @Sendable (DiskEvent) -> Void
     let state: Mutex<State>
+    /// Bodies that are to be stored once the file is open.
+    let waitingBytes = WaitingBytes()
     /// Waits for the disk when files are opened, closed and taken away, one after the other.
     let queue = DispatchQueue(label: "larder.disk-tier")
 

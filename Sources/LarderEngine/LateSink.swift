@@ -3,6 +3,21 @@ import LarderStore
 import NIOCore
 import Synchronization
 
+/// What waits for a store that is still being opened, over all bodies.
+///
+/// A disk may take long to open one, and there may be many of them meanwhile.
+final class WaitingBytes: Sendable {
+    private static let limit = 64 << 20
+
+    private let count = Atomic(0)
+
+    /// Whether another body may wait.
+    var hasRoom: Bool { self.count.load(ordering: .relaxed) < Self.limit }
+
+    func add(_ bytes: Int) { self.count.wrappingAdd(bytes, ordering: .relaxed) }
+    func subtract(_ bytes: Int) { self.count.wrappingSubtract(bytes, ordering: .relaxed) }
+}
+
 /// Takes a body while the store that it goes to is still being opened.
 ///
 /// What comes before is held here; as nothing is told to be written meanwhile, whoever writes stops
@@ -20,16 +35,37 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
         var inner: (any ObjectSink)?
         var isOpened = false
         var held: [Command] = []
+        /// What it counts among those that wait.
+        var bytes: Int
         /// The commands that were held are being passed on.
         var isPassing = true
         /// nil once it has heard the end.
         var observer: (any ObjectSinkObserver)?
     }
 
-    private let state: Mutex<State>
+    /// What one takes beside its body, about.
+    private static let ownBytes = 4096
 
-    init(_ observer: any ObjectSinkObserver) {
-        self.state = Mutex(State(observer: observer))
+    private let state: Mutex<State>
+    private let waiting: WaitingBytes
+
+    init(_ observer: any ObjectSinkObserver, among waiting: WaitingBytes) {
+        self.state = Mutex(State(bytes: Self.ownBytes, observer: observer))
+        self.waiting = waiting
+        waiting.add(Self.ownBytes)
+    }
+
+    deinit {
+        self.endWaiting()
+    }
+
+    /// Harmless when repeated.
+    private func endWaiting() {
+        let bytes = self.state.withLock { state in
+            defer { state.bytes = 0 }
+            return state.bytes
+        }
+        self.waiting.subtract(bytes)
     }
 
     /// The store is open, or (nil) does not take the body.
@@ -45,7 +81,7 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
                 defer { state.held = [] }
                 return state.held
             }
-            if held.isEmpty { return }
+            if held.isEmpty { return self.endWaiting() }
             for command in held { Self.pass(command, to: sink) }
         }
     }
@@ -53,7 +89,13 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
     private func take(_ command: Command) {
         let sink: (any ObjectSink)? = self.state.withLock { state in
             guard state.isOpened, !state.isPassing else {
-                if state.observer != nil { state.held.append(command) }
+                if state.observer != nil {
+                    state.held.append(command)
+                    if case .write(let piece) = command {
+                        state.bytes += piece.readableBytes
+                        self.waiting.add(piece.readableBytes)
+                    }
+                }
                 return nil
             }
             return state.inner
@@ -94,6 +136,7 @@ final class LateSink: ObjectSink, ObjectSinkObserver {
             state.held = []
             return state.observer.take()
         }
+        self.endWaiting()
         observer?.sinkEnded(outcome)
     }
 }

@@ -3,6 +3,7 @@ import Glibc
 import LarderHTTP
 import LarderPolicy
 import LarderStore
+import NIOCore
 import Synchronization
 import Testing
 
@@ -40,6 +41,34 @@ struct DiskTierTests {
         #expect(await !self.isCertain(tier))
     }
 
+    @Test("takes no more than so much while its file is being opened, and goes on after that")
+    func waitingBodies() throws {
+        let tier = self.tier(NSTemporaryDirectory() + "larder-tier-\(UUID().uuidString)")
+        tier.state.withLock { $0.phase = .changing }
+        let ended = Mutex(0)
+        func begin() -> (any ObjectSink)? {
+            tier.store(
+                self.head, for: self.key, length: nil, replacing: [],
+                observer: End { ended.withLock { $0 += 1 } })
+        }
+        let piece = ByteBuffer(repeating: 1, count: 1 << 20)
+        var sinks: [any ObjectSink] = []
+        while sinks.count < 100, let sink = begin() {
+            sink.write(piece)
+            sinks.append(sink)
+        }
+        #expect(sinks.count == 64)
+        // There is to be no file after all.
+        tier.settle(.none)
+        let count = ended.withLock { $0 }
+        #expect(count == 64)
+        #expect(tier.waitingBytes.hasRoom)
+        tier.state.withLock { $0.phase = .changing }
+        let another = begin()
+        #expect(another != nil)
+        tier.settle(.none)
+    }
+
     // MARK: Removals without a file
 
     private final class End: ObjectSinkObserver {
@@ -68,13 +97,16 @@ struct DiskTierTests {
             clock: { Timestamp(seconds: 1_700_000_000) }, report: { _ in })
     }
 
-    private func store(in tier: DiskTier) async {
+    private var head: StoredHead {
         let now = Timestamp(seconds: 1_700_000_000)
-        let head = StoredHead(
+        return StoredHead(
             status: .ok, fields: [:], varyingFields: [:], requestTime: now, responseTime: now)
+    }
+
+    private func store(in tier: DiskTier) async {
         await withCheckedContinuation { continuation in
             let sink = tier.store(
-                head, for: self.key, length: 0, replacing: [],
+                self.head, for: self.key, length: 0, replacing: [],
                 observer: End { continuation.resume() })
             sink?.commit(trailers: Fields())
         }
