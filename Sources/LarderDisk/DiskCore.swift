@@ -14,19 +14,13 @@ final class DiskCore: Sendable {
         /// Which bytes of partial responses are on their way.
         var claims: [ObjectID: [ObjectIdentifier: Range<UInt64>]] = [:]
         /// Keys with responses that are whole and about to be committed.
-        var landings: [CacheKey: Landings] = [:]
+        var landings: [CacheKey: KeyLandings] = [:]
     }
 
     private struct OpenSink {
         let state: SinkState
-        /// It is counted among the landings of its key.
-        var isLanding = false
-    }
-
-    /// How many responses of one key are about to be committed, and the lookups that wait for them.
-    private struct Landings {
-        var count = 0
-        var lookups: [@Sendable () -> Void] = []
+        /// Its number among the landings of its key; nil where it is none.
+        var landing: UInt64?
     }
 
     let configuration: DiskConfiguration
@@ -169,13 +163,12 @@ final class DiskCore: Sendable {
         self.tables.withLock { tables in
             let ended = tables.sinks.removeValue(forKey: ObjectIdentifier(sink))
             Self.release(sink, &tables)
-            guard ended?.isLanding == true,
+            guard let number = ended?.landing,
                 var landings = tables.landings.removeValue(forKey: sink.key)
             else { return [] }
-            landings.count -= 1
-            if landings.count == 0 { return landings.lookups }
-            tables.landings[sink.key] = landings
-            return []
+            let lookups = landings.end(number)
+            if !landings.isOver { tables.landings[sink.key] = landings }
+            return lookups
         }
     }
 
@@ -186,20 +179,21 @@ final class DiskCore: Sendable {
     func landingBegan(_ sink: SinkState) {
         self.tables.withLock { tables in
             // It may have ended already, with the store.
-            guard var open = tables.sinks[ObjectIdentifier(sink)], !open.isLanding else { return }
-            open.isLanding = true
+            guard var open = tables.sinks[ObjectIdentifier(sink)], open.landing == nil else {
+                return
+            }
+            open.landing = tables.landings[sink.key, default: KeyLandings()].begin()
             tables.sinks[ObjectIdentifier(sink)] = open
-            tables.landings[sink.key, default: Landings()].count += 1
         }
     }
 
-    /// Runs `lookup` when nothing of `key` is landing any more: false, and not at all, where nothing
-    /// is, or where that would take too long.
+    /// Runs `lookup` when all that is landing of `key` now has landed: false, and not at all, where
+    /// nothing is, or where that would take too long.
     func waitsForLanding(of key: CacheKey, _ lookup: @escaping @Sendable () -> Void) -> Bool {
         let waits = self.tables.withLock { tables in
             // Asked here: the writer says so before it takes out those that wait.
             guard !self.compactions.isRunning, tables.landings[key] != nil else { return false }
-            tables.landings[key]?.lookups.append(lookup)
+            tables.landings[key]?.wait(lookup)
             return true
         }
         if waits { self.mailbox.hurry() }
@@ -214,7 +208,7 @@ final class DiskCore: Sendable {
     /// The commit of a response that is landing has been posted: a lookup that came before could not
     /// yet hurry it.
     func landingPosted(_ sink: SinkState) {
-        let isAwaited = self.tables.withLock { $0.landings[sink.key]?.lookups.isEmpty == false }
+        let isAwaited = self.tables.withLock { $0.landings[sink.key]?.isAwaited == true }
         if isAwaited { self.mailbox.hurry() }
     }
 
@@ -223,8 +217,7 @@ final class DiskCore: Sendable {
         self.tables.withLock { tables in
             var lookups: [@Sendable () -> Void] = []
             for key in tables.landings.keys {
-                lookups += tables.landings[key]?.lookups ?? []
-                tables.landings[key]?.lookups = []
+                lookups += tables.landings[key]?.takeAll() ?? []
             }
             return lookups
         }

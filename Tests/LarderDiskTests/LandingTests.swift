@@ -2,6 +2,7 @@ import LarderHTTP
 import LarderPolicy
 import LarderStore
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import LarderDisk
@@ -59,6 +60,38 @@ struct LandingTests {
             let whole = try #require(await store.looked(key).first)
             #expect(whole.head.extent == nil && whole.bodyLength == 1_000)
         }
+    }
+
+    @Test("keeps no lookup waiting that came before it")
+    func numbers() {
+        var landings = KeyLandings()
+        let told = Mutex<[String]>([])
+        func wait(_ name: String) {
+            landings.wait { told.withLock { $0.append(name) } }
+        }
+        func end(_ number: UInt64) -> [String] {
+            for lookup in landings.end(number) { lookup() }
+            return told.withLock { names in
+                defer { names = [] }
+                return names
+            }
+        }
+        let first = landings.begin()
+        wait("a")
+        let second = landings.begin()
+        wait("b")
+        let third = landings.begin()
+        // A later one that has landed does not make up for one that has not.
+        #expect(end(second).isEmpty)
+        wait("c")
+        #expect(end(first) == ["a", "b"])
+        #expect(landings.isAwaited && !landings.isOver)
+        let fourth = landings.begin()
+        #expect(end(third) == ["c"])
+        #expect(!landings.isAwaited && !landings.isOver)
+        wait("d")
+        #expect(end(fourth) == ["d"])
+        #expect(landings.isOver)
     }
 
     @Test("keeps no lookup waiting when the store closes, or the response is given up")
