@@ -63,10 +63,10 @@ actor RunningProxy {
     let proxy: ProxyServer
     let access: ConfiguredAccess
     let routes: SessionRoutes
-    private let authenticators: [AuthenticatedListener]
+    let authenticators: [AuthenticatedListener]
     let accessLog: ProxyLog?
-    private let level: DaemonLog.Level
-    private let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
+    let level: DaemonLog.Level
+    let readAgain: @Sendable () throws(ConfigurationError) -> LoadedSettings
     let started: Timestamp
     /// Where clients connect to, with the ports that were really taken.
     let listeners: [LarderProxy.ListenAddress]
@@ -74,7 +74,7 @@ actor RunningProxy {
     private var control: ControlServer?
     private var controlTask: Task<Void, Never>?
     /// The reload that was asked for last.
-    private var lastReload: Task<Result<[String], ConfigurationError>, Never>?
+    var lastReload: Task<Result<[String], ConfigurationError>, Never>?
 
     /// Opens everything; clients are served when this returns.
     ///
@@ -123,7 +123,7 @@ actor RunningProxy {
         self.started = SystemClock().now()
     }
 
-    private static func tell(_ warning: ConfigurationProblem, log: Logger) {
+    static func tell(_ warning: ConfigurationProblem, log: Logger) {
         log.warning("configuration warning", metadata: ["cause": "\(warning)"])
     }
 
@@ -196,166 +196,6 @@ actor RunningProxy {
     /// Ends running exchanges at once: for the second signal.
     nonisolated func hurry() async {
         await self.proxy.drain(within: .zero)
-    }
-
-    /// Reads the configuration again, and opens log files anew; one reload after the other.
-    ///
-    /// - Returns: the settings that changed but wait for a restart.
-    /// - Throws: the file's problems, or those of a file that says who clients are; then every
-    ///   setting stays as it was.
-    @discardableResult
-    func reload() async throws(ConfigurationError) -> [String] {
-        let former = self.lastReload
-        let reload = Task { () async -> Result<[String], ConfigurationError> in
-            // Each waits for the log: what an older file says would come into force last.
-            _ = await former?.value
-            do throws(ConfigurationError) {
-                return .success(try await self.reloadAlone())
-            } catch {
-                return .failure(error)
-            }
-        }
-        self.lastReload = reload
-        return try await reload.value.get()
-    }
-
-    /// Reads the configuration again, from the file that it was read from before.
-    private func readSameFile() throws(ConfigurationError) -> LoadedSettings {
-        let loaded = try self.readAgain()
-        // Without it the defaults, or another file, would open what its rules close.
-        guard let file = self.loaded.file, loaded.file != file else { return loaded }
-        let other = loaded.file.map { "the file \($0)" } ?? "the defaults"
-        throw ConfigurationError(problems: [
-            ConfigurationProblem(
-                file: file,
-                message: "not where it was, so that \(other) would apply; put it back, or restart "
-                    + "to use \(other)")
-        ])
-    }
-
-    private func reloadAlone() async throws(ConfigurationError) -> [String] {
-        let loaded: LoadedSettings
-        let clients: [PreparedClients]
-        do throws(ConfigurationError) {
-            loaded = try self.readSameFile()
-            // Before anything follows: new access rules would judge the old users.
-            clients = try self.readClients(of: loaded)
-        } catch {
-            // A rotation has moved the log away, whatever the file says.
-            try? await self.accessLog?.change(
-                from: self.loaded.settings.log, to: self.loaded.settings.log)
-            throw error
-        }
-        self.loaded.file = loaded.file
-        let fresh = loaded.settings
-        let old = self.loaded.settings
-        for warning in loaded.warnings { Self.tell(warning, log: self.log) }
-        // Before there is another secret in memory.
-        if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
-        var waiting = SettingsTable.needingRestart(from: old, to: fresh)
-        do throws(LogError) {
-            try await self.accessLog?.change(from: old.log, to: fresh.log)
-            self.loaded.settings.log = fresh.log
-        } catch {
-            self.log.error("access log stays as it was", metadata: ["cause": "\(error)"])
-        }
-        self.followAccess(of: loaded)
-        self.level.set(fresh.log.level)
-        self.loaded.settings.timeouts.drain = fresh.timeouts.drain
-        let share = fresh.limits.connectionsPerClient
-        self.loaded.settings.limits.connectionsPerClient = share
-        self.proxy.follow(maximumConnectionsPerClient: share)
-        waiting += self.followRoutes(of: fresh)
-        self.followPolicies(of: loaded)
-        for client in clients {
-            client.listener.authenticator.follow(client.prepared)
-            guard let settings = client.settings else { continue }
-            self.loaded.settings.follow(settings, at: client.listener.address)
-        }
-        self.log.notice(
-            "configuration reloaded",
-            metadata: waiting.isEmpty
-                ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
-        return waiting
-    }
-
-    /// Has every session follow the rules that may change while it runs.
-    private func followPolicies(of fresh: LoadedSettings) {
-        self.loaded.settings.cacheRules = fresh.settings.cacheRules
-        self.loaded.settings.presets = fresh.settings.presets
-        self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
-        self.loaded.settings.injections = fresh.settings.injections
-        self.loaded.cacheRules = fresh.cacheRules
-        self.loaded.origins = fresh.origins
-        let now = SystemClock().now()
-        for index in self.loaded.settings.sessions.indices {
-            let old = self.loaded.settings.sessions[index]
-            guard let new = fresh.settings.session(named: old.name) else { continue }
-            let changed = old.followingLive(new)
-            self.loaded.settings.sessions[index] = changed
-            let member = self.members.first { $0.settings.name == old.name }
-            member?.open.follow(self.loaded.blueprint(of: changed), at: now)
-        }
-    }
-
-    /// Puts other access rules into force, unless they could open what the same file closes.
-    private func followAccess(of fresh: LoadedSettings) {
-        if let warning = self.loaded.waitingAccessWarning(for: fresh) {
-            return Self.tell(warning, log: self.log)
-        }
-        self.access.replace(by: fresh.settings)
-        self.loaded.settings.access = fresh.settings.access
-        self.loaded.settings.connectPorts = fresh.settings.connectPorts
-    }
-
-    /// Puts other routes into force.
-    ///
-    /// - Returns: what waits for a restart, because it leads to a session that is not open; then the
-    ///   routes stay as they were.
-    private func followRoutes(of fresh: Settings) -> [String] {
-        let missing = self.routes.replace(by: fresh.routes)
-        guard missing.isEmpty else { return ["routes"] }
-        self.loaded.settings.routes = fresh.routes
-        return []
-    }
-
-    /// What a listener is to know its clients by.
-    private struct PreparedClients {
-        let listener: AuthenticatedListener
-        let prepared: FileAuthenticator.Prepared
-        /// nil: those that are in force already.
-        let settings: AuthenticationSettings?
-    }
-
-    /// Reads anew the files that say who the clients are.
-    ///
-    /// A listener that asks nobody any more, which waits for a restart, keeps the files that it has;
-    /// what is wrong with one of those is no reason to refuse the rest.
-    private func readClients(
-        of fresh: LoadedSettings
-    ) throws(ConfigurationError) -> [PreparedClients] {
-        var clients: [PreparedClients] = []
-        var problems: [ConfigurationProblem] = []
-        for listener in self.authenticators {
-            let index = fresh.settings.listeners.firstIndex { $0.address == listener.address }
-            let settings = index.map { fresh.settings.listeners[$0].authentication }
-            let asks = settings?.isDemanded == true
-            do throws(CredentialFileError) {
-                let prepared = try listener.authenticator.prepare(
-                    from: asks ? settings.map { FileAuthenticator.Files($0) } : nil)
-                clients.append(
-                    PreparedClients(
-                        listener: listener, prepared: prepared, settings: asks ? settings : nil))
-            } catch {
-                if asks, let index {
-                    problems.append(fresh.problem(with: error, ofListener: index))
-                } else {
-                    self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
-                }
-            }
-        }
-        guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
-        return clients
     }
 
     /// How long exchanges may go on after the end has been asked for.
