@@ -83,7 +83,11 @@ extension SettingsTable {
     }
 
     /// The paths whose change from one to the other only a restart puts into force.
-    package static func needingRestart(from old: Settings, to new: Settings) -> [String] {
+    ///
+    /// - Parameter unopened: sessions that the new routes lead to and that only a restart opens.
+    package static func needingRestart(
+        from old: Settings, to new: Settings, unopened: [SessionName] = []
+    ) -> [String] {
         var paths: [String] = []
         func compare<Section>(
             _ table: [Setting<Section>], _ prefix: String, _ old: Section, _ new: Section
@@ -105,7 +109,7 @@ extension SettingsTable {
         where a.authentication.isDemanded != b.authentication.isDemanded {
             paths.append("listeners[\(index)].authentication")
         }
-        paths += old.accessWaiting(for: new)
+        paths += old.accessWaiting(for: new, unopened: unopened)
         for session in new.sessions {
             guard let before = old.session(named: session.name) else {
                 paths.append("sessions.\(session.name.text)")

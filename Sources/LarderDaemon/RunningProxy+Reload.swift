@@ -59,21 +59,21 @@ extension RunningProxy {
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }
         // Before there is another secret in memory.
         if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
-        var waiting = SettingsTable.needingRestart(from: old, to: fresh)
+        let unopened = self.routes.missing(fresh.routes)
+        let waiting = SettingsTable.needingRestart(from: old, to: fresh, unopened: unopened)
         do throws(LogError) {
             try await self.accessLog?.change(from: old.log, to: fresh.log)
             self.loaded.settings.log = fresh.log
         } catch {
             self.log.error("access log stays as it was", metadata: ["cause": "\(error)"])
         }
-        self.followAccess(of: loaded)
+        let holds = !self.followAccess(of: loaded, unopened: unopened)
         self.level.set(fresh.log.level)
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         let share = fresh.limits.connectionsPerClient
         self.loaded.settings.limits.connectionsPerClient = share
         self.proxy.follow(maximumConnectionsPerClient: share)
-        waiting += self.followRoutes(of: fresh)
-        self.followPolicies(of: loaded)
+        self.followPolicies(of: loaded, holdsCredentials: holds)
         for client in clients {
             client.listener.authenticator.follow(client.prepared)
             guard let settings = client.settings else { continue }
@@ -87,43 +87,43 @@ extension RunningProxy {
     }
 
     /// Has every session follow the rules that may change while it runs.
-    private func followPolicies(of fresh: LoadedSettings) {
+    ///
+    /// - Parameter holdsCredentials: who gets which of the session's credentials stays as it was.
+    private func followPolicies(of fresh: LoadedSettings, holdsCredentials: Bool) {
         self.loaded.settings.cacheRules = fresh.settings.cacheRules
         self.loaded.settings.presets = fresh.settings.presets
         self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
-        self.loaded.settings.injections = fresh.settings.injections
+        if !holdsCredentials { self.loaded.settings.injections = fresh.settings.injections }
         self.loaded.cacheRules = fresh.cacheRules
-        self.loaded.origins = fresh.origins
+        self.loaded.followOrigins(of: fresh, holdsInjections: holdsCredentials)
         let now = SystemClock().now()
         for index in self.loaded.settings.sessions.indices {
             let old = self.loaded.settings.sessions[index]
             guard let new = fresh.settings.session(named: old.name) else { continue }
-            let changed = old.followingLive(new)
+            var changed = old.followingLive(new)
+            if holdsCredentials { changed.credentials = old.credentials }
             self.loaded.settings.sessions[index] = changed
             let member = self.members.first { $0.settings.name == old.name }
             member?.open.follow(self.loaded.blueprint(of: changed), at: now)
         }
     }
 
-    /// Puts other access rules into force, unless they could open what the same file closes.
-    private func followAccess(of fresh: LoadedSettings) {
-        if let warning = self.loaded.waitingAccessWarning(for: fresh) {
-            return Self.tell(warning, log: self.log)
+    /// Puts other rules about clients and routes into force, unless they could open what the same
+    /// file closes, or lead to what is not open.
+    ///
+    /// - Returns: whether it has.
+    private func followAccess(of fresh: LoadedSettings, unopened: [SessionName]) -> Bool {
+        if let warning = self.loaded.waitingAccessWarning(for: fresh, unopened: unopened) {
+            Self.tell(warning, log: self.log)
+            return false
         }
+        // Before the rules: whom those let in is to find its session.
+        self.routes.replace(by: fresh.settings.routes)
         self.access.replace(by: fresh.settings)
+        self.loaded.settings.routes = fresh.settings.routes
         self.loaded.settings.access = fresh.settings.access
         self.loaded.settings.connectPorts = fresh.settings.connectPorts
-    }
-
-    /// Puts other routes into force.
-    ///
-    /// - Returns: what waits for a restart, because it leads to a session that is not open; then the
-    ///   routes stay as they were.
-    private func followRoutes(of fresh: Settings) -> [String] {
-        let missing = self.routes.replace(by: fresh.routes)
-        guard missing.isEmpty else { return ["routes"] }
-        self.loaded.settings.routes = fresh.routes
-        return []
+        return true
     }
 
     /// What a listener is to know its clients by.

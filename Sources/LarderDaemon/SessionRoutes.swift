@@ -29,15 +29,17 @@ final class SessionRoutes: Sendable {
 
     var generation: UInt64 { self.counter.load(ordering: .acquiring) }
 
+    /// The sessions that routes lead to and that are not open.
+    func missing(_ routes: [RouteSettings]) -> [SessionName] {
+        routes.map(\.session).filter { self.places[$0] == nil }
+    }
+
     /// Puts other routes into force, for requests that come from now on.
     ///
-    /// - Returns: the sessions that they lead to and that are not open; then nothing has changed.
-    func replace(by routes: [RouteSettings]) -> [SessionName] {
-        let missing = routes.map(\.session).filter { self.places[$0] == nil }
-        guard missing.isEmpty else { return missing }
+    /// Whom they lead to a session that is `missing`, is answered with 503.
+    func replace(by routes: [RouteSettings]) {
         self.routes.withLock { $0 = routes }
         self.counter.add(1, ordering: .releasing)
-        return []
     }
 
     /// How one listener's clients find their sessions.

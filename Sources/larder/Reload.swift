@@ -44,10 +44,16 @@ struct Reload: AsyncParsableCommand {
         }
         var lines = ["configuration reloaded; these changed, too, and wait for a restart:"]
         lines += waiting.map { "  \($0)" }
-        // A reload puts them into force otherwise.
-        if waiting.contains("access") || waiting.contains("connect-ports") {
-            lines.append("the old access rules hold until listeners are closed as the file has it")
+        if waiting.contains(where: Self.isRule) {
+            lines.append(
+                "the old rules hold until listeners and sessions are as the file has them")
         }
         return lines
+    }
+
+    /// Whether a setting is one that a reload puts into force otherwise.
+    private static func isRule(_ path: String) -> Bool {
+        ["access", "connect-ports", "routes", "injections"].contains(path)
+            || path.hasSuffix(".credentials.answer")
     }
 }

@@ -57,13 +57,16 @@ struct CommandTests {
         }
     }
 
-    @Test("A reload says that access rules wait, which else do not")
+    @Test("A reload says that rules wait, which else do not")
     func reload() {
         #expect(Reload.lines(ReloadOutcome(needingRestart: [])) == ["configuration reloaded"])
         let head = "configuration reloaded; these changed, too, and wait for a restart:"
         #expect(Reload.lines(ReloadOutcome(needingRestart: ["workers"])) == [head, "  workers"])
-        let tail = "the old access rules hold until listeners are closed as the file has it"
-        for rules in [["access"], ["connect-ports"], ["access", "connect-ports"]] {
+        let tail = "the old rules hold until listeners and sessions are as the file has them"
+        for rules in [
+            ["access"], ["connect-ports"], ["access", "connect-ports"], ["routes"], ["injections"],
+            ["sessions.x.credentials.answer"],
+        ] {
             let waiting = ["listeners[0].authentication"] + rules
             #expect(
                 Reload.lines(ReloadOutcome(needingRestart: waiting))

@@ -8,8 +8,12 @@ struct WaitingAccessTests {
         listeners:
           - { address: 127.0.0.1:1 }
           - { address: 127.0.0.1:2, authentication: { password-file: /p } }
-          - { address: unix:/s, mode: "0660" }
+          - { address: unix:/s, mode: "0660", trusted-clients: [unix], named-sessions: [x] }
         access: [ { action: allow, clients: 10.0.0.0/8 } ]
+        sessions:
+          default: { cookies: { mode: jar }, cache: { shared: false } }
+          x: {}
+          idle: {}
 
         """
 
@@ -23,10 +27,12 @@ struct WaitingAccessTests {
         var change: (String, String)
         /// The listeners that it closes.
         var closed: [String] = []
+        /// The sessions that it closes.
+        var sessions: [String] = []
     }
 
     @Test(
-        "wait for a restart together with a listener that it closes further",
+        "wait for a restart together with a listener or session that it closes further",
         arguments: [
             Case(
                 change: ("1 }", "1, authentication: { password-file: /p } }"),
@@ -47,7 +53,29 @@ struct WaitingAccessTests {
             Case(change: ("0660", "0666")),
             Case(change: (", authentication: { password-file: /p }", "")),
             Case(change: ("password-file: /p", "token-file: /t")),
-            Case(change: ("- { address: 127.0.0.1:1 }", "- { address: 127.0.0.1:1, session: x }")),
+            // Who comes for the other session would use this one until then.
+            Case(change: ("1 }", "1, session: x }"), closed: ["127.0.0.1:1"]),
+            Case(
+                change: ("1 }", "1, cache-policy: return-cache-dont-load }"),
+                closed: ["127.0.0.1:1"]),
+            Case(change: ("1 }", "1, cache-policy: reload-revalidating }")),
+            Case(change: ("[unix]", "[]"), closed: ["unix:/s"]),
+            Case(change: ("[unix]", "[127.0.0.1]"), closed: ["unix:/s"]),
+            Case(change: ("[unix]", "[127.0.0.1, unix]")),
+            Case(change: ("[x]", "[idle]"), closed: ["unix:/s"]),
+            Case(change: ("[x]", "[idle, x]")),
+            Case(change: ("1 }", "1, trusted-clients: [127.0.0.1] }")),
+            Case(change: ("default: {", "default: { principals: address,"), sessions: ["default"]),
+            Case(change: ("x: {}", "x: { principals: uid }"), sessions: ["x"]),
+            Case(change: ("idle: {}", "idle: { principals: uid }")),
+            Case(change: ("mode: jar", "mode: pass"), sessions: ["default"]),
+            Case(change: ("x: {}", "x: { cookies: { mode: jar } }")),
+            Case(change: ("shared: false", "shared: true"), sessions: ["default"]),
+            Case(
+                change: ("shared: false", "shared: false, directory: /c"), sessions: ["default"]),
+            Case(change: ("x: {}", "x: { cache: { shared: false, directory: /c } }")),
+            Case(change: ("default: {", "default: { kind: ephemeral,"), sessions: ["default"]),
+            Case(change: ("x: {}", "x: { state-directory: /t }"), sessions: ["x"]),
             // The same listeners and one more, in another order.
             Case(
                 change: (
@@ -58,8 +86,7 @@ struct WaitingAccessTests {
         ])
     func waiting(_ c: Case) throws {
         let old = try self.parse(Self.old)
-        let sessions = "sessions: { x: {} }\n"
-        let text = sessions + Self.old.replacing(c.change.0, with: c.change.1)
+        let text = Self.old.replacing(c.change.0, with: c.change.1)
         let rules: [(String, [String])] = [
             ("", []), ("access: [ { action: allow } ]\n", ["access"]),
             ("connect-ports: [ 1-65535 ]\n", ["connect-ports"]),
@@ -67,20 +94,24 @@ struct WaitingAccessTests {
                 "access: [ { action: allow } ]\nconnect-ports: [ 1-65535 ]\n",
                 ["access", "connect-ports"]
             ),
+            ("routes: [ { clients: 10.1.0.0/16, session: x } ]\n", ["routes"]),
+            ("injections: [ { hosts: [a], credential: c } ]\n", ["injections"]),
         ]
         for (other, changed) in rules {
             let kept = other.contains("access") ? text.replacing(Self.access, with: "") : text
             let new = try self.parse(kept + other)
-            let expected = c.closed.isEmpty ? [] : changed
+            let expected = c.closed.isEmpty && c.sessions.isEmpty ? [] : changed
             #expect(
                 old.settings.listenersClosed(by: new.settings).map(\.settingText) == c.closed)
+            #expect(old.settings.sessionsClosed(by: new.settings).map(\.text) == c.sessions)
             #expect(old.settings.accessWaiting(for: new.settings) == expected)
             let waiting = SettingsTable.needingRestart(from: old.settings, to: new.settings)
-            #expect(waiting.filter { ["access", "connect-ports"].contains($0) } == expected)
+            #expect(waiting.filter { Self.rules.contains($0) } == expected)
             #expect((old.waitingAccessWarning(for: new) == nil) == expected.isEmpty)
         }
     }
 
+    private static let rules = ["access", "connect-ports", "routes", "injections"]
     private static let access = "access: [ { action: allow, clients: 10.0.0.0/8 } ]\n"
 
     @Test("wait with a warning that says why, and what to do")
@@ -91,13 +122,64 @@ struct WaitingAccessTests {
               - { address: 127.0.0.1:1, authentication: { password-file: /p } }
               - { address: 127.0.0.1:2, authentication: { password-file: /p } }
             access: [ { action: allow } ]
+            sessions: { guests: {}, default: { cookies: { mode: jar } } }
             """)
-        let warning = try self.parse(Self.old).waitingAccessWarning(for: new)
+        let old = try self.parse(Self.old)
         #expect(
-            warning?.description
+            old.waitingAccessWarning(for: new)?.description
                 == "/larder.yaml: access: the old rules hold until a restart, which alone closes "
-                + "127.0.0.1:1, unix:/s as this file has it; the new ones could open that to "
-                + "others until then; restart, or reload without the change of listeners")
+                + "127.0.0.1:1, unix:/s, session default as this file has it; the new ones could "
+                + "let others in until then; restart, or reload without that change")
+        let guests = try #require(new.settings.sessions.last { $0.name.text == "guests" }?.name)
+        #expect(
+            new.waitingAccessWarning(for: old, unopened: [guests, guests])?.description
+                == "/larder.yaml: access: the old rules hold until a restart, which alone opens "
+                + "session guests; the new ones could let others in until then; restart, or reload "
+                + "without that change")
+    }
+
+    @Test("wait for a session that routes lead to and that is not open, and they alone")
+    func unopened() throws {
+        let text = """
+            access: [ { action: allow, clients: 10.1.0.0/16 } ]
+            routes: [ { clients: 10.1.0.0/16, session: guests } ]
+            sessions: { guests: {} }
+            """
+        let old = try self.parse("sessions: { guests: {} }\n").settings
+        let new = try self.parse(text).settings
+        let guests = new.routes.map(\.session)
+        #expect(old.accessWaiting(for: new) == [])
+        #expect(old.accessWaiting(for: new, unopened: guests) == ["access", "routes"])
+        #expect(
+            SettingsTable.needingRestart(from: old, to: new, unopened: guests)
+                == ["access", "routes"])
+        #expect(new.accessWaiting(for: new, unopened: guests) == [])
+    }
+
+    @Test("have the session's own credentials with them, and the places of injections")
+    func credentials() throws {
+        let old = try self.parse(
+            """
+            injections: [ { hosts: [a], credential: a } ]
+            sessions: { default: { credentials: { answer: false } } }
+            """)
+        let new = try self.parse(
+            """
+            listeners: [ { address: 127.0.0.1:3128, authentication: { token-file: /t } } ]
+            sessions: { default: { http2: false } }
+            injections: [ { hosts: [a], credential: a } ]
+            """)
+        #expect(
+            old.settings.accessWaiting(for: new.settings) == [
+                "sessions.default.credentials.answer"
+            ])
+        for (holds, line) in [(true, 1), (false, 3)] {
+            var followed = old
+            followed.followOrigins(of: new, holdsInjections: holds)
+            #expect(followed.origins["injections[0].credential"] == .file(line: line))
+            #expect(followed.origins["sessions.default.http2"] == .file(line: 2))
+            #expect(followed.origins["sessions.default.credentials.answer"] == nil)
+        }
     }
 
     @Test("are told apart for listeners that all take a free port")

@@ -158,6 +158,71 @@ struct SessionCompositionTests {
         }
     }
 
+    /// What a newer file says, and what comes of it.
+    struct Newer: Sendable {
+        var listener = "}]"
+        var rules: String
+        /// What it waits with.
+        var waiting: [String] = []
+        var shows: String
+        var hides: String
+    }
+
+    private static let asking = ", authentication: { token-file: /nowhere/t } }]"
+    private static let oldRoutes = "routes: [ { clients: [10.0.0.0/8], session: build } ]\n"
+    private static let injection =
+        "injections: [ { hosts: [127.0.0.1], credential: api, insecure: true } ]\n"
+
+    @Test(
+        "Routes and injections wait with a listener that a restart alone closes, and what is not open",
+        arguments: [
+            Newer(
+                listener: Self.asking, rules: "routes: [ { session: build } ]\n",
+                waiting: ["listeners[0].authentication", "routes"],
+                shows: "X-Session: default", hides: "X-Session: build"),
+            Newer(
+                rules: "routes: [ { session: build } ]\n",
+                shows: "X-Session: build", hides: "X-Session: default"),
+            Newer(
+                listener: Self.asking, rules: Self.oldRoutes + Self.injection,
+                waiting: ["listeners[0].authentication", "injections"],
+                shows: "X-Session: default", hides: "open-sesame"),
+            Newer(
+                rules: Self.oldRoutes + Self.injection,
+                shows: "open-sesame", hides: "X-Session: build"),
+            Newer(
+                rules: "routes: [ { session: guests } ]\naccess: [ { action: deny } ]\n",
+                waiting: ["access", "routes"],
+                shows: "X-Session: default", hides: "X-Session: guests"),
+        ])
+    func waiting(_ newer: Newer) async throws {
+        try await self.withOrigin { origin in
+            let sessions = """
+                sessions:
+                  default: { fields: { X-Session: default } }
+                  build: { kind: ephemeral, fields: { X-Session: build } }
+                  guests: { kind: ephemeral, fields: { X-Session: guests } }
+                """
+            let (proxy, port) = try await self.start(
+                try self.load("}]\n" + Self.oldRoutes + sessions),
+                then: try self.load(newer.listener + "\n" + newer.rules + sessions))
+            for member in await proxy.members {
+                await member.open.common.credentials.update { store in
+                    store.set(
+                        NamedCredential(
+                            name: "api", kind: .bearer(Secret("open-sesame")),
+                            persistence: .forSession))
+                }
+            }
+            #expect(await self.get("/show", origin, by: port).contains("X-Session: default"))
+            #expect(try await proxy.reload() == newer.waiting)
+            let answer = await self.get("/show", origin, by: port)
+            #expect(answer.contains(newer.shows))
+            #expect(!answer.contains(newer.hides))
+            await proxy.stop(within: .zero)
+        }
+    }
+
     @Test(
         "A client that is trusted names its listener's session, those it is led to, and those allowed",
         arguments: [
