@@ -8,8 +8,8 @@ extension RunningProxy {
     /// Reads the configuration again, and opens log files anew; one reload after the other.
     ///
     /// - Returns: the settings that changed but wait for a restart.
-    /// - Throws: the file's problems, or those of a file that says who clients are; then every
-    ///   setting stays as it was.
+    /// - Throws: the file's problems, or those of a file that says who clients are, or that the access
+    ///   log cannot be opened; then every setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> [String] {
         let former = self.lastReload
@@ -47,6 +47,8 @@ extension RunningProxy {
             loaded = try self.readSameFile()
             // Before anything follows: new access rules would judge the old users.
             clients = try self.readClients(of: loaded)
+            // Of what takes force, this alone may fail.
+            try await self.followLog(of: loaded)
         } catch {
             // A rotation has moved the log away, whatever the file says.
             try? await self.accessLog?.change(
@@ -61,12 +63,6 @@ extension RunningProxy {
         if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
         let unopened = self.routes.missing(fresh.routes)
         let waiting = SettingsTable.needingRestart(from: old, to: fresh, unopened: unopened)
-        do throws(LogError) {
-            try await self.accessLog?.change(from: old.log, to: fresh.log)
-            self.loaded.settings.log = fresh.log
-        } catch {
-            self.log.error("access log stays as it was", metadata: ["cause": "\(error)"])
-        }
         let holds = !self.followAccess(of: loaded, unopened: unopened)
         self.level.set(fresh.log.level)
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
@@ -84,6 +80,17 @@ extension RunningProxy {
             metadata: waiting.isEmpty
                 ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
         return waiting
+    }
+
+    /// Writes the access log as a newer file has it, to a file that is opened anew.
+    private func followLog(of fresh: LoadedSettings) async throws(ConfigurationError) {
+        do throws(LogError) {
+            try await self.accessLog?.change(
+                from: self.loaded.settings.log, to: fresh.settings.log)
+            self.loaded.settings.log = fresh.settings.log
+        } catch {
+            throw ConfigurationError(problems: [fresh.problem(at: "log.access.to", "\(error)")])
+        }
     }
 
     /// Has every session follow the rules that may change while it runs.

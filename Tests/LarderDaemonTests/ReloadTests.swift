@@ -85,6 +85,24 @@ struct ReloadTests {
         }
     }
 
+    @Test("changes nothing where its access log cannot be opened, and says which setting that is")
+    func unopenedLog() async throws {
+        let texts: [(file: String?, text: String)] = [
+            ("/a", Self.closed),
+            ("/a", "log: { access: { to: /nowhere/a.log } }\n\(Self.open)"), ("/a", Self.open),
+        ]
+        try await self.withProxy(texts) { proxy in
+            let error = await #expect(throws: ConfigurationError.self) { try await proxy.reload() }
+            #expect(
+                error?.description.hasPrefix(
+                    "/a:4:1: log.access.to: cannot open the log /nowhere/a.log: ") == true)
+            #expect(await proxy.loaded.settings.access == [AccessRule(action: .deny)])
+            #expect(await proxy.loaded.settings.log.accessDestination == .none)
+            #expect(try await proxy.reload() == [])
+            #expect(await proxy.loaded.settings.access == [AccessRule(action: .allow)])
+        }
+    }
+
     @Test("comes into force after the one that was read before it")
     func order() async throws {
         let directory = FileManager.default.temporaryDirectory
