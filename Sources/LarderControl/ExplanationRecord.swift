@@ -222,6 +222,8 @@ package struct ExplanationRecord: Codable, Sendable, Equatable {
     package var outcome: String?
     package var requestRules: [RuleRecord]
     package var variants: [VariantRecord]
+    /// How many further ones are stored, where there are too many to tell of all.
+    package var unlistedVariants: Int?
     package var remedies: [String]
     /// nil: no proxy runs that could remember; the last one first.
     package var history: [RecentRecord]?

@@ -104,6 +104,32 @@ extension ExplanationRecord {
     }
 }
 
+extension ExplanationRecord {
+    /// How many variants are told of, at most, and the one that is selected.
+    private static let mostVariants = 64
+
+    /// Leaves variants out until the rest fits into a line of the control protocol, the last first;
+    /// the one that is selected stays.
+    package mutating func fitLine() throws(ControlError) {
+        var limit = Self.mostVariants
+        self.keepVariants(limit)
+        while limit > 0,
+            try ControlCodec.line(ControlReply.explanation(self)).count > ControlCodec.longestLine
+        {
+            limit /= 2
+            self.keepVariants(limit)
+        }
+    }
+
+    private mutating func keepVariants(_ limit: Int) {
+        let all = self.variants
+        self.variants = all.enumerated().filter { $0.offset < limit || $0.element.isSelected }
+            .map(\.element)
+        let unlisted = (self.unlistedVariants ?? 0) + all.count - self.variants.count
+        self.unlistedVariants = unlisted > 0 ? unlisted : nil
+    }
+}
+
 extension ExplanationRecord.Verdict {
     fileprivate init(_ verdict: ReuseVerdict) {
         switch verdict {
@@ -158,7 +184,7 @@ extension ReasonRecord {
 extension RuleRecord {
     fileprivate init(_ rule: ExplainedRule) {
         self.init(
-            speaker: rule.speaker.rawValue, subject: rule.subject, meaning: rule.meaning,
+            speaker: rule.speaker.rawValue, subject: rule.subject.shortened, meaning: rule.meaning,
             source: rule.source)
     }
 }
@@ -171,12 +197,13 @@ extension VariantRecord {
             storedRanges: candidate.extent?.ranges.map(\.shown),
             varying: candidate.varying.map {
                 Varying(
-                    field: $0.field, result: $0.result.rawValue, stored: $0.stored,
-                    presented: $0.presented, isHidden: $0.isHidden)
+                    field: $0.field.shortened, result: $0.result.rawValue,
+                    stored: $0.stored?.shortened, presented: $0.presented?.shortened,
+                    isHidden: $0.isHidden)
             },
             freshness: FreshnessRecord(candidate.freshness),
-            rules: candidate.rules.map { RuleRecord($0) }, validators: candidate.validators,
-            overrides: candidate.overrides)
+            rules: candidate.rules.map { RuleRecord($0) },
+            validators: candidate.validators.map(\.shortened), overrides: candidate.overrides)
     }
 }
 
@@ -238,6 +265,24 @@ extension StorageRecord {
             responseRules: explanation.responseRules.map { RuleRecord($0) },
             validators: explanation.validators, overrides: explanation.overrides,
             freshness: FreshnessRecord(explanation.freshness), remedies: explanation.remedies)
+    }
+}
+
+extension String {
+    /// What an origin or a client wrote, for people: of a long text the first 256 bytes.
+    ///
+    /// There may be a head's worth of it in each of thousands of variants.
+    fileprivate var shortened: String {
+        let limit = 256
+        guard self.utf8.count > limit else { return self }
+        var text = ""
+        var count = 0
+        for scalar in self.unicodeScalars {
+            count += UTF8.width(scalar)
+            guard count <= limit else { break }
+            text.unicodeScalars.append(scalar)
+        }
+        return text + "…"
     }
 }
 

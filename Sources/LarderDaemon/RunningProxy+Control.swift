@@ -67,7 +67,9 @@ extension RunningProxy: ControlResponder {
         case .explain(let question):
             for member in try self.members(named: question.session) {
                 let session = try await member.part(of: question.principal, hasCommon: true).session
-                try await reply(.explanation(await Self.explain(question, by: session)))
+                var record = try await Self.explain(question, by: session)
+                try record.fitLine()
+                try await reply(.explanation(record))
             }
         case .cookies(let name, let principal, let command):
             try await self.answer(command, session: name, principal: principal, reply)

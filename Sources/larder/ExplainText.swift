@@ -9,9 +9,12 @@ enum ExplainText {
         lines += self.rules(
             record.requestRules
                 + (record.variants.first { $0.isSelected }.map(\.rules) ?? []))
+        let unlisted = record.unlistedVariants ?? 0
         for (index, variant) in record.variants.enumerated() {
-            lines += self.variant(variant, number: index + 1, of: record.variants.count)
+            lines += self.variant(
+                variant, number: index + 1, of: record.variants.count + unlisted)
         }
+        if unlisted > 0 { lines += ["", "\(unlisted) more variants are not shown"] }
         lines += self.remedies(record.remedies)
         return lines.map(Printable.text)
     }
@@ -101,7 +104,7 @@ enum ExplainText {
             facts.append(("sends", self.sent(outcome, for: record.method)))
         }
         facts.append(("session", record.session))
-        let count = record.variants.count
+        let count = record.variants.count + (record.unlistedVariants ?? 0)
         let selected = record.variants.firstIndex(where: \.isSelected).map { $0 + 1 }
         let variant =
             count == 0

@@ -305,6 +305,40 @@ struct ExplainTextTests {
         #expect(!(try Self.page(plain, []).text.contains("of which nothing is stored")))
     }
 
+    @Test(
+        "leaves out what is too long, and variants that do not fit into a line, but the selected one",
+        arguments: [(1, 1, 0), (64, 64, 0), (200, 65, 135)])
+    func long(_ stored: Int, _ listed: Int, _ unlisted: Int) throws {
+        let long = String(repeating: "ä", count: 1000)
+        let names = (0..<20).map { "sec-ch-\($0)" }
+        let heads = (1...stored).map { number in
+            var varying = Fields()
+            for name in names { varying.append(name, long + "\(number)") }
+            return Self.head(
+                [
+                    "Vary": names.joined(separator: ", "), "ETag": "\"\(long)\"",
+                    "Cache-Control": "max-age=60",
+                ], varying: varying)
+        }
+        let question = ExplainQuestion(
+            session: "default", url: "http://h.example/x",
+            fields: names.map { ControlField(name: $0, value: long + "\(stored)") })
+        var record = try Self.page(question, heads).record
+        #expect(record.variants.count == stored)
+        let varying = try #require(record.variants.last?.varying.first)
+        #expect(varying.stored == String(repeating: "ä", count: 128) + "…")
+        #expect(varying.stored == varying.presented && varying.result == "same")
+        try record.fitLine()
+        let line = try ControlCodec.line(ControlReply.explanation(record))
+        #expect(line.count <= ControlCodec.longestLine)
+        #expect(record.variants.last?.isSelected == true)
+        #expect(record.variants.count + (record.unlistedVariants ?? 0) == stored)
+        #expect(record.variants.count <= listed && (record.unlistedVariants ?? 0) >= unlisted)
+        let text = ExplainText.lines(record).joined(separator: "\n")
+        #expect(text.contains("variant  \(record.variants.count) of \(stored)"))
+        #expect(text.contains("more variants are not shown") == (record.unlistedVariants != nil))
+    }
+
     @Test("a stranger's bytes do not reach the terminal")
     func harmless() throws {
         let head = Self.head(["Vary": "Accept", "ETag": "\"\u{9b}x\""], varying: ["Accept": "é"])
