@@ -137,12 +137,34 @@ package struct ReloadOutcome: Codable, Sendable, Equatable {
 }
 
 /// Why a request could not be done.
+///
+/// ```
+/// {"code":"failed","kind":"unavailable","message":"…"}
+/// ```
+///
+/// `kind` came later: older commands, which know no codes but those of their time, read `code`.
 package struct ControlFailure: Codable, Sendable, Equatable {
-    package enum Code: String, Codable, Sendable {
+    package enum Code: String, Codable, Sendable, CaseIterable {
         case unknownVersion, malformed, noSuchSession, invalid, noSpace, failed
         /// What the request names is not there: a record, or a file that was to be read.
         case notFound, noInput
+        /// Not now: something else is at it, or it ends.
+        case unavailable
+        /// The disk did not keep it, or failed.
+        case inputOutput
+
+        /// What commands that do not know it read in its place.
+        fileprivate var former: Code {
+            switch self {
+            case .unavailable, .inputOutput: .failed
+            case .unknownVersion, .malformed, .noSuchSession, .invalid, .noSpace, .failed,
+                .notFound, .noInput:
+                self
+            }
+        }
     }
+
+    private enum Key: String, CodingKey { case code, kind, message }
 
     package var code: Code
     /// One sentence for people; a configuration's problems are separated by line breaks.
@@ -151,5 +173,25 @@ package struct ControlFailure: Codable, Sendable, Equatable {
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: Key.self)
+        let words = [
+            try values.decodeIfPresent(String.self, forKey: .kind),
+            try values.decode(String.self, forKey: .code),
+        ]
+        let known = words.compactMap { word in word.flatMap { Code(rawValue: $0) } }
+        // Of a later release: that it failed is known, and why is in the message.
+        self.code = known.first ?? .failed
+        self.message = try values.decode(String.self, forKey: .message)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: Key.self)
+        let former = self.code.former
+        try values.encode(former.rawValue, forKey: .code)
+        if former != self.code { try values.encode(self.code.rawValue, forKey: .kind) }
+        try values.encode(self.message, forKey: .message)
     }
 }

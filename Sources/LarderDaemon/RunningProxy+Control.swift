@@ -149,8 +149,17 @@ extension RunningProxy: ControlResponder {
         } catch let error as StoreError {
             throw ControlRefusal(
                 failure: ControlFailure(
-                    error.code == .noSpace ? .noSpace : .failed,
-                    "\(error.path): \(error.cause); \(error.remedy)"))
+                    Self.code(of: error), "\(error.path): \(error.cause); \(error.remedy)"))
+        }
+    }
+
+    private static func code(of error: StoreError) -> ControlFailure.Code {
+        switch error.code {
+        case .noSpace: .noSpace
+        case .inUse, .closed, .cancelled: .unavailable
+        case .missing, .notWritable, .untrusted, .damaged, .incomplete, .invalidConfiguration,
+            .failed:
+            .inputOutput
         }
     }
 

@@ -26,7 +26,7 @@ extension RunningProxy {
                 let what = command.isLook ? "not all of this is kept" : "done, but not kept"
                 throw ControlRefusal(
                     failure: ControlFailure(
-                        .failed, "\(what) beyond the proxy's end: \(failure.detail)"))
+                        .inputOutput, "\(what) beyond the proxy's end: \(failure.detail)"))
             }
             if !command.isLook {
                 for line in answer.replies { try await reply(line) }
@@ -44,7 +44,7 @@ extension RunningProxy.RunningSession {
         let name = try self.settings.principal(principal, hasCommon: hasCommon, known: known)
         guard let part = self.open.part(of: name) else {
             throw ControlRefusal(
-                failure: ControlFailure(.failed, "the session is being closed"))
+                failure: ControlFailure(.unavailable, "the session is being closed"))
         }
         await part.opened()
         return part

@@ -48,7 +48,8 @@ extension RunningProxy {
         if let failure {
             throw ControlRefusal(
                 failure: ControlFailure(
-                    .failed, "in force until the proxy ends, but not kept: \(failure.detail)"))
+                    .inputOutput,
+                    "in force until the proxy ends, but not kept: \(failure.detail)"))
         }
         return answer
     }
@@ -65,7 +66,9 @@ extension RunningProxy {
             let rotation = try await state.rotate()
             return KeyRotation(records: UInt64(clamping: rotation.records), keyFile: file)
         } catch {
-            throw ControlRefusal(failure: ControlFailure(.failed, "\(error)"))
+            throw ControlRefusal(
+                failure: ControlFailure(
+                    error.code == .full ? .noSpace : .inputOutput, "\(error)"))
         }
     }
 }

@@ -31,7 +31,8 @@ extension RunningProxy {
             ).exchanged
         else {
             throw ControlRefusal(
-                failure: ControlFailure(.failed, "another import is under way; wait for its end"))
+                failure: ControlFailure(
+                    .unavailable, "another import is under way; wait for its end"))
         }
         for await event in Self.events(path, member.session) {
             switch event {

@@ -69,7 +69,7 @@ extension RunningProxy {
         }
         guard let body = found?.object.body.resident else {
             throw ControlRefusal(
-                failure: ControlFailure(.failed, "\(url): its body lies in memory no more"))
+                failure: ControlFailure(.notFound, "\(url): its body lies in memory no more"))
         }
         var rest = body
         while let piece = rest.readBytes(length: min(rest.readableBytes, BodyPiece.largest)),

@@ -51,6 +51,8 @@ struct CommandFailure: Error, Equatable {
                 case .notFound: .nothingFound
                 case .noInput: .noInput
                 case .noSpace: .cannotCreate
+                case .unavailable: .unavailable
+                case .inputOutput: .inputOutput
                 case .unknownVersion, .malformed, .failed: .software
                 }
             // A proxy that another release has started does not know all that is asked here.

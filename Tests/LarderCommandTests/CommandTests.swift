@@ -143,7 +143,8 @@ struct CommandTests {
         "What a proxy refuses has the status that it would have without one",
         arguments: [
             (ControlFailure.Code.invalid, larder.ExitStatus.data), (.notFound, .nothingFound),
-            (.noInput, .noInput), (.noSpace, .cannotCreate),
+            (.noInput, .noInput), (.noSpace, .cannotCreate), (.unavailable, .unavailable),
+            (.inputOutput, .inputOutput), (.failed, .software),
         ])
     func refusal(_ code: ControlFailure.Code, _ status: larder.ExitStatus) {
         let refusal = ControlRefusal(failure: ControlFailure(code, "x"))

@@ -80,6 +80,7 @@ struct ControlCodecTests {
         .credentialTrial(CredentialTrial(verdict: .refused, status: 401, scheme: "basic")),
         .keyRotated(KeyRotation(records: .max, keyFile: "/k")), .removed(.max),
         .failed(ControlFailure(.invalid, "line\nline")), .end,
+        .failed(ControlFailure(.unavailable, "m")), .failed(ControlFailure(.inputOutput, "m")),
     ]
 
     static let explanation = ExplanationRecord(
@@ -124,6 +125,23 @@ struct ControlCodecTests {
         let line = try ControlCodec.line(reply)
         #expect(line.filter { $0 == 0x0A }.count == 1 && line.last == 0x0A)
         #expect(try ControlCodec.message(ControlReply.self, from: line) == reply)
+    }
+
+    @Test(
+        "tell of a failure in words that older commands know, and know those of later ones",
+        arguments: [
+            (#""code":"notFound""#, .notFound, true),
+            (#""code":"failed","kind":"unavailable""#, .unavailable, true),
+            (#""code":"failed","kind":"later""#, .failed, false),
+            (#""code":"later""#, .failed, false),
+        ] as [(String, ControlFailure.Code, Bool)])
+    func failure(_ text: String, _ code: ControlFailure.Code, _ isOurs: Bool) throws {
+        let line = #"{"larder":1,"message":{"failed":{"_0":{\#(text),"message":"m"}}}}"# + "\n"
+        let reply = ControlReply.failed(ControlFailure(code, "m"))
+        #expect(try ControlCodec.message(ControlReply.self, from: Array(line.utf8)) == reply)
+        if isOurs {
+            #expect(String(decoding: try ControlCodec.line(reply), as: UTF8.self) == line)
+        }
     }
 
     @Test("have this form")
