@@ -65,6 +65,15 @@ package struct LoadedSettings: Sendable, Equatable {
         if let path = self.settings.controlSocket { return [path.text] }
         return self.places.controlSockets(forConfiguration: self.file)
     }
+
+    /// Where commands look for the control socket of a running proxy, the likeliest place first.
+    ///
+    /// One that was started before the file gave it a place is still where it lies by itself.
+    package var likelyControlSockets: [String] {
+        let places = self.places.controlSockets(forConfiguration: self.file)
+        guard let path = self.settings.controlSocket?.text else { return places }
+        return [path] + places.filter { $0 != path }
+    }
 }
 
 /// One thing that is wrong with a configuration file.

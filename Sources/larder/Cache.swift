@@ -80,7 +80,7 @@ extension LoadedSettings {
     /// A connection with the running proxy; nil where none is running.
     func runningProxy(patience: Duration) throws(ControlError) -> ControlClient? {
         do throws(ControlError) {
-            return try ControlClient(paths: self.controlSockets, patience: patience)
+            return try ControlClient(paths: self.likelyControlSockets, patience: patience)
         } catch {
             if error.code == .notRunning { return nil }
             throw error

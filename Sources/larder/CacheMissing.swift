@@ -43,7 +43,7 @@ struct CacheMissing: AsyncParsableCommand {
         guard isAsked else {
             throw CommandFailure(
                 .unavailable, "no proxy is running, and only a running one knows what was missing",
-                remedy: "\"larder serve\" starts one")
+                remedy: CommandFailure.start)
         }
         for line in text.finish() { try Output.line(line) }
         if unlisted > 0 {

@@ -30,6 +30,10 @@ struct CommandFailure: Error, Equatable {
     var causes: [String]
     var remedy: String?
 
+    /// What helps where no proxy is found: it may be where an older file had it.
+    static let start =
+        "\"larder serve\" starts one; if control.socket was changed, restart the one that runs"
+
     init(_ status: ExitStatus, _ cause: String, remedy: String? = nil) {
         self.status = status
         self.causes = [cause]
@@ -73,8 +77,7 @@ struct CommandFailure: Error, Equatable {
     private static func of(_ error: ControlError) -> CommandFailure {
         switch error.code {
         case .notRunning:
-            CommandFailure(
-                .unavailable, error.description, remedy: "\"larder serve\" starts one")
+            CommandFailure(.unavailable, error.description, remedy: Self.start)
         case .notPermitted:
             CommandFailure(.notPermitted, error.description, remedy: "ask as the user that runs it")
         case .foreign:

@@ -21,7 +21,7 @@ struct Fetches: AsyncParsableCommand {
         guard var client = try self.options.load().runningProxy(patience: .seconds(10)) else {
             throw CommandFailure(
                 .unavailable, "no proxy is running, and only a running one fetches anything",
-                remedy: "\"larder serve\" starts one")
+                remedy: CommandFailure.start)
         }
         var text = FetchesText(width: Output.width)
         try client.send(.listFetches) { reply in

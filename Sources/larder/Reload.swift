@@ -17,7 +17,7 @@ struct Reload: AsyncParsableCommand {
 
     func run() async throws {
         var client = try ControlClient(
-            paths: try self.options.load().controlSockets, patience: .seconds(60))
+            paths: try self.options.load().likelyControlSockets, patience: .seconds(60))
         var outcome: ReloadOutcome?
         do {
             try client.send(.reload) { reply in

@@ -128,7 +128,11 @@ struct CommandTests {
     @Test("Failures are one line with a remedy, and a configuration's mistakes a line each")
     func failures() {
         let one = CommandFailure(ControlError(.notRunning, "no proxy is running"))
-        #expect(one?.lines == ["larder: no proxy is running; \"larder serve\" starts one"])
+        #expect(
+            one?.lines == [
+                "larder: no proxy is running; \"larder serve\" starts one; if control.socket was "
+                    + "changed, restart the one that runs"
+            ])
         #expect(one?.status == .unavailable)
         let mistakes = ConfigurationError(problems: [
             ConfigurationProblem(file: "f", line: 1, column: 2, message: "a"),

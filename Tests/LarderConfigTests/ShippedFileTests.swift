@@ -175,6 +175,21 @@ struct PlacesTests {
         #expect(try sockets("usual.yaml") != plain)
     }
 
+    @Test("A proxy that was started before its socket got a place is looked for where it was")
+    func movedSocket() throws {
+        func load(_ text: String) throws -> LoadedSettings {
+            try Configuration.parse(
+                text, file: "/a/l.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
+        }
+        let before = try load("")
+        #expect(before.likelyControlSockets == before.controlSockets)
+        let moved = try load("control: { socket: /s }\n")
+        #expect(moved.controlSockets == ["/s"])
+        #expect(moved.likelyControlSockets == ["/s"] + before.controlSockets)
+        let named = try load("control: { socket: \(before.controlSockets[0]) }\n")
+        #expect(named.likelyControlSockets == before.controlSockets)
+    }
+
     @Test("The configuration is looked for in the user's place, then in the system's")
     func files() {
         #expect(
