@@ -32,6 +32,10 @@ final class ConfiguredAccess: AccessPolicy {
 
     func replace(by settings: Settings) {
         let fresh = Rules(settings)
+        // Asked apart from them: by the new rules no address may go unjudged for a moment.
+        if fresh.access.speaksOfAddresses {
+            self.speaksOfAddresses.store(true, ordering: .releasing)
+        }
         self.rules.withLock { $0 = fresh }
         self.speaksOfAddresses.store(fresh.access.speaksOfAddresses, ordering: .releasing)
         self.replaced.add(1, ordering: .releasing)
