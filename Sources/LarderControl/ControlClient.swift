@@ -20,7 +20,7 @@ package struct ControlClient: ~Copyable {
         var failure = ControlError(.notRunning, "no proxy is running")
         for path in paths {
             do throws(ControlError) {
-                let descriptor = try ControlSocket.connect(to: path)
+                let descriptor = try ControlSocket.connect(to: path, within: patience)
                 do throws(ControlError) {
                     try ControlPeer.check(descriptor, at: path)
                 } catch {

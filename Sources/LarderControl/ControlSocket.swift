@@ -66,23 +66,37 @@ package enum ControlSocket {
         _ = unsafe unlink(path)
     }
 
-    /// Whether someone accepts connections there.
+    /// Whether someone accepts connections there, or would once it gets to it.
     package static func isAnswered(_ path: String) throws(ControlError) -> Bool {
         do throws(ControlError) {
-            close(try Self.connect(to: path))
+            close(try Self.connect(to: path, within: .seconds(1)))
             return true
         } catch {
-            if error.code == .notRunning { return false }
-            throw error
+            switch error.code {
+            case .notRunning: return false
+            case .timedOut: return true
+            default: throw error
+            }
         }
     }
 
     /// Connects, blocking.
     ///
     /// The caller closes the descriptor.
-    static func connect(to path: String) throws(ControlError) -> CInt {
+    ///
+    /// - Parameter patience: how long it waits for a place among those who are not accepted yet.
+    /// - Throws: `.timedOut` where there was none.
+    static func connect(
+        to path: String, within patience: Duration = .seconds(10)
+    ) throws(ControlError) -> CInt {
         let descriptor = try Self.open(nonBlocking: false)
         do throws(ControlError) {
+            // A full queue would hold us for ever: unix(7) has it wait as a send does.
+            var limit = timeval(patience)
+            let size = socklen_t(MemoryLayout<timeval>.size)
+            guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size) == 0 else {
+                throw .last("bound the time of a socket")
+            }
             let code = unsafe try Self.withAddress(path) {
                 unsafe Glibc.connect(descriptor, $0, $1)
             }
@@ -92,6 +106,8 @@ package enum ControlSocket {
                 throw ControlError(.notRunning, "no proxy listens at \(path)")
             case EACCES, EPERM:
                 throw ControlError(.notPermitted, "\(path) belongs to another user's proxy")
+            case EAGAIN:
+                throw ControlError(.timedOut, "the proxy at \(path) accepts nobody")
             default: throw .from(code, "connect to \(path)")
             }
         } catch {
@@ -140,6 +156,16 @@ package enum ControlSocket {
                 throw .from(code, "make the directory \(made)")
             }
         }
+    }
+}
+
+extension timeval {
+    /// At least a microsecond, as none is no bound.
+    fileprivate init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self.init(
+            tv_sec: Int(clamping: max(0, seconds)),
+            tv_usec: max(seconds > 0 ? 0 : 1, Int(clamping: attoseconds / 1_000_000_000_000)))
     }
 }
 

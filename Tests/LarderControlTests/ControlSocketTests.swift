@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
-import LarderControl
 import Testing
+
+@testable import LarderControl
 
 /// A directory of its own for each test, removed afterwards.
 final class TemporaryDirectory {
@@ -96,6 +97,25 @@ struct ControlSocketTests {
         #expect(ControlSocket.file(path) == second)
         ControlSocket.remove(path, ifStill: second)
         #expect(ControlSocket.file(path) == nil)
+    }
+
+    @Test("A proxy that accepts nobody is not waited for without end, and is there nevertheless")
+    func fullQueue() throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/control.sock"
+        let descriptor = try ControlSocket.listen(at: path)
+        var held = [descriptor]
+        defer { for descriptor in held { close(descriptor) } }
+        do throws(ControlError) {
+            for _ in 0..<100 {
+                held.append(try ControlSocket.connect(to: path, within: .milliseconds(20)))
+            }
+            Issue.record("all found a place")
+        } catch {
+            #expect(error.code == .timedOut)
+        }
+        #expect(held.count > 2)
+        #expect(try ControlSocket.isAnswered(path))
     }
 
     @Test("A path that no socket can have is said so")
