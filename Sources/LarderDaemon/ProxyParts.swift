@@ -236,7 +236,7 @@ struct ProxyParts {
         }
     }
 
-    /// Gives a Unix socket its permissions: until here it has those that the umask left it.
+    /// Gives a Unix socket its permissions: until here it has those of them that the umask left it.
     private static func setMode(of listener: ListenerSettings) throws(DaemonError) {
         guard case .unix(let path) = listener.address else { return }
         guard unsafe chmod("\(path)", mode_t(listener.mode.bits)) == 0 else {

@@ -111,6 +111,7 @@ extension LarderProxy.ListenerOptions {
         ) { client in
             clients.contains { $0.matches(client.facts) }
         }
+        self.socketMode = UInt32(listener.mode.bits)
     }
 }
 

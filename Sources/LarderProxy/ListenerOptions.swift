@@ -18,6 +18,9 @@ package struct ListenerOptions: Sendable {
     /// The kernel says whose they are, so that access rules can do without; what they do send is
     /// verified nevertheless.
     package var authenticatesUnixPeers: Bool
+    /// The permissions that the file of a Unix socket has from its first moment on, less those that
+    /// the umask takes; nil: all that the umask leaves.
+    package var socketMode: UInt32?
 
     package init(
         cachePolicy: RequestCachePolicy? = nil,

@@ -197,6 +197,7 @@ extension ProxyServer {
             .serverChannelOption(.maxMessagesPerRead, value: UInt(AcceptGate.batch))
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    Self.setMode(of: channel, for: listener)
                     let gate = AcceptGate(
                         count: self.count, isWelcome: { self.admits($0, at: listener.address) }
                     ) { failure, error in
@@ -217,6 +218,19 @@ extension ProxyServer {
                             listener))
                 }
             }
+    }
+
+    /// Gives a Unix socket that is not bound yet the permissions that its file is to have.
+    ///
+    /// Linux makes the file with the mode of the socket, less the umask: so there is no moment in
+    /// which others could connect.
+    private static func setMode(of channel: any Channel, for listener: Listener) {
+        guard case .unix = listener.address, listener.inherited == nil,
+            let mode = listener.options.socketMode
+        else { return }
+        _ = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { fchmod($0, mode_t(mode)) }
     }
 
     /// On the channel's own loop.

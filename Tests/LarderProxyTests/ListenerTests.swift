@@ -27,6 +27,26 @@ struct ListenerTests {
             _ = try await kept.answer(to: get(), until: "hello")
         }
     }
+
+    @Test("have a Unix socket's permissions before anybody can connect, also when opened again")
+    func mode() async throws {
+        let path = "/tmp/larder-listener-\(getpid())-mode.sock"
+        func mode() -> mode_t {
+            var status = stat()
+            return unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+        }
+        var options = ListenerOptions()
+        options.socketMode = 0o600
+        try await Fixture.run(options: options, on: .unix(path: path)) { proxy in
+            #expect(mode() == 0o600)
+            let channels = proxy.server.state.withLock { $0.channels }
+            for channel in channels { try await channel.close().get() }
+            try await proxy.events.wait(for: "the listener") {
+                $0.last == .listenerReopened(proxy.address)
+            }
+            #expect(mode() == 0o600)
+        }
+    }
 }
 
 @Suite("Clients of a listener for both families (RFC 4291 §2.5.5.2)")
