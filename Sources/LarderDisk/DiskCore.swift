@@ -44,8 +44,11 @@ final class DiskCore: Sendable {
     let report: @Sendable (DiskEvent) -> Void
     /// Refuses a second writing process for as long as it lives.
     let writerLock: WriterLock
+    /// Uses since it was opened; the file has those of all processes.
+    let hits = Atomic<UInt64>(0)
+    /// What earlier processes counted.
+    private let formerEvictions: UInt64
     // These count on from what earlier processes counted.
-    let hits: Atomic<UInt64>
     let failures: Atomic<UInt64>
     let damaged: Atomic<UInt64>
     let closing = Mutex(ClosingState())
@@ -80,7 +83,7 @@ final class DiskCore: Sendable {
         self.health = Mutex(DiskHealth(firstPause: configuration.retryInterval))
         self.seed = opened.meta.seed
         self.groups = GroupTable(opened.groups)
-        self.hits = Atomic(opened.meta.hits)
+        self.formerEvictions = opened.meta.evictions
         self.holdsSearch = Atomic(opened.holdsSearch)
         self.failures = Atomic(opened.meta.failures)
         self.damaged = Atomic(opened.meta.damaged)
@@ -256,6 +259,9 @@ final class DiskCore: Sendable {
         statistics.storeFailures = self.failures.load(ordering: .relaxed)
         statistics.damaged = self.damaged.load(ordering: .relaxed)
         statistics.disk?.hits = self.hits.load(ordering: .relaxed)
+        if let all = statistics.disk?.evictions {
+            statistics.disk?.evictions = all > self.formerEvictions ? all - self.formerEvictions : 0
+        }
         return statistics
     }
 }

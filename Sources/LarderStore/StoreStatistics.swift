@@ -5,6 +5,7 @@ package struct StoreStatistics: Sendable, Equatable, Codable {
         /// Bodies and heads, as they count towards the capacity.
         package var bytes: UInt64 = 0
         package var capacity: UInt64 = 0
+        /// Since it was opened, as are the hits.
         package var evictions: UInt64 = 0
         package var hits: UInt64 = 0
 

@@ -62,7 +62,8 @@ enum CacheStatsMetrics {
         ]
     }
 
-    /// Of both tiers as the proxy knows them; of the file alone where none runs.
+    /// Of both tiers as the proxy knows them; of the file alone where none runs, and then no counters:
+    /// the proxy counts from its start, and the file from when it was made.
     private static func tiers(_ report: CacheStatsReport) -> [Metric] {
         var tiers: [(String, SessionStatistics.Tier)] = []
         if let running = report.running {
@@ -77,13 +78,16 @@ enum CacheStatsMetrics {
                         evictions: disk.evictions, hits: disk.hits)
                 ))
         }
+        let counted = report.running == nil ? [] : tiers
         func metric(
             _ name: String, _ kind: Kind, _ help: String,
             _ value: KeyPath<SessionStatistics.Tier, UInt64>
         ) -> Metric {
             Metric(
                 name: name, kind: kind, help: help,
-                samples: tiers.map { ([("tier", $0.0)], $0.1[keyPath: value]) })
+                samples: (kind == .counter ? counted : tiers).map {
+                    ([("tier", $0.0)], $0.1[keyPath: value])
+                })
         }
         return [
             metric("objects", .gauge, "Stored responses.", \.objects),

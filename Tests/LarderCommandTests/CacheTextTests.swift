@@ -156,8 +156,6 @@ struct CacheTextTests {
                 #"larder_objects{session="default",tier="disk"} 2"#,
                 #"larder_used_bytes{session="default",tier="disk"} 8192"#,
                 #"larder_capacity_bytes{session="default",tier="disk"} 10737418240"#,
-                #"larder_evictions_total{session="default",tier="disk"} 1"#,
-                #"larder_tier_hits_total{session="default",tier="disk"} 9"#,
             ])
         var running = SessionStatistics(session: "default", kind: "default")
         running.requests = 4

@@ -166,6 +166,26 @@ struct EvictionTests {
         await store.closed()
     }
 
+    @Test("is counted from the opening on, as are hits; in the file, from its beginning")
+    func counts() async throws {
+        var store = try self.world.open(self.directory, capacity: .mebibytes(4))
+        for i in 0..<150 { await store.put(cacheKey("\(i)"), pattern(40_000)) }
+        let object = try #require(await store.find(cacheKey("149")).first)
+        store.noteUse(object.id, of: object.key, at: Timestamp(seconds: 1_700_000_100))
+        let before = try #require(store.statistics().disk)
+        #expect(before.evictions > 40)
+        #expect(before.hits == 1)
+        await store.closed()
+        store = try self.world.open(self.directory, capacity: .mebibytes(4))
+        let after = try #require(store.statistics().disk)
+        #expect(after.evictions == 0)
+        #expect(after.hits == 0)
+        let file = try DiskInspector(directory: self.directory.path).statistics()
+        #expect(file.evictions >= before.evictions)
+        #expect(file.hits == 1)
+        await store.closed()
+    }
+
     @Test("frees the room of what was purged for what comes")
     func reuse() async throws {
         let store = try self.world.open(self.directory, capacity: .mebibytes(32))
