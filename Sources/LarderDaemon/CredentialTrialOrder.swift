@@ -91,6 +91,8 @@ struct CredentialTrialOrder: Sendable {
         switch (status, wasSent) {
         case (401, true), (403, true): .refused
         case (401, false): .unanswered
+        // Some proxy wants a login first: nobody knows what the origin would have said.
+        case (407, _): .failed
         case (_, true): .accepted
         case (_, false): .unasked
         }

@@ -5,6 +5,7 @@ import LarderCookies
 import LarderCredentials
 import LarderEngine
 import LarderHTTP
+import LarderSession
 package import LarderState
 
 /// Answers about the cookies and credentials of a session that no proxy runs for: from its state
@@ -146,14 +147,16 @@ package struct StateAnswers: Sendable {
         if let storage { store.restore(try await storage.load()) }
         if case .test(let reference, let url, let isInsecure) = command {
             // As rules find it: what belongs to all is there for each.
-            var common = CredentialStore(keepsPermanent: true)
+            var common = store
             if !principal.isEmpty, let state {
+                common = CredentialStore(keepsPermanent: true)
                 common.restore(try await state.credentials(of: "").load())
             }
             let order = try CredentialTrialOrder(reference, url, isInsecure: isInsecure) {
                 store.named($0) ?? common.named($0)
             }
-            return try await reply(.credentialTrial(try await self.trial(order)))
+            let trial = try await self.trial(order, logins: common.allNamed)
+            return try await reply(.credentialTrial(trial))
         }
         guard let (answer, changes) = try store.obey(command, isLasting: true) else { return }
         if let storage, !changes.isEmpty { try await storage.apply(changes) }
@@ -170,12 +173,23 @@ package struct StateAnswers: Sendable {
     }
 
     /// Tries a credential by an engine of its own, which keeps nothing.
-    private func trial(_ order: CredentialTrialOrder) async throws -> CredentialTrial {
+    ///
+    /// - Parameter logins: what the session's parents may ask for.
+    private func trial(
+        _ order: CredentialTrialOrder, logins: [NamedCredential]
+    ) async throws -> CredentialTrial {
         var blueprint = self.loaded.blueprint(of: self.settings)
         blueprint.kind = .ephemeral
         blueprint.disk = nil
         let open = try OpenSession(
             blueprint, clock: SystemClock(), timers: DispatchTimers(), report: { _ in })
+        await open.common.credentials.update { store in
+            for login in logins {
+                store.set(
+                    NamedCredential(name: login.name, kind: login.kind, persistence: .forSession))
+            }
+            return []
+        }
         let trial = await order.run(open)
         await open.close()
         return trial

@@ -291,6 +291,13 @@ struct ProxyAuthenticationTests {
             let added = try await child.addCredential(
                 Clients.password, ["up", "--user", "alice"])
             #expect(added.status == 0, "\(added.errText)")
+            let other = try await child.addCredential(
+                "0123456789abcdef", ["api", "--kind", "bearer"])
+            #expect(other.status == 0, "\(other.errText)")
+            // Without a proxy the trial goes by the parent, too.
+            let trial = try await child.larder(
+                "credentials", "test", "api", origin.url("/a"), "--insecure")
+            #expect(trial.status == 0, "\(trial.outText)\(trial.errText)")
             let proxy = try await child.serve()
             let answer = try await proxy.get(origin.url("/a"))
             #expect(answer.status == 200 && answer.text == "hello", "\(answer.text)")
