@@ -37,6 +37,12 @@ struct StartFailure: Error, Equatable {
     }
 }
 
+extension StartFailure {
+    init(_ command: [[UInt8]], code: CInt) {
+        self.init(command: String(decoding: command.first ?? [], as: UTF8.self), code: code)
+    }
+}
+
 /// What whoever runs us has chosen about signals that the proxy chooses about, too.
 struct InheritedSignals: Sendable {
     let ignoresPipe: Bool
@@ -59,13 +65,16 @@ enum ChildProcess {
 
     /// Starts a command, found by PATH, and waits for its end.
     ///
+    /// - Parameters:
+    ///   - command: its arguments, the program's name first.
+    ///   - environment: entries such as `NAME=VALUE`.
     /// - Throws: `StartFailure`.
     static func run(
-        _ command: [String], environment: [String: String],
+        _ command: [[UInt8]], environment: [[UInt8]],
         ignoring ignored: InheritedSignals = InheritedSignals()
     ) async throws -> ChildEnding {
         guard let relay = SignalRelay.start(Self.forwarded) else {
-            throw StartFailure(command: command.first ?? "", code: EMFILE)
+            throw StartFailure(command, code: EMFILE)
         }
         defer { relay.stop() }
         let child = try Self.spawn(command, environment, ignored)
@@ -91,22 +100,21 @@ enum ChildProcess {
     }
 
     private static func spawn(
-        _ command: [String], _ environment: [String: String], _ ignored: InheritedSignals
+        _ command: [[UInt8]], _ environment: [[UInt8]], _ ignored: InheritedSignals
     ) throws(StartFailure) -> pid_t {
-        let variables = environment.map { "\($0.key)=\($0.value)" }
         var child: pid_t = 0
         var attributes = posix_spawnattr_t()
         var code = unsafe posix_spawnattr_init(&attributes)
-        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
+        guard code == 0 else { throw StartFailure(command, code: code) }
         defer { unsafe posix_spawnattr_destroy(&attributes) }
         code = Self.restoreSignals(&attributes, ignored)
         if code == 0 {
-            code = unsafe CStrings.withArrays(command, variables) { arguments, variables in
+            code = unsafe CStrings.withArrays(command, environment) { arguments, variables in
                 guard let file = unsafe arguments[0] else { return EINVAL }
                 return unsafe posix_spawnp(&child, file, nil, &attributes, arguments, variables)
             }
         }
-        guard code == 0 else { throw StartFailure(command: command.first ?? "", code: code) }
+        guard code == 0 else { throw StartFailure(command, code: code) }
         return child
     }
 
@@ -131,17 +139,22 @@ enum ChildProcess {
 private enum CStrings {
     /// Lends two arrays of strings that end with a null pointer each.
     static func withArrays<Result>(
-        _ first: [String], _ second: [String],
+        _ first: [[UInt8]], _ second: [[UInt8]],
         _ body: (
             UnsafePointer<UnsafeMutablePointer<CChar>?>, UnsafePointer<UnsafeMutablePointer<CChar>?>
         ) -> Result
     ) -> Result {
-        let a = unsafe first.map { unsafe strdup($0) } + [nil]
-        let b = unsafe second.map { unsafe strdup($0) } + [nil]
+        let a = unsafe first.map { unsafe Self.copy($0) } + [nil]
+        let b = unsafe second.map { unsafe Self.copy($0) } + [nil]
         defer {
             unsafe a.forEach { unsafe free($0) }
             unsafe b.forEach { unsafe free($0) }
         }
         return unsafe body(a, b)
+    }
+
+    private static func copy(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+        let ended = text.map { CChar(bitPattern: $0) } + [0]
+        return unsafe strdup(ended)
     }
 }

@@ -39,13 +39,13 @@ struct Run: AsyncParsableCommand {
         let signals = InheritedSignals()
         let loaded = try self.options.load()
         let session = try self.sessions.find(in: loaded)
-        let command = self.command
+        let command = Self.command(self.command, asIn: OwnStart.arguments)
+        let entries = OwnStart.environment
         do {
-            let variables = ProcessEnvironment.variables
             let (ending, summary) = try await Daemon.withProxy(
-                loaded, session: session.name, variables: variables
+                loaded, session: session.name, variables: ProcessEnvironment.variables
             ) {
-                let environment = Self.environment(variables, proxy: $0)
+                let environment = Self.environment(entries, proxy: $0)
                 descriptors.keepFromChildren()
                 return try await ChildProcess.run(
                     command, environment: environment, ignoring: signals)
@@ -62,18 +62,35 @@ struct Run: AsyncParsableCommand {
     ///
     /// Both cases, because programs differ in which they read; and no exceptions for loopback, which
     /// many systems set, because they would lead past it.
-    static func environment(
-        _ variables: [String: String], proxy: TemporaryProxy
-    ) -> [String: String] {
-        var variables = variables
-        for name in ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy"] {
-            variables[name] = proxy.url
-            variables[name.uppercased()] = proxy.url
-        }
+    ///
+    /// - Parameter entries: `NAME=VALUE`; all others go on as they are.
+    static func environment(_ entries: [[UInt8]], proxy: TemporaryProxy) -> [[UInt8]] {
         let exceptions = proxy.exceptions.joined(separator: ",")
-        variables["no_proxy"] = exceptions
-        variables["NO_PROXY"] = exceptions
-        return variables
+        var own: [(name: String, value: String)] = []
+        for name in ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"] {
+            let value = name == "no_proxy" ? exceptions : proxy.url
+            own.append((name, value))
+            own.append((name.uppercased(), value))
+        }
+        let names = Set(own.map { Array($0.name.utf8) })
+        let others = entries.filter { entry in
+            !names.contains(Array(entry.prefix { $0 != UInt8(ascii: "=") }))
+        }
+        return others + own.map { Array("\($0.name)=\($0.value)".utf8) }
+    }
+
+    /// The command as it was given: texts have something else in the place of what is not UTF-8.
+    ///
+    /// - Parameters:
+    ///   - words: what was found behind the two dashes.
+    ///   - arguments: all that the process was started with.
+    static func command(_ words: [String], asIn arguments: [[UInt8]]) -> [[UInt8]] {
+        let dashes = Array("--".utf8)
+        let given = arguments.drop { $0 != dashes }.dropFirst()
+        guard given.map({ String(decoding: $0, as: UTF8.self) }) == words else {
+            return words.map { Array($0.utf8) }
+        }
+        return Array(given)
     }
 
     /// What the proxy did, in a line.

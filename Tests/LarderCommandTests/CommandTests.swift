@@ -45,16 +45,36 @@ struct CommandTests {
     func environment() {
         var proxy = TemporaryProxy(url: "http://127.0.0.1:9")
         proxy.exceptions = ["corp.example", "10.0.0.0/8"]
-        let variables = Run.environment(
-            ["PATH": "/bin", "no_proxy": "localhost", "HTTPS_PROXY": "http://other"], proxy: proxy)
-        #expect(variables["PATH"] == "/bin")
-        #expect(variables["no_proxy"] == "corp.example,10.0.0.0/8")
-        #expect(variables["NO_PROXY"] == "corp.example,10.0.0.0/8")
-        for name in [
-            "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "ALL_PROXY",
-        ] {
-            #expect(variables[name] == "http://127.0.0.1:9")
+        let before = ["PATH=/bin", "no_proxy=localhost", "HTTPS_PROXY=http://other", "odd"]
+        // What is not UTF-8 stays as it is.
+        let bytes: [UInt8] = [0x41, 0x3D, 0xFF, 0x3D]
+        let entries = Run.environment(before.map { Array($0.utf8) } + [bytes], proxy: proxy)
+        #expect(entries.contains(bytes))
+        let texts = entries.map { String(decoding: $0, as: UTF8.self) }
+        var expected = ["PATH=/bin", "odd"]
+        for name in ["no_proxy", "NO_PROXY"] { expected.append("\(name)=corp.example,10.0.0.0/8") }
+        for name in ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy"] {
+            expected += ["\(name)=http://127.0.0.1:9", "\(name.uppercased())=http://127.0.0.1:9"]
         }
+        #expect(texts.count == expected.count + 1)
+        #expect(Set(texts).isSuperset(of: expected))
+    }
+
+    @Test(
+        "run hands a command on as it was given, byte by byte",
+        arguments: [
+            ("larder run -- a b", ["a", "b"], ["a", "b"]),
+            ("larder run --quiet -- a -- b", ["a", "--", "b"], ["a", "--", "b"]),
+            ("larder run -- \u{FF} b", ["\u{FFFD}", "b"], ["\u{FF}", "b"]),
+            // Of another process, as in this test.
+            ("xctest", ["a"], ["a"]), ("xctest -- c", ["a"], ["a"]),
+        ] as [(String, [String], [String])])
+    func command(_ line: String, _ words: [String], _ expected: [String]) {
+        func latin1(_ text: some StringProtocol) -> [UInt8] {
+            text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        }
+        let arguments = line.split(separator: " ").map { latin1($0) }
+        #expect(Run.command(words, asIn: arguments) == expected.map { latin1($0) })
     }
 
     @Test("A reload says that rules wait, which else do not")
@@ -167,9 +187,24 @@ struct ChildProcessTests {
             (["sh", "-c", "test \"$A\" = \"b c\""], .exited(0)),
         ] as [([String], ChildEnding)])
     func ending(_ command: [String], _ expected: ChildEnding) async throws {
+        #expect(try await Self.run(command) == expected)
+    }
+
+    private static func run(
+        _ command: [String], _ environment: [String] = ["PATH=/usr/bin:/bin", "A=b c"]
+    ) async throws -> ChildEnding {
+        try await ChildProcess.run(
+            command.map { Array($0.utf8) }, environment: environment.map { Array($0.utf8) })
+    }
+
+    @Test("gets arguments and variables that are not UTF-8 as they are")
+    func bytes() async throws {
+        let script = "test \"$(printf %s \"$0$A\" | od -An -tx1)\" = \" ff fe\""
+        let command = ["sh", "-c", script].map { Array($0.utf8) } + [[0xFF]]
+        let path = Array("PATH=/usr/bin:/bin".utf8)
         let ending = try await ChildProcess.run(
-            command, environment: ["PATH": "/usr/bin:/bin", "A": "b c"])
-        #expect(ending == expected)
+            command, environment: [path, [0x41, 0x3D, 0xFE]])
+        #expect(ending == .exited(0))
     }
 
     @Test(
@@ -178,10 +213,8 @@ struct ChildProcessTests {
             ("/nowhere/x", ENOENT, 127), ("/etc/passwd", EACCES, 126), ("", ENOENT, 127),
         ] as [(String, CInt, Int32)])
     func start(_ command: String, _ code: CInt, _ status: Int32) async {
-        let expected = StartFailure(command: command, code: code)
-        await #expect(throws: expected) {
-            try await ChildProcess.run([command], environment: [:])
-        }
+        let expected = StartFailure([Array(command.utf8)], code: code)
+        await #expect(throws: expected) { try await Self.run([command], []) }
         #expect(expected.exitStatus == status)
     }
 
@@ -189,9 +222,7 @@ struct ChildProcessTests {
     func forwarding() async throws {
         // The child asks for the signal itself, once its trap is set.
         let script = "trap 'exit 42' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"
-        let ending = try await ChildProcess.run(
-            ["sh", "-c", script], environment: ["PATH": "/usr/bin:/bin"])
-        #expect(ending == .exited(42))
+        #expect(try await Self.run(["sh", "-c", script]) == .exited(42))
     }
 
     @Test(
