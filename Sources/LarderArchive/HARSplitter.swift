@@ -22,6 +22,9 @@ package struct HARSplitter: Sendable {
 
     private enum Bracket: Sendable { case object, array }
 
+    /// The longest entry that an import holds: bytes of JSON, its content among them.
+    package static let longestEntry = 64 << 20
+
     private static let deepest = 256
     private static let longestKey = 64
 

@@ -5,9 +5,6 @@ import NIOCore
 
 // HAR files: entry by entry, each judged as a record of a WARC file is.
 extension ArchiveImport {
-    /// What one entry may take in memory, its content in base 64 included.
-    private static let longestEntry = 64 << 20
-
     /// Reads all entries; false where the document is not whole.
     ///
     /// - Parameters:
@@ -17,7 +14,7 @@ extension ArchiveImport {
         _ first: ByteBuffer, more: () throws -> ByteBuffer?,
         refuse: (Refusal, _ entry: UInt64) -> Void, read: (UInt64) -> Void
     ) throws -> Bool {
-        var splitter = HARSplitter(limit: Self.longestEntry)
+        var splitter = HARSplitter(limit: HARSplitter.longestEntry)
         var number: UInt64 = 0
         var piece: ByteBuffer? = first
         while let bytes = piece {

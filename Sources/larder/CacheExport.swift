@@ -12,8 +12,9 @@ struct CacheExport: AsyncParsableCommand {
             WARC 1.1 (ISO 28500:2017): a request and a response record for each stored response, \
             with digests, whether a proxy runs or not. What is stored later than the beginning is \
             left out, and so is what is damaged or removed meanwhile, or has a head that no import \
-            takes, which is counted. The file has no name until it is whole, and is readable by its \
-            owner alone: stored heads may hold cookies.
+            takes, which is counted. HAR has no room for heads that are not UTF-8, nor for more than \
+            64 MiB of a response, in base 64 or escaped. The file has no name until it is whole, and \
+            is readable by its owner alone: stored heads may hold cookies.
             """)
 
     @Argument(help: "The file; - is standard output.")
@@ -141,4 +142,8 @@ enum ExportRefusal: String, Error {
     case unnameable = "key-with-credentials"
     /// An import would refuse it, and all that lies behind it.
     case headTooLarge = "head-too-large"
+    /// JSON has no bytes that are not UTF-8.
+    case headNotText = "head-not-text"
+    /// An import would not hold its entry.
+    case tooLarge = "too-large"
 }

@@ -12,12 +12,18 @@ import LarderPolicy
 final class HARWriter: ExportFormat {
     private let output: ArchiveFile
     private let source: ExportSource
+    private let longestEntry: Int
     private(set) var summary = ExportSummary()
     private var isFirst = true
 
-    init(_ output: ArchiveFile, source: ExportSource) {
+    /// - Parameter longestEntry: bytes of JSON; what takes more is left out.
+    init(
+        _ output: ArchiveFile, source: ExportSource,
+        longestEntry: Int = HARSplitter.longestEntry
+    ) {
         self.output = output
         self.source = source
+        self.longestEntry = longestEntry
     }
 
     func begin() throws {
@@ -34,19 +40,22 @@ final class HARWriter: ExportFormat {
 
     func write(_ object: InspectedObject) throws {
         let place = self.output.count
-        let wasFirst = self.isFirst
+        let (before, wasFirst) = (self.summary, self.isFirst)
         do {
             try self.source.check(object)
             let objectID = UUIDText.urn()
             let ranges = object.head.extent?.ranges ?? [0..<object.bodyLength]
-            for (index, range) in ranges.enumerated() {
-                let response = try ArchivedResponse(object, range, index, of: ranges.count)
-                try self.write(response, of: object, range, objectID: objectID)
-                self.summary.bodyBytes += range.upperBound - range.lowerBound
+            // Before the first is written: from standard output nothing can be taken back.
+            let plans = try ranges.enumerated().map { index, range in
+                try self.plan(
+                    ArchivedResponse(object, range, index, of: ranges.count), of: object, range,
+                    objectID: objectID)
             }
+            for plan in plans { try self.write(plan, of: object, objectID: objectID) }
             self.summary.responses += 1
             self.summary.fileBytes = self.output.count
         } catch let refusal as ExportRefusal {
+            self.summary = before
             self.isFirst = wasFirst
             self.summary.leave(out: refusal)
             try self.output.takeBack(to: place)
@@ -55,32 +64,76 @@ final class HARWriter: ExportFormat {
 
     // MARK: Entries
 
-    private func write(
+    /// What is known of an entry before it is written.
+    private struct Plan {
+        let response: ArchivedResponse
+        let range: Range<UInt64>
+        /// Whether its content stands there as it is, but for what JSON has escaped.
+        let isText: Bool
+    }
+
+    private func plan(
         _ response: ArchivedResponse, of object: InspectedObject, _ range: Range<UInt64>,
         objectID: String
-    ) throws {
+    ) throws -> Plan {
+        for fields in [response.fields, response.varyingFields, response.trailers] {
+            guard Self.isText(fields) else { throw ExportRefusal.headNotText }
+        }
+        // No byte of the content takes less than one of the entry.
+        guard let length = Int(exactly: response.contentLength), length <= self.longestEntry else {
+            throw ExportRefusal.tooLarge
+        }
         var check = UTF8Check()
+        var escapedLength = 0
         let isCoded = response.fields.contains(FieldName(.contentEncoding))
-        try self.source.read(object, range) { if !isCoded { check.take($0) } }
-        let isText = !isCoded && check.isWhole
+        try self.source.read(object, range) { piece in
+            if isCoded { return }
+            check.take(piece)
+            escapedLength += JSONText.escapedLength(of: piece)
+        }
+        let plan = Plan(
+            response: response, range: range, isText: !isCoded && check.isWhole)
+        let rest = Self.opening(of: plan, objectID: objectID).utf8.count + Self.closing.utf8.count
+        let content = plan.isText ? escapedLength : (length + 2) / 3 * 4
+        guard rest + content <= self.longestEntry else { throw ExportRefusal.tooLarge }
+        return plan
+    }
+
+    private func write(_ plan: Plan, of object: InspectedObject, objectID: String) throws {
         try self.output.write(Array((self.isFirst ? "\n" : ",\n").utf8))
         self.isFirst = false
-        try self.output.write(Array(Self.head(of: response, objectID: objectID).utf8))
-        try self.output.write(Array(Self.contentHead(of: response).utf8))
-        if isText {
-            try self.output.write(Array(#","text":""#.utf8))
-            try self.source.read(object, range) { piece in
+        try self.output.write(Array(Self.opening(of: plan, objectID: objectID).utf8))
+        if plan.isText {
+            try self.source.read(object, plan.range) { piece in
                 try self.output.write(JSONText.escaped(piece))
             }
         } else {
-            try self.output.write(Array(#","encoding":"base64","text":""#.utf8))
             var base64 = Base64Stream()
-            try self.source.read(object, range) { try self.output.write(base64.take($0)) }
+            try self.source.read(object, plan.range) { try self.output.write(base64.take($0)) }
             try self.output.write(base64.finish())
         }
-        try self.output.write(Array(Self.tail(of: response).utf8))
+        try self.output.write(Array(Self.closing.utf8))
         self.summary.records += 1
+        self.summary.bodyBytes += plan.response.contentLength
     }
+
+    /// Whether a text can say what these fields hold: it need not be UTF-8 (RFC 9110 §5.5, obs-text).
+    private static func isText(_ fields: Fields) -> Bool {
+        fields.lines.allSatisfy { line in
+            var check = UTF8Check()
+            check.take(fields.value(of: line))
+            return check.isWhole
+        }
+    }
+
+    /// From the beginning to the first byte of the content.
+    private static func opening(of plan: Plan, objectID: String) -> String {
+        Self.head(of: plan.response, objectID: objectID) + Self.contentHead(of: plan.response)
+            + (plan.isText ? #","text":""# : #","encoding":"base64","text":""#)
+    }
+
+    /// What follows behind its last one.
+    private static let closing = "\"}}}"
 
     /// From the beginning to the response's own members, its content excepted.
     private static func head(of response: ArchivedResponse, objectID: String) -> String {
@@ -113,8 +166,6 @@ final class HARWriter: ExportFormat {
         text += #","mimeType":\#(JSONText.of(fields.string(FieldName(.contentType)) ?? ""))"#
         return text
     }
-
-    private static func tail(of response: ArchivedResponse) -> String { "\"}}}" }
 
     /// The fields of a request head that this wrote.
     private static func fields(of head: [UInt8]) -> Fields {
@@ -167,6 +218,19 @@ final class HARWriter: ExportFormat {
 enum JSONText {
     static func of(_ text: String) -> String {
         "\"" + String(decoding: self.escaped(Array(text.utf8)), as: UTF8.self) + "\""
+    }
+
+    /// How many bytes `escaped` makes of these.
+    static func escapedLength(of bytes: [UInt8]) -> Int {
+        var length = bytes.count
+        for byte in bytes {
+            switch byte {
+            case 0x22, 0x5C, 0x0A, 0x0D, 0x09: length += 1
+            case 0..<0x20: length += 5
+            default: break
+            }
+        }
+        return length
     }
 
     /// Bytes of UTF-8 with those escaped that must not stand in a string.

@@ -54,11 +54,13 @@ final class WARCWriter: ExportFormat {
     /// Writes a stored response, or counts why it is left out.
     func write(_ object: InspectedObject) throws {
         let place = self.output.count
+        let before = self.summary
         do {
             try self.writeAll(object)
             self.summary.responses += 1
             self.summary.fileBytes = self.output.count
         } catch let refusal as ExportRefusal {
+            self.summary = before
             self.summary.leave(out: refusal)
             try self.output.takeBack(to: place)
         }

@@ -49,7 +49,8 @@ struct DiskCacheTests {
     }
 
     private func put(
-        _ url: String, _ fields: Fields = [:], into store: DiskStore, at now: Timestamp
+        _ url: String, _ fields: Fields = [:], body: [UInt8] = Array("hello".utf8),
+        into store: DiskStore, at now: Timestamp
     ) async throws {
         let uri = try #require(TargetURI(text: url))
         var all: Fields = ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"]
@@ -61,9 +62,9 @@ struct DiskCacheTests {
             configuration: PolicyConfiguration())
         let outcome = await withCheckedContinuation { done in
             let sink = store.store(
-                head, for: key, length: 5, replacing: [],
+                head, for: key, length: UInt64(body.count), replacing: [],
                 observer: EndObserver { done.resume(returning: $0) })
-            sink?.write(ByteBuffer(string: "hello"))
+            sink?.write(ByteBuffer(bytes: body))
             sink?.commit(trailers: Fields())
         }
         guard case .visible = outcome else {
@@ -145,6 +146,71 @@ struct DiskCacheTests {
                 return true
             }
             #expect(count == Self.urls.count)
+        }
+    }
+
+    /// Writes a HAR file of all; answers its entries, too, a line each.
+    private func har(
+        of directory: String, longestEntry: Int
+    ) throws -> (summary: ExportSummary, entries: [Substring]) {
+        let path = directory + "/archive.har"
+        let output = try ArchiveFile(name: path, replaces: true)
+        let inspector = try DiskInspector(directory: directory)
+        let writer = HARWriter(
+            output, source: try ExportSource(inspector, startMicroseconds: 0),
+            longestEntry: longestEntry)
+        try writer.begin()
+        try inspector.forEachObject {
+            try writer.write($0)
+            return true
+        }
+        try writer.end()
+        try output.finish()
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
+        let lines = text.split(separator: "\n").dropFirst().dropLast()
+        return (writer.summary, lines.map { $0.hasSuffix(",") ? $0.dropLast() : $0 })
+    }
+
+    @Test(
+        "is exported as HAR but for what no import would hold, to the byte",
+        arguments: [
+            Array(String(repeating: "\u{1}\"\\\n\tä", count: 500).utf8),
+            [UInt8](repeating: 0xFF, count: 1000), [UInt8](repeating: 0xFF, count: 1001),
+        ])
+    func largeEntry(_ body: [UInt8]) async throws {
+        try await self.withCache { directory, _ in
+            try await self.writing(in: directory) { store, now in
+                try await self.put("http://c.example/large", body: body, into: store, at: now)
+            }
+            let whole = try self.har(of: directory, longestEntry: 1 << 20)
+            #expect(whole.summary.responses == 4)
+            let longest = try #require(whole.entries.map(\.utf8.count).max())
+            let exact = try self.har(of: directory, longestEntry: longest)
+            #expect(exact.summary.leftOut == [:])
+            for bound in [longest - 1, body.count - 1] {
+                let less = try self.har(of: directory, longestEntry: bound)
+                #expect(less.summary.leftOut["too-large", default: 0] >= 1)
+                #expect(less.summary.responses == UInt64(less.entries.count))
+                #expect(less.summary.records == less.summary.responses)
+                #expect(less.summary.bodyBytes == less.summary.responses * 5)
+            }
+        }
+    }
+
+    @Test("is exported as HAR but for heads that are not UTF-8")
+    func oddHead() async throws {
+        try await self.withCache { directory, _ in
+            try await self.writing(in: directory) { store, now in
+                var fields = Fields()
+                fields.append("X-Odd", [0x61, 0xFF] as [UInt8])
+                try await self.put("http://c.example/odd", fields, into: store, at: now)
+                try await self.put("http://c.example/even", ["X-Odd": "ä"], into: store, at: now)
+            }
+            let written = try self.har(of: directory, longestEntry: 1 << 20)
+            #expect(written.summary.leftOut == ["head-not-text": 1])
+            #expect(written.entries.count == 4)
+            #expect(written.entries.contains { $0.contains("ä") })
         }
     }
 

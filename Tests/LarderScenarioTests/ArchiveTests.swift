@@ -188,6 +188,8 @@ struct ArchiveTests {
             let exported = try await home.cache("export", "--json", archive)
             #expect(exported.status == 0, "\(exported.errText)")
             #expect(exported.outText.contains(#""head-too-large":1"#), "\(exported.outText)")
+            // What says who wrote it, and two of each that is there.
+            #expect(exported.outText.contains(#""records":5"#), "\(exported.outText)")
             #expect(try await home.cache("purge", "--all").status == 0)
             let read = try await home.cache("import", "--json", archive)
             #expect(read.status == 0, "\(read.errText)")
