@@ -18,13 +18,26 @@ struct HTTPConnectivityTests {
         }
     }
 
-    @Test("a load without it fails at once: there is no network (-1009)")
-    func failing() async throws {
-        let connectivity = ScriptedConnectivity(hasRoute: false)
-        let engine = self.upstream(connectivity).engine(connectivity: connectivity)
-        let heard = try await engine.heard("http://192.0.2.1/")
+    @Test(
+        "a load without it fails at once: there is no network (-1009), unless its time was up",
+        arguments: [
+            (.destinationIPUnroutable, .notConnectedToInternet),
+            (.dnsError, .notConnectedToInternet), (.dnsTimeout, .timedOut),
+            (.connectionRefused, .cannotConnectToHost),
+        ] as [(UpstreamFailure.Kind, URLError.Code)])
+    func failing(kind: UpstreamFailure.Kind, code: URLError.Code) async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in receiver.fail(kind) }
+        let engine = upstream.engine(connectivity: ScriptedConnectivity(hasRoute: false))
+        let heard = try await engine.heard("http://origin.test/")
         #expect(heard.calls == ["failed", "measured"])
-        #expect(heard.error?.code == .notConnectedToInternet)
+        #expect(heard.error?.code == code)
+    }
+
+    @Test("a name that is not found, on a machine with routes, is just that (-1003)")
+    func nameNotFound() async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in receiver.fail(.dnsError) }
+        let heard = try await upstream.engine().heard("http://origin.test/")
+        #expect(heard.error?.code == .cannotFindHost)
     }
 
     @Test("a load waits, says so once, and goes on when there is a route, with its content")

@@ -116,8 +116,10 @@ struct SecurityRequestTests {
         let loaded = await session.loaded(URLRequest(url: url))
         #expect(loaded.error != nil)
         #expect(
-            [.badURL, .cannotFindHost, .cannotConnectToHost, .unsupportedURL, .fileDoesNotExist]
-                .contains(loaded.code ?? .unknown), "\(loaded.code?.rawValue ?? 0)")
+            [
+                .badURL, .cannotFindHost, .cannotConnectToHost, .unsupportedURL, .fileDoesNotExist,
+                .notConnectedToInternet,
+            ].contains(loaded.code ?? .unknown), "\(loaded.code?.rawValue ?? 0)")
         session.invalidateAndCancel()
     }
 

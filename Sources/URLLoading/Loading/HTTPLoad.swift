@@ -255,7 +255,9 @@ extension HTTPLoad: ExchangeClient {
         case .tell:
             var error = URLError(failure, shown: trust)
             if error.isAboutHandshake { self.identityIsRefused(trust) }
-            if lacksRoute, error.code == .cannotConnectToHost {
+            // Names are not found without a network either. What took too long stays that: a task
+            // that was suspended meanwhile begins anew for it.
+            if lacksRoute, error.code != .timedOut {
                 error = URLError(.notConnectedToInternet, userInfo: error.userInfo)
             }
             self.tell(failed: error)

@@ -63,8 +63,8 @@ extension URLError {
         case .badURL: .badURL
         case .unsupported: .unsupportedURL
         case .requestContent: .requestBodyStreamExhausted
+        // Of these, that there is no route at all is for whoever can look.
         case .hostNotFound, .proxyNotFound: .cannotFindHost
-        // That there is no route at all is for whoever can look.
         case .notConnected, .cannotConnect, .proxy: .cannotConnectToHost
         case .connectionLost, .partialContent: .networkConnectionLost
         case .idleTimeout, .resourceTimeout, .connectionLimit: .timedOut
