@@ -170,8 +170,6 @@ final class ProtocolLoad: NSObject, Load, URLProtocolClient {
         case .makeUpResponse:
             self.answer(URLResponse(location: self.order.request.url), .notAllowed)
             self.body.finish()
-        case .failWithoutResponse:
-            return self.over(failing: URLError(.badServerResponse))
         }
         self.stop()
     }

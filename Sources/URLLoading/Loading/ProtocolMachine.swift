@@ -1,7 +1,7 @@
 /// What of a program's protocol counts, and when: it may say anything, at any time.
 ///
 ///     waiting ─▶ loading ─▶ answered ─▶ over
-///        └──────────┴───────────────────┘  by failure, redirection, cancellation
+///        └──────────┴───────────────────┘  by failure, redirection, cancellation, an early end
 ///
 /// Each event says what is to be done about it; what comes at the wrong time is not heard.
 struct ProtocolMachine {
@@ -40,19 +40,20 @@ struct ProtocolMachine {
     enum Finishing {
         case unheard
         case endBody
-        /// There was no response, but there were bytes.
+        /// There was no response, and the task needs one.
         case makeUpResponse
-        case failWithoutResponse
     }
 
     mutating func finish() -> Finishing {
-        let stage = self.stage
-        switch stage {
+        switch self.stage {
         case .waiting, .over: return .unheard
-        case .loading, .answered: self.end()
+        case .loading:
+            self.end()
+            return .makeUpResponse
+        case .answered:
+            self.end()
+            return .endBody
         }
-        if stage == .answered { return .endBody }
-        return self.hasData ? .makeUpResponse : .failWithoutResponse
     }
 
     enum Failing {

@@ -32,8 +32,7 @@ public protocol URLProtocolClient: NSObjectProtocol, Sendable {
 
     /// The body is whole.
     ///
-    /// Where there was no response, one that knows nothing but the URL is made up if there was data;
-    /// else the task fails with `URLError.badServerResponse`.
+    /// Where there was no response, one is made up that knows nothing but the URL.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
     /// The load has failed: the task ends with this error, as it is.
