@@ -116,6 +116,27 @@ struct CompatibilitySubclassTests {
         #expect(task.state == .running && !task.progress.isPaused)
     }
 
+    @Test("takes back no suspension but its own when its progress goes on (§3.1)")
+    func foreignSuspensions() throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [EndlessProtocol.self]
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://host.test/")))
+        task.progress.resume()
+        #expect(task.state == .suspended)
+        task.resume()
+        task.suspend()
+        task.progress.resume()
+        #expect(task.state == .suspended)
+        // Two suspensions, of which one is the progress's.
+        task.progress.pause()
+        task.resume()
+        #expect(task.state == .suspended)
+        task.progress.resume()
+        #expect(task.state == .running && !task.progress.isPaused)
+    }
+
     @Test("a task reports its progress as Foundation's do")
     func progress() throws {
         let session = URLSession(configuration: .ephemeral)

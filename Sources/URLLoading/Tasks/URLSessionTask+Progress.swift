@@ -95,9 +95,11 @@ final class PausingProgress: Progress, @unchecked Sendable {
         task.suspend()
     }
 
+    /// Takes back the suspension of `pause`; those of the program's are not its own.
     override func resume() {
+        let wasPaused = self.isPaused
         super.resume()
-        self.task?.resume()
+        if wasPaused { self.task?.resume() }
     }
 }
 
