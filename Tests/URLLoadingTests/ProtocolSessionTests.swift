@@ -197,6 +197,37 @@ struct ProtocolSessionTests {
         #expect(delegate.heard.value.last == "end")
     }
 
+    /// Decides by a field that the session adds.
+    private final class ByField: ScriptedProtocol {
+        override class func canInit(with request: URLRequest) -> Bool {
+            request.value(forHTTPHeaderField: "X-A") != nil && super.canInit(with: request)
+        }
+    }
+
+    @Test("a protocol sees the fields that the configuration adds, the task does not (§2)")
+    func additionalFields() async throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [ByField.self]
+        configuration.httpAdditionalHeaders = ["x-a": "added", "x-b": "added", "Host": "c"]
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        let seen = Event<[[String: String]]>([])
+        let script = ProtocolScript { instance in
+            seen.change { $0.append(instance.it.request.allHTTPHeaderFields ?? [:]) }
+            instance.respond()
+            instance.finish()
+        }
+        var request = script.request()
+        request.setValue("own", forHTTPHeaderField: "X-B")
+        let isAnswered = Event(false)
+        let task = session.dataTask(with: request) { _, _, _ in isAnswered.change { $0 = true } }
+        task.resume()
+        try await isAnswered.wait(for: "the answer") { $0 }
+        #expect(seen.value == [["X-A": "added", "X-B": "own"]])
+        #expect(task.originalRequest?.allHTTPHeaderFields == ["X-B": "own"])
+        #expect(task.currentRequest?.allHTTPHeaderFields == ["X-B": "own"])
+    }
+
     @Test("a cancelled task stops its protocol")
     func cancelling() async throws {
         let session = Self.session()

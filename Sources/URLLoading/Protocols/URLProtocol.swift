@@ -12,7 +12,7 @@ public import Foundation
 /// was: when the load has ended, in whatever way, or its task was cancelled. What this class does by
 /// itself is nothing; Foundation's traps.
 open class URLProtocol: NSObject {
-    /// What is to be loaded.
+    /// What is to be loaded, with the fields that the session's configuration adds.
     open var request: URLRequest { self.order }
     /// What is stored for the request, which the protocol may declare valid; nil: nothing.
     open var cachedResponse: CachedURLResponse? { self.stored }

@@ -8,11 +8,14 @@ final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
     private let classes: [AnyClass]?
+    /// What is added to requests that the program's own protocols load; the engine adds it itself.
+    private let additional: [String: String]
 
     init(_ settings: URLSessionConfiguration) {
         self.settings = settings
         self.engine = SessionEngine(settings)
         self.classes = settings.protocolClasses
+        self.additional = settings.additionalFields
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
@@ -42,7 +45,7 @@ final class BuiltInLoaders: SessionLoaders {
         for request: URLRequest, of task: URLSessionTask
     ) -> (any Loader)? {
         ProtocolLoader.loader(
-            for: request, task: task, classes: self.classes,
+            for: request, task: task, classes: self.classes, additional: self.additional,
             cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
     }
 
