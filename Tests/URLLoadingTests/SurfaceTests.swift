@@ -2,6 +2,12 @@ import Foundation
 import Testing
 import URLLoading
 
+/// Answers pings itself, as a program's own class may.
+private final class AnsweringTask: URLSessionWebSocketTask, @unchecked Sendable {
+    override init() { super.init() }
+    override func sendPing() async throws {}
+}
+
 @Suite("The surface of the URL Loading System")
 struct SurfaceTests {
     @Test("has Apple's raw values")
@@ -53,5 +59,7 @@ struct SurfaceTests {
         let task = session.webSocketTask(with: URL(fileURLWithPath: "/"))
         task.resume()
         await #expect(throws: URLError.self) { try await task.sendPing() }
+        let other: URLSessionWebSocketTask = AnsweringTask()
+        await #expect(throws: Never.self) { try await other.sendPing() }
     }
 }

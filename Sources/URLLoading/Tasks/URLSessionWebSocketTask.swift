@@ -180,6 +180,17 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         connection.ping(pongReceiveHandler)
     }
 
+    /// Sends a ping, and returns when its pong has come.
+    ///
+    /// - Throws: what `sendPing(pongReceiveHandler:)` gives its handler.
+    open func sendPing() async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            self.sendPing {
+                if let error = $0 { done.resume(throwing: error) } else { done.resume() }
+            }
+        }
+    }
+
     /// Closes the connection and says why.
     ///
     /// What was sent before goes out first. The task completes, without an error, when the peer has
