@@ -240,8 +240,8 @@ struct MessagesRequestReferenceTests {
     func whole() throws {
         let full = Self.full()
         Self.expectFull(full as URLRequest)
-        let copy = try #require(full.copy() as? NSURLRequest)
-        #expect(!(copy is NSMutableURLRequest))
+        let copy = try #require(full.copy() as? NSMutableURLRequest)
+        #expect(copy !== full)
         Self.expectFull(copy as URLRequest)
         Self.expectFull(try #require(full.mutableCopy() as? NSMutableURLRequest) as URLRequest)
         Self.expectFull((full as URLRequest) as NSURLRequest as URLRequest)
@@ -254,12 +254,15 @@ struct MessagesRequestReferenceTests {
     func apart() throws {
         let first = Self.full()
         let second = try #require(first.mutableCopy() as? NSMutableURLRequest)
+        let third = try #require(first.copy() as? NSMutableURLRequest)
+        third.httpMethod = "POST"
         let value = first as URLRequest
         first.httpMethod = "HEAD"
         second.url = nil
         #expect(second.httpMethod == "PUT" && first.url == Self.url && value.httpMethod == "PUT")
         #expect(second.description.contains("(null)"))
         #expect(first.description.contains("https://example.org/b"))
+        #expect(third.httpMethod == "POST" && third.url == Self.url)
         let fixed = NSURLRequest(url: Self.url)
         #expect(fixed.copy() as? NSURLRequest === fixed)
     }

@@ -24,6 +24,9 @@ open class NSMutableURLRequest: NSURLRequest, @unchecked Sendable {
         super.init(coder: coder)
     }
 
+    /// Another one that can be changed, as Foundation's copies can.
+    open override func copy(with zone: NSZone? = nil) -> Any { self.mutableCopy(with: zone) }
+
     open override var url: URL? {
         get { super.url }
         set { self.value.url = newValue }
