@@ -91,6 +91,12 @@ struct MessagesRequestTests {
         request.addValue("c", forHTTPHeaderField: "Etag")
         request.setValue("d", forHTTPHeaderField: "Accept")
         #expect(request.allHTTPHeaderFields == ["Accept": "d", "ETAG": "b,c"])
+        for value in ["e", nil] {
+            request.allHTTPHeaderFields = ["Accept": "a", "ACCEPT": "b", "accept": "c"]
+            request.setValue(value, forHTTPHeaderField: "accept")
+            let left: [String: String] = value.map { ["Accept": $0] } ?? [:]
+            #expect(request.allHTTPHeaderFields == left)
+        }
         request.allHTTPHeaderFields = nil
         #expect(request.allHTTPHeaderFields == nil)
         request.setValue(nil, forHTTPHeaderField: "a")

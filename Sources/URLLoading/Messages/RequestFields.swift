@@ -35,14 +35,11 @@ enum RequestFields {
         // Let go of before it is changed, so that it is changed in place.
         fields = nil
         let name = self.capitalized(field)
-        if let value, let kept = changed.index(forKey: name) {
-            changed.values[kept] = value
-        } else {
-            for other in changed.keys.filter({ self.isSame($0, name) }) {
-                changed.removeValue(forKey: other)
-            }
-            if let value { changed[name] = value }
+        // A dictionary that was set whole may have several spellings, of which each would be sent.
+        for other in changed.keys.filter({ $0 != name && self.isSame($0, name) }) {
+            changed.removeValue(forKey: other)
         }
+        changed[name] = value
         fields = changed
     }
 
