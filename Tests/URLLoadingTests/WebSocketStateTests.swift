@@ -43,6 +43,26 @@ struct WebSocketStateTests {
         await origin.stop()
     }
 
+    @Test("give messages that nobody had asked for in their order, many as they are")
+    func waiting() async throws {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let purpose = WebSocketPurpose(lane: DelegateLane(queue: queue, sight: .byOperations))
+        let count = 20_000
+        for number in 0..<count { purpose.received(.string(String(number))) }
+        #expect(!purpose.hasRoom)
+        let heard = Event<[String]>([])
+        for _ in 0..<count {
+            purpose.receive { result in
+                guard case .success(let message) = result else { return }
+                heard.change { $0.append(Self.text(message)) }
+            }
+        }
+        try await heard.wait(for: "all messages") { $0.count == count }
+        #expect(heard.value == (0..<count).map { String($0) })
+        #expect(purpose.hasRoom)
+    }
+
     @Test("count what messages contain, and nothing else (§3.1)")
     func counts() async throws {
         let origin = try await ScriptedOrigin.start { connection in

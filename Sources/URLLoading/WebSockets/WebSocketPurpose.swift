@@ -19,8 +19,9 @@ final class WebSocketPurpose: TaskPurpose {
         var unsent: [(opcode: WebSocketFrame.Opcode, payload: Data, number: Int)] = []
         var senders: [Int: Waiter] = [:]
         var pings: [(number: Int, waiter: Waiter)] = []
-        var receivers: [Receiver] = []
-        var inbox: [Message] = []
+        // Both may be long: of empty messages there is room for as many as octets.
+        var receivers = CircularBuffer<Receiver>()
+        var inbox = CircularBuffer<Message>()
         var inboxSize = 0
         var number = 0
         var limit = 1 << 20
@@ -106,8 +107,7 @@ final class WebSocketPurpose: TaskPurpose {
 
     func receive(_ receiver: @escaping Receiver) {
         let (message, load, end) = self.state.withLock { state in
-            if !state.inbox.isEmpty {
-                let message = state.inbox.removeFirst()
+            if let message = state.inbox.popFirst() {
                 state.inboxSize -= message.size
                 return (Optional(message), state.load, state.end)
             }
@@ -136,7 +136,7 @@ final class WebSocketPurpose: TaskPurpose {
         // Before anybody hears of it, who may ask.
         self.state.withLock { $0.task }?.countOfBytesReceived += Int64(message.count)
         let receiver = self.state.withLock { state -> Receiver? in
-            if !state.receivers.isEmpty { return state.receivers.removeFirst() }
+            if let receiver = state.receivers.popFirst() { return receiver }
             state.inbox.append(message)
             state.inboxSize += message.size
             return nil
@@ -239,10 +239,10 @@ final class WebSocketPurpose: TaskPurpose {
             defer {
                 state.senders = [:]
                 state.pings = []
-                state.receivers = []
+                state.receivers = CircularBuffer()
             }
             let senders = state.senders.sorted { $0.key < $1.key }.map(\.value)
-            return (senders, state.pings.map(\.waiter), state.receivers)
+            return (senders, state.pings.map(\.waiter), Array(state.receivers))
         }
         for waiter in left.0 + left.1 { waiter(reason) }
         for receiver in left.2 { receiver(.failure(reason)) }
