@@ -189,32 +189,35 @@ struct CacheStoreTests {
         await origin.stop()
     }
 
-    @Test("is of unknown length where it was decoded")
-    func decoded() async throws {
+    @Test(
+        "is of unknown length where it was decoded, and of the announced one where not",
+        arguments: [("gzip", "3", -1), ("identity", "6", 6)] as [(String, String, Int64)])
+    func decoded(coding: String, announced: String, length: Int64) async throws {
         let request = try cacheRequest(self.url)
         do {
             let cache = self.directory.cache()
             let engine = CacheEngine(cache) { _ in
                 .init(
                     fields: [
-                        "Cache-Control": "max-age=60", "Content-Encoding": "gzip",
-                        "Content-Length": "3",
+                        "Cache-Control": "max-age=60", "Content-Encoding": coding,
+                        "Content-Length": announced,
                     ], body: "loaded")
             }
             _ = try await engine.load(self.url, asks: true) { pending in
                 let proposed = pending.proposedResponse()
-                #expect(proposed.response.expectedContentLength == -1)
+                #expect(proposed.response.expectedContentLength == length)
                 pending.decide(proposed)
             }
             let found = try #require(cache.cachedResponse(for: request))
-            #expect(found.text == "loaded" && found.response.expectedContentLength == -1)
+            #expect(found.text == "loaded" && found.response.expectedContentLength == length)
             cache.storeCachedResponse(
                 CachedURLResponse(response: found.response, data: found.data), for: request)
         }
         // From the disk, as what the program stored.
         let found = try #require(self.directory.cache().cachedResponse(for: request)?.response)
-        #expect(found.expectedContentLength == -1)
-        #expect((found as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "3")
+        #expect(found.expectedContentLength == length)
+        let field = (found as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length")
+        #expect(field == announced)
     }
 
     @Test("is forgotten by what is not safe, whichever task asks for it (RFC 9111 §4.4)")

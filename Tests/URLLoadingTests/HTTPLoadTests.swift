@@ -23,6 +23,32 @@ struct HTTPLoadTests {
         await origin.stop()
     }
 
+    @Test(
+        "knows the length of what comes, unless a coding is undone (§3.1)",
+        arguments: [
+            ("GET", "identity", nil, 5), ("GET", "x-own", nil, 5), ("GET", "gzip, x-own", nil, 5),
+            ("GET", "gzip", "bytes=0-4", 5), ("HEAD", "gzip", nil, -1), ("HEAD", "x-own", nil, 5),
+        ] as [(String, String, String?, Int64)])
+    func expectedLength(
+        method: String, coding: String, range: String?, length: Int64
+    ) async throws {
+        let origin = try await ScriptedOrigin.answering { request in
+            let whole = response("200 OK", "Content-Encoding: \(coding)", body: "hello")
+            return request.line.hasPrefix("HEAD") ? String(whole.dropLast(5)) : whole
+        }
+        let engine = SessionEngine(.ephemeral)
+        var asked = request(origin.url("/"))
+        asked.httpMethod = method
+        asked.setValue(range, forHTTPHeaderField: "Range")
+        // From the network, and once more, where it was stored.
+        for _ in 0..<2 {
+            let heard = try await engine.heard(asked)
+            #expect(heard.answer?.response.expectedContentLength == length)
+            #expect(heard.text == (method == "GET" ? "hello" : ""))
+        }
+        await origin.stop()
+    }
+
     @Test("sends what every request has, and no field of a proxy (§14)")
     func automaticFields() async throws {
         let origin = try await ScriptedOrigin.answering { _ in response() }

@@ -207,6 +207,7 @@ struct SecurityServerTests {
         #expect(try await self.loaded(Array(head.utf8) + whole.dropLast()).error != nil)
         let all = try await self.loaded(Array(head.utf8) + whole)
         #expect(all.text == String(repeating: "hello ", count: 20))
+        #expect(all.response?.expectedContentLength == -1)
         var wrong = whole
         wrong[wrong.count - 8] ^= 1
         #expect(

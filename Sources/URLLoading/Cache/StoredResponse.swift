@@ -138,9 +138,9 @@ enum StoredResponse {
 
     /// The response of a head that a session has stored by itself.
     static func response(_ head: StoredHead, at url: URL) -> HTTPURLResponse {
-        // What is stored has been decoded: its length is not the one that is written there.
+        // What was decoded when it was stored has not the length that is written there.
         HTTPURLResponse(
             url: url, head: ResponseHead(status: head.status, fields: head.fields),
-            bodyLength: head.fields.contains(FieldName(.contentEncoding)) ? .unknown : .none)
+            bodyLength: head.fields.nameUndoneCodings ? .unknown : .none)
     }
 }

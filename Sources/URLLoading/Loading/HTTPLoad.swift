@@ -270,15 +270,20 @@ extension HTTPLoad: ExchangeClient {
     private func response(_ answer: Answer, _ url: URL) -> URLResponse {
         guard self.isFTP else {
             // Of what was decoded nobody knows the length beforehand.
-            let isCoded = answer.head.fields.contains(FieldName(.contentEncoding))
+            let isDecoded = answer.head.fields.nameUndoneCodings && !self.asksForRange
             return HTTPURLResponse(
-                url: url, head: answer.head, bodyLength: isCoded ? .unknown : answer.bodyLength)
+                url: url, head: answer.head, bodyLength: isDecoded ? .unknown : answer.bodyLength)
         }
         let length: Int =
             if case .known(let bytes) = answer.bodyLength { Int(clamping: bytes) } else { -1 }
         return URLResponse(
             url: url, mimeType: answer.head.fields.string(FieldName(.contentType)),
             expectedContentLength: length, textEncodingName: nil)
+    }
+
+    private var asksForRange: Bool {
+        self.order.request.value(forHTTPHeaderField: "Range") != nil
+            || self.engine.rules.fields.whole.contains(FieldName(.range))
     }
 
     /// What an FTP server's refusal is, which the engine tells as HTTP would.

@@ -50,6 +50,15 @@ struct SessionFields: Sendable {
     }
 }
 
+extension Fields {
+    /// Whether the content codings that they name are undone in what is loaded and stored.
+    ///
+    /// Not in an answer to a request for a range, which is one of the coded content.
+    var nameUndoneCodings: Bool {
+        self.contains(FieldName(.contentEncoding)) && CurlUpstream.undoesCodings(self)
+    }
+}
+
 /// What a program may write into a field line.
 enum FieldLine {
     /// Whether a name can stand in a message; others are left out, as they could not be read back.

@@ -145,8 +145,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { self.count { $0.expectedToSend = newValue } }
     }
 
-    /// The length of the response's body; -1 where it is not known, or has a content coding; 0
-    /// before there is a response.
+    /// The length of the response's body; -1 where it is not known, as where a content coding is
+    /// undone; 0 before there is a response.
     open internal(set) var countOfBytesExpectedToReceive: Int64 {
         get { self.guarded.withLock { $0.expectedToReceive } }
         set { self.count { $0.expectedToReceive = newValue } }
