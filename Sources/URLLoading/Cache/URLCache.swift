@@ -12,6 +12,13 @@ import Synchronization
 /// thread may use it. Methods that give their result at once wait for the disk where they must, and
 /// hold up nobody but their caller.
 ///
+/// **A cache is for one user**, as that of a browser. Whose request it was does not count: what a server
+/// lets a private cache store (`max-age`, `private`) in answer to one `Authorization` or `Cookie` answers
+/// requests with another one, too, unless its `Vary` names the field. A program that acts for several
+/// users, as a server that asks other servers in their names, gives each of them a session with a cache
+/// of its own, or has sessions without one (`URLSessionConfiguration.urlCache = nil`). The cache of
+/// `URLSession.shared` is one for all.
+///
 /// **Several caches on one path** in a process are one: the same responses, the same capacities, which
 /// are those set last; one that had none on the disk, and gets some while another is there, has a place of
 /// its own. **Several processes on one path** each have responses of their own, each within
