@@ -101,7 +101,8 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// A name for a file with the body in it: what the server proposes (`Content-Disposition`), else
     /// the last part of the URL's path, else `Unknown`.
     ///
-    /// Never a path: no `/`, no control character, not `.` or `..`, and 255 bytes at most.
+    /// Never a path: no `/`, no control character, not `.` or `..`, and 255 bytes at most. The host does not
+    /// stand in for it, and no extension is added for the media type, as Apple's may be.
     open var suggestedFilename: String? {
         self.metadata.suggestedFilename
             ?? self.url.flatMap { SuggestedFilename.safe($0.lastPathComponent) }
