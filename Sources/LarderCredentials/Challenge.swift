@@ -57,6 +57,18 @@ package struct Challenge: Sendable, Hashable {
     }
 }
 
+extension Challenge {
+    /// The challenge; one of Basic that has no realm with an empty one.
+    ///
+    /// RFC 7617 §2 requires a realm. Simple devices give none, and browsers ask for a login all the same.
+    package var withBasicRealm: Challenge {
+        guard self.scheme == .basic, self.token68 == nil, self["realm"] == nil else { return self }
+        var completed = self
+        completed.parameters.append(Parameter(name: "realm", value: []))
+        return completed
+    }
+}
+
 /// The challenges of a message.
 package struct Challenges: Sendable, Equatable {
     /// All that were understood, in order.

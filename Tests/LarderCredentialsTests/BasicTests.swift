@@ -84,6 +84,18 @@ struct BasicTests {
         }
     }
 
+    @Test(
+        "a challenge without a realm can be taken for one with an empty realm, no other",
+        arguments: [
+            ("Basic", "", true), ("Basic a=b", "", true), ("Basic realm=x", "x", true),
+            ("Basic abc=", nil, false), ("Digest a=b", nil, false),
+        ] as [(String, String?, Bool)])
+    func emptyRealm(_ line: String, _ realm: String?, _ isBasic: Bool) throws {
+        let completed = try challenge(line).withBasicRealm
+        #expect(completed.realm == realm)
+        #expect(((try? Basic.check(completed)) != nil) == isBasic)
+    }
+
     /// The example of §2.2 first.
     @Test(
         "is sent unasked at and below the directory (§2.2)",

@@ -99,7 +99,8 @@ struct CredentialsChallengeMachineTests {
     @Test(
         "a 401 without a challenge that is understood is an ordinary response",
         arguments: [
-            [], ["Bearer realm=\"x\""], ["Basic"], ["Digest realm=\"x\""], ["=,;"],
+            [], ["Bearer realm=\"x\""], ["Digest realm=\"x\""], ["=,;"], ["Basic realm=My Realm"],
+            ["Basic abc="], ["Basic charset=latin1"],
             ["Digest realm=\"x\", nonce=\"n\", algorithm=SHA-512-256, qop=\"auth\""],
         ])
     func bare(lines: [String]) throws {
@@ -107,6 +108,17 @@ struct CredentialsChallengeMachineTests {
         let step = script.machine.answered(
             ScriptedChallenges.head(401, lines), to: script.request, content: [])
         #expect(step.isDelivery)
+    }
+
+    @Test("Basic without a realm is Basic with an empty one", arguments: ["Basic", "basic a=b"])
+    func noRealm(line: String) throws {
+        var script = try ScriptedChallenges()
+        let space = try #require(script.challenged(line).challenge).protectionSpace
+        #expect(space.realm == "")
+        #expect(space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
+        #expect(script.use("u").field == basic("u"))
+        script.accepted()
+        #expect(script.storage?.credentials(for: space)?["u"] != nil)
     }
 
     @Test(

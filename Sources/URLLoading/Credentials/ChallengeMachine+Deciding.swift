@@ -100,7 +100,7 @@ extension ChallengeMachine {
         ofWebSocket isWebSocket: Bool = false
     ) -> [Candidate] {
         var found: [Candidate] = []
-        for challenge in challenges.ranked() {
+        for challenge in challenges.ranked().map(\.withBasicRealm) {
             guard let method = AuthenticationMethod(challenge.scheme),
                 Self.isUsable(challenge, asked, isProxy: proxy != nil),
                 // A handshake is one request on a connection of its own: there is no second leg.
