@@ -221,6 +221,18 @@ struct CookieKeepingTests {
         }
     }
 
+    @Test(
+        "are in the place of their directory, credentials not where all programs are built",
+        arguments: [
+            ("app", "app", "app"), ("bin", "p", "p"), ("", "p", "p"), ("debug", "debug", "p"),
+            ("release", "release", "p"), ("Debug-linux", "Debug-linux", "p"),
+            ("debugger", "debugger", "debugger"),
+        ])
+    func program(directory: String, cookies: String, credentials: String) {
+        #expect(KeptPlace.name(in: directory, process: "p", keeping: .cookies) == cookies)
+        #expect(KeptPlace.name(in: directory, process: "p", keeping: .credentials) == credentials)
+    }
+
     @Test("are in one place for one name")
     func places() {
         #expect(HTTPCookieStorage.shared === HTTPCookieStorage.shared)

@@ -8,29 +8,57 @@ import LarderState
 ///
 /// The environment is read each time: a program may set it before it first asks.
 enum KeptPlace {
+    /// What is kept, by which it is told who is one program.
+    enum Kind {
+        /// Where Foundation keeps them.
+        case cookies
+        /// Where no other program has its own.
+        case credentials
+    }
+
     /// Directories in which programs of all kinds lie, so that their name says nothing of one.
     private static let commonDirectories: Set<String> = ["bin", "sbin", "libexec", "lib", ""]
 
-    /// The name of this program: the identifier of its bundle, or the name of the directory that it
-    /// lies in, as Foundation has it, or that of its process where many lie there.
-    static var application: String {
+    /// The name of this program, for cookies.
+    static var application: String { self.application(keeping: .cookies) }
+
+    /// The name of this program: the identifier of its bundle, or else one for where it lies.
+    private static func application(keeping kind: Kind) -> String {
         if let identifier = Bundle.main.bundleIdentifier { return Self.component(identifier) }
         let directory = Bundle.main.bundlePath.split(separator: "/").last ?? ""
-        let name = String(directory.prefix { $0 != "." })
         return Self.component(
-            Self.commonDirectories.contains(name) ? ProcessInfo.processInfo.processName : name)
+            Self.name(
+                in: String(directory.prefix { $0 != "." }),
+                process: ProcessInfo.processInfo.processName, keeping: kind))
+    }
+
+    /// The name of a program without a bundle identifier: that of the directory that it lies in, as
+    /// Foundation has it, or that of its process where many lie there.
+    static func name(in directory: String, process: String, keeping kind: Kind) -> String {
+        if self.commonDirectories.contains(directory) { return process }
+        switch kind {
+        case .cookies: return directory
+        case .credentials: return self.isForBuilding(directory) ? process : directory
+        }
+    }
+
+    /// Whether all programs that somebody builds lie there: SwiftPM's `debug` and `release`, of its newer
+    /// build system `Debug-linux` and the like.
+    private static func isForBuilding(_ directory: String) -> Bool {
+        let first = directory.lowercased().prefix { $0 != "-" }
+        return first == "debug" || first == "release"
     }
 
     /// The program's directory.
-    static var directory: String {
+    private static func directory(keeping kind: Kind) -> String {
         let data = ProcessInfo.processInfo.environment["XDG_DATA_HOME"] ?? ""
         let base = data.hasPrefix("/") ? data : "\(NSHomeDirectory())/.local/share"
-        return "\(base)/\(self.application)"
+        return "\(base)/\(self.application(keeping: kind))"
     }
 
     /// A state of that name in the program's directory, and its key beside it.
-    static func state(named name: String) -> StateConfiguration {
-        let path = "\(self.directory)/\(self.component(name))"
+    static func state(named name: String, keeping kind: Kind = .cookies) -> StateConfiguration {
+        let path = "\(self.directory(keeping: kind))/\(self.component(name))"
         return StateConfiguration(
             directory: path, key: .file("\(path).key"), capacity: .mebibytes(64))
     }
@@ -52,8 +80,8 @@ enum KeptPlace {
     }
 
     /// What this process has open of that state.
-    static func shared(named name: String) -> SharedState {
-        let configuration = self.state(named: name)
+    static func shared(named name: String, keeping kind: Kind = .cookies) -> SharedState {
+        let configuration = self.state(named: name, keeping: kind)
         return LibraryState.shared(
             configuration, report: DiskNotices.state(configuration.directory))
     }

@@ -16,7 +16,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Invariant of `@unchecked`: what changes is behind locks.
 
     private static let common = URLCredentialStorage(
-        keeping: KeptPlace.shared(named: ".credentials.shared"))
+        keeping: KeptPlace.shared(named: ".credentials.shared", keeping: .credentials))
 
     /// The one that default sessions share; permanent credentials in it outlive the process.
     ///
