@@ -49,6 +49,19 @@ struct CookieStorageTests {
         #expect(!self.storage.names.isEmpty && self.storage.cookies?.contains(second) == false)
     }
 
+    @Test(
+        "holds what a program says None of, which without Secure says nothing (RFC 6265bis §5.7)",
+        arguments: [(false, nil), (true, "none")] as [(Bool, String?)])
+    func sameSiteNone(isSecure: Bool, kept: String?) throws {
+        let cookie = try made(
+            "n", "v", [.sameSitePolicy: "None", .secure: isSecure ? "TRUE" : "FALSE"])
+        self.storage.setCookie(cookie)
+        #expect(self.storage.cookies == [cookie])
+        #expect(self.storage.cookies?.first?.properties?[.sameSitePolicy] as? String == kept)
+        self.storage.setCookies([cookie], for: try url("https://a.example/"), mainDocumentURL: nil)
+        #expect(self.storage.cookies == [cookie])
+    }
+
     @Test("holds no cookie that has expired")
     func expired() throws {
         self.storage.setCookie(try made("n", expires: 100))

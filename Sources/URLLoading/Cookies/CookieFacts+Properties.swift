@@ -22,6 +22,9 @@ extension CookieFacts {
         self.commentURL = Self.url(properties[.commentURL])
         self.ports = Self.ports(properties[.port], version: self.version)
         self.sameSite = Self.sameSite(properties[.sameSitePolicy])
+        // No store may hold that (RFC 6265bis §5.7), and programs were told of no such rule. It is sent
+        // wherever one is that says nothing.
+        if self.sameSite == .none, !self.isSecure { self.sameSite = .unspecified }
         if !Self.flag(properties[.discard]) {
             self.expires = Self.expiry(properties, now: now)
         }

@@ -58,7 +58,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///
     /// Nothing happens under the policy `.never`, nor with a cookie that no store may hold
     /// (RFC 6265bis §5.7): of more than 4096 octets, of a domain that is no host name, or with a
-    /// prefix whose promise it breaks.
+    /// prefix whose promise it breaks. A `SameSite` of `None` without `Secure`, for which a response's
+    /// cookie is refused, too, counts as not said in one that a program makes.
     open func setCookie(_ cookie: HTTPCookie) {
         guard self.cookieAcceptPolicy != .never else { return }
         self.store.set(cookie)
