@@ -135,6 +135,14 @@ struct CoreRedirectTests {
             ("/two words", "http://a.test/two%20words#part"),
             ("/caf\u{E9}?a|b", "http://a.test/caf%C3%A9?a%7Cb#part"),
             ("/a#b c", "http://a.test/a#b%20c"), ("/a%20b", "http://a.test/a%20b#part"),
+            ("/100%?5%2#%zz", "http://a.test/100%25?5%252#%25zz"),
+            ("/%41%4", "http://a.test/%41%254#part"),
+            (
+                "http://b\u{FC}cher.test:81/\u{FC}?//\u{E9}/",
+                "http://xn--bcher-kva.test:81/%C3%BC?//%C3%A9/#part"
+            ),
+            ("//b\u{FC}cher.test", "http://xn--bcher-kva.test/#part"),
+            ("/x?http://b\u{FC}cher.test/", "http://a.test/x?http://b%C3%BCcher.test/#part"),
         ])
     func encodedLocation(_ location: String, _ expected: String) throws {
         guard case .follow(let next, _) = try Self.judge(302, location: location) else {

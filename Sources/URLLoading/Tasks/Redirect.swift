@@ -81,22 +81,58 @@ enum Redirect: Equatable {
     ]
 
     /// The head with every `Location` as a URI may be written: where origins write `/a b`, they
-    /// mean `/a%20b`.
+    /// mean `/a%20b`, by `/100%` `/100%25`, and by a host of other letters the one of `xn--`.
     private static func encoded(_ head: ResponseHead) -> ResponseHead {
         let locations = head.fields.values("Location")
-        guard locations.contains(where: { !$0.allSatisfy(self.mayStand) }) else { return head }
+        let percent = UInt8(ascii: "%")
+        let isPlain = locations.allSatisfy { $0.allSatisfy { $0 != percent && self.mayStand($0) } }
+        guard !isPlain else { return head }
         var head = head
         head.fields.remove("Location")
         for location in locations {
-            head.fields.append(
-                "Location",
-                location.flatMap { byte -> [UInt8] in
-                    guard !self.mayStand(byte) else { return [byte] }
-                    let digits = String(byte, radix: 16, uppercase: true)
-                    return Array("%\(byte < 0x10 ? "0" : "")\(digits)".utf8)
-                })
+            let place = self.authority(in: location)
+            var bytes = self.escaped(location[..<place.lowerBound])
+            bytes += self.ofLetters(location[place])
+            bytes += self.escaped(location[place.upperBound...])
+            head.fields.append("Location", bytes)
         }
         return head
+    }
+
+    /// Where the authority of a reference lies, which is empty where there is none (RFC 3986 §4.2).
+    private static func authority(in location: FieldValue) -> Range<Int> {
+        let nowhere = location.startIndex..<location.startIndex
+        guard let first = location.firstIndex(where: { "/?#".utf8.contains($0) }),
+            location[first...].starts(with: "//".utf8),
+            first == location.startIndex || location[first - 1] == ASCII.colon
+        else { return nowhere }
+        let rest = location[(first + 2)...]
+        return rest.startIndex..<(rest.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex)
+    }
+
+    /// An authority whose host may be written in any letters (RFC 5891 §4).
+    private static func ofLetters(_ authority: FieldValue) -> [UInt8] {
+        let scheme = "http://"
+        guard !authority.allSatisfy({ $0 < 0x80 }),
+            let url = URL(string: scheme + String(decoding: authority, as: UTF8.self))
+        else { return self.escaped(authority) }
+        return Array(url.absoluteString.utf8.dropFirst(scheme.utf8.count))
+    }
+
+    /// Part of a reference, with escapes for what cannot stand there, and for each `%` that begins none.
+    private static func escaped(_ part: FieldValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for (index, byte) in zip(part.indices, part) {
+            let next = part[index...].dropFirst().prefix(2)
+            let beginsEscape = next.count == 2 && next.allSatisfy { ASCII.hexDigit($0) != nil }
+            if byte == UInt8(ascii: "%") ? beginsEscape : self.mayStand(byte) {
+                bytes.append(byte)
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                bytes += Array("%\(byte < 0x10 ? "0" : "")\(digits)".utf8)
+            }
+        }
+        return bytes
     }
 
     /// Whether a byte is one of a URI (RFC 3986 §2), or a `%`.
