@@ -217,6 +217,43 @@ struct BodiesFileTests {
         }
     }
 
+    @Test("is summed up as it is written, so that it need not be read when it is left")
+    func summedUp() async throws {
+        try await Scratch.with { scratch in
+            let bytes = pattern(4_000_000)
+            var part: DownloadPart?
+            // Gone on with twice, from the midst of a block, and from its end.
+            for end in [1_500_000, 2_621_440, 4_000_000] {
+                let written = Event<Int64>(0)
+                let begin = Int(part?.length ?? 0)
+                let file = try part.map { try #require(DownloadFile.open($0)) }
+                let consumer = FileConsumer(
+                    in: scratch.url, resuming: file, at: Int64(begin), mayBeLeft: true
+                ) { _, total, taken in
+                    written.change { $0 = total }
+                    taken()
+                }
+                _ = await consumer.taking(Array(bytes[begin..<end]))
+                try await written.wait(for: "the file") { $0 == Int64(end) }
+                part = try #require(await consumer.leaving())
+                #expect(part?.length == Int64(end))
+            }
+            let whole = try #require(part)
+            // Altered between the writing and the leaving, it is not taken for what was written.
+            let file = try #require(DownloadFile.open(whole))
+            let consumer = FileConsumer(
+                in: scratch.url, resuming: file, at: whole.length, mayBeLeft: true)
+            var altered = bytes
+            altered[100] ^= 1
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: whole.path))
+            try handle.write(contentsOf: Data(altered[..<200]))
+            try handle.close()
+            let left = try #require(await consumer.leaving())
+            #expect(left == whole)
+            #expect(DownloadFile.open(left) == nil)
+        }
+    }
+
     @Test("is not gone on with where it is gone, short, altered, linked or no file of ours")
     func notResumable() async throws {
         try await Scratch.with { scratch in

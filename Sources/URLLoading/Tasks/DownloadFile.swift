@@ -11,9 +11,15 @@ final class DownloadFile: @unchecked Sendable {
     static let prefix = "CFNetworkDownload_"
     static let suffix = ".tmp"
 
+    private static let blockSize = 262_144
+    /// How much is summed up at a time while the file is written.
+    private static let stride: Int64 = 1 << 20
+
     let path: String
     private let identity: FileStatus
     private var descriptor: CInt
+    /// The checksum of its first blocks, which are whole and are not read again.
+    private var summed = (length: Int64(0), checksum: UInt64(0))
 
     /// Takes over a descriptor that is open for reading and writing.
     private init?(_ descriptor: CInt, path: String) {
@@ -143,29 +149,47 @@ final class DownloadFile: @unchecked Sendable {
 
     /// The checksum of its first `length` bytes; nil where they cannot be read, or nobody wants to know
     /// any more.
+    ///
+    /// Blocks that were summed up before are not read again: what has become of them meanwhile is told
+    /// when the file is opened the next time.
     func checksum(of length: Int64, while isWanted: () -> Bool = { true }) -> UInt64? {
-        var sum: UInt64 = 0
-        var position: Int64 = 0
-        var block = [UInt8](repeating: 0, count: 262_144)
+        if self.summed.length > length { self.summed = (0, 0) }
+        var (position, checksum) = self.summed
+        let longest = min(Int64(Self.blockSize), length - position)
+        var block = [UInt8](repeating: 0, count: Int(longest))
         while position < length {
             guard isWanted() else { return nil }
-            let wanted = Int(min(Int64(block.count), length - position))
-            var filled = 0
-            while filled < wanted {
-                let count = unsafe block.withUnsafeMutableBytes { bytes in
-                    FileWork.again {
-                        unsafe pread(
-                            self.descriptor, bytes.baseAddress?.advanced(by: filled),
-                            wanted - filled, off_t(position + Int64(filled)))
-                    }
-                }
-                guard count > 0 else { return nil }
-                filled += count
-            }
-            sum = Checksum.chain(block.span.extracting(0..<wanted), behind: sum)
+            let wanted = Int(min(longest, length - position))
+            guard self.read(wanted, at: position, into: &block) else { return nil }
+            checksum = Checksum.chain(block.span.extracting(0..<wanted), behind: checksum)
             position += Int64(wanted)
+            if wanted == Self.blockSize { self.summed = (position, checksum) }
         }
-        return sum
+        return checksum
+    }
+
+    /// Sums up what has been written so far but for its end, so that `checksum` need not read all of it
+    /// when somebody waits.
+    func sumUp(to length: Int64) {
+        guard length - self.summed.length >= Self.stride else { return }
+        // Where it cannot be read now, `checksum` tries again.
+        _ = self.checksum(of: length - length % Int64(Self.blockSize))
+    }
+
+    private func read(_ wanted: Int, at position: Int64, into block: inout [UInt8]) -> Bool {
+        var filled = 0
+        while filled < wanted {
+            let count = unsafe block.withUnsafeMutableBytes { bytes in
+                FileWork.again {
+                    unsafe pread(
+                        self.descriptor, bytes.baseAddress?.advanced(by: filled), wanted - filled,
+                        off_t(position + Int64(filled)))
+                }
+            }
+            guard count > 0 else { return false }
+            filled += count
+        }
+        return true
     }
 
     /// Deletes it, unless the program has moved it away.

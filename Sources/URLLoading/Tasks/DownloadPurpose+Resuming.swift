@@ -63,6 +63,12 @@ extension DownloadPurpose {
         }
     }
 
+    /// Whether a download with this response can be gone on with later.
+    func mayBeLeft(_ task: URLSessionTask, behind head: ResponseHead?) -> Bool {
+        guard let head, let request = task.originalRequest else { return false }
+        return request.canBeResumed(behind: head, now: SystemClock().now())
+    }
+
     private func leave(_ task: URLSessionTask, then: @escaping @Sendable (Data?) -> Void) {
         let (file, resume, head, total) = self.state.withLock { state in
             // Closed: somebody else may go on with it.

@@ -125,13 +125,15 @@ final class DownloadPurpose: TaskPurpose {
     ) throws(BodyConsumerError) -> any BodyConsumer {
         let isHeard = self.isHeard(by: task)
         let progress = isHeard ? self.progress(of: task) : nil
+        let mayBeLeft = self.mayBeLeft(task, behind: answer.head)
         let (file, outdated, offset) = self.state.withLock { state in
             state.head = answer.head
             state.total = answer.response.expectedContentLength
             guard case .goOn(let total) = state.step, let partial = state.partial.take(),
                 let length = state.resume?.part.length
             else {
-                let file = FileConsumer(in: self.directory, progress: progress)
+                let file = FileConsumer(
+                    in: self.directory, mayBeLeft: mayBeLeft, progress: progress)
                 state.resume = nil
                 state.file = file
                 // Another representation takes its place; an error does not.
@@ -141,7 +143,8 @@ final class DownloadPurpose: TaskPurpose {
             }
             state.total = total
             let file = FileConsumer(
-                in: self.directory, resuming: partial, at: length, progress: progress)
+                in: self.directory, resuming: partial, at: length, mayBeLeft: true,
+                progress: progress)
             state.file = file
             return (file, nil, length)
         }

@@ -50,17 +50,21 @@ final class FileConsumer: BodyConsumer {
     }
 
     private let directory: URL
+    private let mayBeLeft: Bool
     private let progress: Progress?
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - directory: where the temporary file is made, when the first bytes come.
     ///   - file: what an earlier download left, to be gone on with behind its first `offset` bytes.
+    ///   - mayBeLeft: for later: so it is summed up as it is written, and `leave` need not read it.
     init(
         in directory: URL = FileManager.default.temporaryDirectory,
-        resuming file: DownloadFile? = nil, at offset: Int64 = 0, progress: Progress? = nil
+        resuming file: DownloadFile? = nil, at offset: Int64 = 0, mayBeLeft: Bool = false,
+        progress: Progress? = nil
     ) {
         self.directory = directory
+        self.mayBeLeft = mayBeLeft
         self.progress = progress
         self.state = Mutex(State(file: file, total: file == nil ? 0 : offset))
     }
@@ -158,8 +162,11 @@ final class FileConsumer: BodyConsumer {
     private func work() {
         while let pieces = self.nextPieces() {
             do throws(URLError) {
-                try self.opened().write(pieces)
-                self.wrote(pieces.reduce(0) { $0 + $1.readableBytes })
+                let file = try self.opened()
+                try file.write(pieces)
+                let count = pieces.reduce(0) { $0 + $1.readableBytes }
+                if self.mayBeLeft { file.sumUp(to: self.total + Int64(count)) }
+                self.wrote(count)
             } catch {
                 self.failed(error)
             }
