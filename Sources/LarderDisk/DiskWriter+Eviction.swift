@@ -52,10 +52,10 @@ extension DiskWriter {
         let key = entry.key
         let use = self.core.uses.use(of: key.id)
         if let use { record.standing.used(use.count) }
-        let verdict: EvictionRules.Verdict =
-            isUrgent
-            ? .evict(isRemembered: queue == .small)
-            : self.core.rules.judge(record.standing, size: record.charge, typical: typical)
+        let verdict = attempt.kept.verdict(
+            after: self.core.rules.judge(
+                record.standing, size: record.charge, typical: typical),
+            of: queue, isUrgent: isUrgent)
         switch verdict {
         case .evict(let isRemembered):
             budget.pages -= record.segmentCount > Self.smallBody ? 0 : record.bodyPages

@@ -63,6 +63,8 @@ struct DiskWriter {
         var evicted: [(fingerprint: UInt64, size: UInt64)] = []
         /// What came back while it was remembered.
         var returned: [UInt64] = []
+        /// What of the main queue was kept.
+        var kept: KeptInARow
         /// Whether chunks of the ghosts were written.
         var hasGhosts = false
         /// What was achieved in taking back room; nil where it was not tried.
@@ -83,6 +85,11 @@ struct DiskWriter {
         var removals = RemovalDebts()
         /// Invalidations of groups that were written.
         var groups = GroupTable.Unwritten()
+
+        init(meta: StoreMeta, kept: KeptInARow) {
+            self.meta = meta
+            self.kept = kept
+        }
     }
 
     /// What is told to others after the commit.
@@ -101,6 +108,7 @@ struct DiskWriter {
     var pages: UInt64 = 0
     var hasGarbage = true
     var isEvicting = false
+    var kept = KeptInARow()
     /// Nothing could be reclaimed last time: wait for a change.
     var isStuck = false
     /// What must be free beyond the least, as experience shows.
@@ -245,7 +253,7 @@ struct DiskWriter {
     ) throws(LMDBError) -> (Attempt, R) {
         do throws(LMDBError) {
             return try self.core.environment.write { (transaction) throws(LMDBError) in
-                var attempt = Attempt(meta: self.meta)
+                var attempt = Attempt(meta: self.meta, kept: self.kept)
                 let result = try body(&attempt, transaction)
                 try self.finish(&attempt, transaction)
                 return (attempt, result)
@@ -281,6 +289,7 @@ struct DiskWriter {
     /// A transaction is committed: its view of things holds from now on.
     mutating func takeOver(_ attempt: Attempt) {
         self.meta = attempt.meta
+        self.kept = attempt.kept
         self.pages = attempt.pages
         self.hasGarbage = attempt.hasGarbage
         if self.pages > self.marks.highPages { self.isEvicting = true }

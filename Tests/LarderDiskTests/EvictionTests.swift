@@ -8,6 +8,38 @@ import Testing
 
 @testable import LarderDisk
 
+@Suite("Entries of the main queue that are kept in a row")
+struct KeptInARowTests {
+    private let keep = EvictionRules.Verdict.keep(EvictionRules.Standing(queue: .main, uses: 1))
+
+    @Test("are some thousands, and then the oldest leave, until the rules let one go")
+    func bound() {
+        var kept = KeptInARow()
+        func next(
+            _ verdict: EvictionRules.Verdict, _ queue: EvictionRules.Queue = .main
+        ) -> EvictionRules.Verdict {
+            kept.verdict(after: verdict, of: queue, isUrgent: false)
+        }
+        for _ in 0..<2 {
+            for _ in 0..<KeptInARow.most { #expect(next(self.keep) == self.keep) }
+            for _ in 0..<3 { #expect(next(self.keep) == .evict(isRemembered: false)) }
+            // What the small queue does is another matter.
+            #expect(next(self.keep, .small) == self.keep)
+            #expect(next(.evict(isRemembered: true), .small) == .evict(isRemembered: true))
+            #expect(next(self.keep) == .evict(isRemembered: false))
+            #expect(next(.evict(isRemembered: false)) == .evict(isRemembered: false))
+        }
+    }
+
+    @Test("are none where room is wanted whatever the rules say", arguments: [false, true])
+    func urgent(isMain: Bool) {
+        var kept = KeptInARow()
+        let verdict = kept.verdict(after: self.keep, of: isMain ? .main : .small, isUrgent: true)
+        #expect(verdict == .evict(isRemembered: !isMain))
+        #expect(kept == KeptInARow())
+    }
+}
+
 @Suite("How full the file may be")
 struct DiskMarksTests {
     @Test(
