@@ -37,7 +37,12 @@ package enum Checksum {
     /// By which a response that left is known when it comes back: its key and what it varies by.
     static func fingerprint(of key: KeyHash, _ varying: Fields) -> UInt64 {
         guard !varying.lines.isEmpty else { return key.high }
-        return key.high ^ Self.hash(varying.bytes.span, seed: key.low)
+        return self.fingerprint(of: key, varying: varying.bytes.span)
+    }
+
+    /// - Parameter lines: those of the fields that it varies by.
+    static func fingerprint(of key: KeyHash, varying lines: Span<UInt8>) -> UInt64 {
+        lines.isEmpty ? key.high : key.high ^ Self.hash(lines, seed: key.low)
     }
 
     /// The checksum of a file that is read block by block, each bound to what stands before it.

@@ -132,10 +132,15 @@ extension DiskWriter {
             try transaction.delete(schema.pending, NumberKey.bytes(sink.id.rawValue).span)
         }
         let key = self.core.objectKey(sink.id, of: sink.key)
-        let standing = try self.arrival(of: key, head, replacing, sink, &attempt, transaction)
+        var replaced: [StandingFacts] = []
         for id in replacing {
-            try self.remove(self.core.objectKey(id, of: sink.key), &attempt, transaction)
+            let old = self.core.objectKey(id, of: sink.key)
+            let facts = try self.standingFacts(old, transaction)
+            if try self.remove(old, known: facts, &attempt, transaction), let facts {
+                replaced.append(facts)
+            }
         }
+        let standing = self.arrival(of: key, head, replacing: replaced, &attempt)
         var record = ObjectRecord(
             key: sink.key, head: head, trailers: draft.trailers, bodyLength: draft.received,
             segmentCount: Segment.count(of: draft.received) ?? 0, hits: 0,
@@ -150,16 +155,14 @@ extension DiskWriter {
     /// The standing of a new response: that of the best of those whose place it takes, else by
     /// whether it was here not long ago.
     private func arrival(
-        of key: ObjectKey, _ head: StoredHead, _ replacing: [ObjectID], _ sink: SinkState,
-        _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
-    ) throws(LMDBError) -> EvictionRules.Standing {
+        of key: ObjectKey, _ head: StoredHead, replacing replaced: [StandingFacts],
+        _ attempt: inout Attempt
+    ) -> EvictionRules.Standing {
         let fingerprint = Checksum.fingerprint(of: key.hash, head.varyingFields)
         let isRemembered = self.core.ghosts.withLock { $0.contains(fingerprint) }
         if isRemembered { attempt.returned.append(fingerprint) }
         var standing = self.core.rules.arrival(isRemembered: isRemembered)
-        for id in replacing {
-            let old = try self.record(self.core.objectKey(id, of: sink.key), transaction)
-            guard let old else { continue }
+        for old in replaced {
             // It was asked for again, or nothing would take its place.
             if old.standing.queue == .main { standing.queue = .main }
             standing.uses = max(standing.uses, old.standing.uses)

@@ -44,28 +44,30 @@ extension DiskWriter {
     ) throws(LMDBError) {
         let place = NumberKey.number(head.place.span)
         guard let entry = head.entry, let place,
-            var record = try self.record(entry.key, transaction),
-            record.sequence == place, record.standing.queue == queue
+            let facts = try self.standingFacts(entry.key, transaction),
+            facts.sequence == place, facts.standing.queue == queue
         else {
             return try self.dropFromQueue(head, in: queue, &attempt, transaction)
         }
         let key = entry.key
         let use = self.core.uses.use(of: key.id)
-        if let use { record.standing.used(use.count) }
+        var standing = facts.standing
+        if let use { standing.used(use.count) }
         let verdict = attempt.kept.verdict(
-            after: self.core.rules.judge(
-                record.standing, size: record.charge, typical: typical),
+            after: self.core.rules.judge(standing, size: facts.charge, typical: typical),
             of: queue, isUrgent: isUrgent)
         switch verdict {
         case .evict(let isRemembered):
-            budget.pages -= record.segmentCount > Self.smallBody ? 0 : record.bodyPages
-            try self.remove(key, known: record, &attempt, transaction)
+            budget.pages -= facts.segmentCount > Self.smallBody ? 0 : facts.bodyPages
+            try self.remove(key, known: facts, &attempt, transaction)
             attempt.meta.evictions &+= 1
             guard isRemembered else { return }
-            let fingerprint = Checksum.fingerprint(of: key.hash, record.head.varyingFields)
-            attempt.evicted.append((fingerprint, record.charge))
-            attempt.meta.ghostClock &+= record.charge
+            attempt.evicted.append((facts.fingerprint, facts.charge))
+            attempt.meta.ghostClock &+= facts.charge
         case .keep(let standing):
+            guard var record = try self.record(key, transaction) else {
+                return try self.dropFromQueue(head, in: queue, &attempt, transaction)
+            }
             try self.dequeue(
                 key, at: place, in: queue, charge: record.charge, &attempt, transaction)
             record.standing = standing

@@ -5,17 +5,18 @@ import LarderStore
 extension DiskWriter {
     /// Makes an entry invisible and its segments garbage; false where there is none.
     ///
-    /// - Parameter known: its record, where that was read in this transaction.
+    /// - Parameter known: what its record says, where that was read in this transaction.
     @discardableResult
     func remove(
-        _ key: ObjectKey, known: ObjectRecord? = nil, _ attempt: inout Attempt,
+        _ key: ObjectKey, known: StandingFacts? = nil, _ attempt: inout Attempt,
         _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> Bool {
         let schema = self.core.schema
-        let record = if let known { known } else { try self.record(key, transaction) }
+        let facts: StandingFacts? =
+            if let known { known } else { try self.standingFacts(key, transaction) }
         let garbageKey = NumberKey.bytes(key.id.rawValue)
         attempt.removed.append(key.id)
-        guard let record else {
+        guard let facts else {
             let place = try transaction.reading.get(schema.objects, key.bytes.span) {
                 ObjectRecord.supposedPlace($0)
             }
@@ -27,20 +28,20 @@ extension DiskWriter {
         }
         guard try transaction.delete(schema.objects, key.bytes.span) else { return false }
         attempt.cost += Segment.pageSize
-        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, record.storedBytes)
+        attempt.meta.bodyBytes &-= min(attempt.meta.bodyBytes, facts.storedBytes)
         try self.dequeue(
-            key, at: record.sequence, in: record.standing.queue, charge: record.charge, &attempt,
+            key, at: facts.sequence, in: facts.standing.queue, charge: facts.charge, &attempt,
             transaction)
         // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
         // itself: so no transaction frees very many.
         var budget = ReclaimBudget(
             free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
-        if record.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
+        if facts.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
             || !self.core.leaves(key.id)
         {
             try transaction.put(schema.garbage, garbageKey.span, Span())
-            attempt.owedPages &+= UInt64(record.segmentCount) &* Segment.pages
-        } else if record.segmentCount > 0 {
+            attempt.owedPages &+= UInt64(facts.segmentCount) &* Segment.pages
+        } else if facts.segmentCount > 0 {
             let before = budget.pages
             let (_, isEnd) = try self.deleteSegments(of: key.id, &budget, transaction)
             attempt.deletedPages += before - budget.pages

@@ -53,6 +53,13 @@ enum FieldsCoding {
         return Fields(parsed: wire, lines: lines)
     }
 
+    /// Where in a section the lines begin; nil where the table before them does not fit.
+    static func startOfLines(_ section: Span<UInt8>) -> Int? {
+        guard let count: UInt32 = section.littleEndian(0) else { return nil }
+        let start = 4 + Int(count) * 6
+        return start <= section.count ? start : nil
+    }
+
     private static func isSound(_ line: Span<UInt8>, nameLength: Int) -> Bool {
         for i in 0..<nameLength where !ASCII.isToken(line[i]) { return false }
         let value = line.extracting(nameLength + 2..<line.count - 2)

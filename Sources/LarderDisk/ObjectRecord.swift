@@ -42,10 +42,14 @@ struct ObjectRecord: Sendable, Equatable {
 
     /// Pages of their own that its segments take, about.
     var bodyPages: Int {
+        Self.bodyPages(segments: self.segmentCount, storedBytes: self.storedBytes)
+    }
+
+    static func bodyPages(segments: UInt32, storedBytes: UInt64) -> Int {
         Int(
             clamping: min(
-                UInt64(self.segmentCount) &* Segment.pages,
-                self.storedBytes / UInt64(Segment.pageSize) &+ UInt64(self.segmentCount)))
+                UInt64(segments) &* Segment.pages,
+                storedBytes / UInt64(Segment.pageSize) &+ UInt64(segments)))
     }
 
     private static let mark = UInt8(ascii: "L")
@@ -184,6 +188,12 @@ struct ObjectRecord: Sendable, Equatable {
     /// The place in a queue that bytes name which may be no sound record: to be compared with what the
     /// queue says.
     static func supposedPlace(_ bytes: Span<UInt8>) -> UInt64? { bytes.littleEndian(24) }
+
+    /// The standing of the record in `bytes`; to be believed where its checksum is right.
+    static func standing(_ bytes: Span<UInt8>) -> EvictionRules.Standing? {
+        let flags: UInt16? = bytes.littleEndian(2)
+        return flags.map { Flags(rawValue: $0).standing }
+    }
 
     /// When the response of the record in `bytes` was first stored; to be believed where its checksum is
     /// right.

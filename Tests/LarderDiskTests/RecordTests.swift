@@ -170,6 +170,55 @@ struct RecordTests {
 }
 
 extension RecordTests {
+    private static let hash = KeyHash(high: 0x0123_4567_89AB_CDEF, low: 42)
+
+    private static func facts(_ bytes: [UInt8]) throws(RecordDamage) -> StandingFacts {
+        try ObjectRecord.standingFacts(bytes.span, of: Self.hash)
+    }
+
+    @Test("tells eviction what its fields and its tail do", arguments: 0..<200 as Range<UInt64>)
+    func standingFacts(seed: UInt64) throws {
+        let bytes = Self.record(seed).encoded()
+        let record = try decode(bytes)
+        let facts = try Self.facts(bytes)
+        #expect(facts == StandingFacts(record, of: Self.hash))
+        #expect(facts.charge == record.charge)
+        #expect(facts.bodyPages == record.bodyPages)
+    }
+
+    @Test("tells eviction nothing where any byte of it is changed, or it is cut")
+    func standingFactsOfDamaged() {
+        let bytes = Self.record(3).encoded()
+        for i in bytes.indices {
+            var changed = bytes
+            changed[i] ^= 0x10
+            #expect(throws: RecordDamage.self) { try Self.facts(changed) }
+            #expect(throws: RecordDamage.self) { try Self.facts(Array(bytes[..<i])) }
+        }
+    }
+
+    @Test("tells eviction what lies within it, or nothing, where its lengths lie")
+    func standingFactsForged() {
+        for seed in [5, 6, 7, 8] as [UInt64] {
+            let bytes = Self.record(seed).encoded()
+            for place in [66, 68, 72, 76, 80, 84, 88, 92] {
+                for value in [0, 1, 0xFFFF, 0xFFFF_FFFF] as [UInt32] {
+                    var forged = bytes
+                    if place == 66 || place == 68 {
+                        forged.replace(littleEndian: UInt16(truncatingIfNeeded: value), at: place)
+                    } else {
+                        forged.replace(littleEndian: value, at: place)
+                    }
+                    Self.reseal(&forged)
+                    // It must come to an end, whichever.
+                    if let facts = try? Self.facts(forged), forged == bytes {
+                        #expect(facts.sequence == Self.record(seed).sequence)
+                    }
+                }
+            }
+        }
+    }
+
     @Test("is decoded once for its bytes, and anew when they or its id are others")
     func decodedOnce() throws {
         let records = DecodedRecords()
