@@ -81,9 +81,10 @@ package final class MemoryStore: ObjectStore {
     /// The largest body that a part with its share of the capacity can take, in bytes.
     ///
     /// `ByteBuffer` counts with 32 bits: never above 1 GiB.
-    var largestBody: UInt64 {
-        let configuration = self.configuration
-        return min(
+    var largestBody: UInt64 { self.largestBody(within: self.configuration) }
+
+    private func largestBody(within configuration: MemoryConfiguration) -> UInt64 {
+        min(
             configuration.maximumObject.bytes,
             configuration.capacity.bytes / UInt64(max(1, self.parts.count)), 1 << 30)
     }
@@ -316,8 +317,15 @@ package final class MemoryStore: ObjectStore {
     }
 
     /// Whether a body of this length, or of unknown length, may be kept.
-    func mayTake(_ length: UInt64?) -> Bool {
-        self.configuration.capacity > .zero && (length ?? 0) <= self.largestBody
+    func mayTake(_ length: UInt64?) -> Bool { self.limit(for: length) != nil }
+
+    /// How many bytes a body of this length, or of unknown length, may come to; nil where it may not be
+    /// kept.
+    func limit(for length: UInt64?) -> UInt64? {
+        // Read once: each time takes a lock.
+        let configuration = self.configuration
+        let largest = self.largestBody(within: configuration)
+        return configuration.capacity > .zero && (length ?? 0) <= largest ? largest : nil
     }
 
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {

@@ -277,12 +277,12 @@ package final class TieredStore: ObjectStore {
         let lowerIDs = self.memory.withShard(of: hashed) { shard in
             replacing.compactMap { Self.lowerID($0, hashed, shard) }
         }
+        let limit = head.extent == nil ? self.memory.limit(for: length) : nil
         let core = TieredSinkCore(
             self,
             TieredSinkCore.Response(
                 head: head, key: hashed, replacing: replacing, passedOn: lowerIDs, begun: begun),
-            collecting: head.extent == nil && self.memory.mayTake(length)
-                ? CollectedBody(length: length, limit: self.memory.largestBody) : nil,
+            collecting: limit.map { CollectedBody(length: length, limit: $0) },
             length: length, observer)
         let lower =
             head.staysInMemory
