@@ -49,6 +49,8 @@ struct DiskWriter {
 
         var meta: StoreMeta
         var pages: UInt64 = 0
+        /// What `objects` holds at its end.
+        var objects: DatabaseStatistics?
         var hasGarbage = false
         var cost = 0
         /// Whether ghosts may be written with it: a part of them wants four pages side by side.
@@ -283,6 +285,7 @@ struct DiskWriter {
             try schema.writeMeta(attempt.meta, transaction)
         }
         attempt.pages = try transaction.reading.pagesInUse(schema.all)
+        attempt.objects = try transaction.reading.statistics(of: schema.objects)
         attempt.hasGarbage = try transaction.reading.statistics(of: schema.garbage).entries > 0
     }
 
@@ -305,10 +308,13 @@ struct DiskWriter {
         for id in attempt.removed { self.core.uses.forget(id) }
         self.core.entries.withLock { $0.removed(attempt.removed) }
         if !attempt.groups.isEmpty { self.core.groups.wrote(attempt.groups) }
-        self.publish()
+        self.publish(objects: attempt.objects)
     }
 
-    mutating func publish() {
+    /// Tells others how large the file is now, and what it holds.
+    ///
+    /// - Parameter known: what `objects` holds; nil: read now.
+    mutating func publish(objects known: DatabaseStatistics? = nil) {
         let file = self.core.file
         let environment = file.environment
         let schema = file.schema
@@ -318,8 +324,11 @@ struct DiskWriter {
         // it could not be made longer is no failure of what was committed.
         try? environment.extendFileToLastPage()
         let size = try? environment.fileSize()
-        let objects = try? environment.read { (transaction) throws(LMDBError) in
-            try transaction.statistics(of: schema.objects)
+        var objects = known
+        if objects == nil {
+            objects = try? environment.read { (transaction) throws(LMDBError) in
+                try transaction.statistics(of: schema.objects)
+            }
         }
         let pages = self.pages
         let meta = self.meta
