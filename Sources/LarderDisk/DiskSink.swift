@@ -10,25 +10,39 @@ import Synchronization
 final class DiskSink: ObjectSink {
     private let state: SinkState
     /// What it has written can be read as long as it lives, whatever becomes of the entry.
-    private let hold: BodyHold
+    ///
+    /// From before its first segment is written: most responses have none before their commit. What is
+    /// added to is held from the beginning.
+    private let hold: Mutex<BodyHold?>
 
     init(state: SinkState) {
         self.state = state
-        self.hold = BodyHold(core: state.core, id: state.id)
+        self.hold = Mutex(state.isAddition ? BodyHold(core: state.core, id: state.id) : nil)
     }
 
     deinit {
         self.state.abandon(.byWriter)
     }
 
-    func write(_ piece: ByteBuffer) { self.state.write(piece) }
+    func write(_ piece: ByteBuffer) { self.state.write(piece) { _ = self.held() } }
     func hurry() { self.state.core.mailbox.hurry() }
     func commit(trailers: Fields) { self.state.commit(trailers: trailers) }
     func keep(completeLength: UInt64?) { self.state.keep(completeLength: completeLength) }
     func abandon() { self.state.abandon(.byWriter) }
 
     func reader(from offset: UInt64) -> (any BodySource)? {
-        self.state.reader(from: offset, self.hold)
+        self.state.reader(from: offset, self.held())
+    }
+
+    /// The hold, which begins now where there was none.
+    private func held() -> BodyHold {
+        if let hold = self.hold.withLock({ $0 }) { return hold }
+        let new = BodyHold(core: self.state.core, id: self.state.id)
+        return self.hold.withLock { hold in
+            if let hold { return hold }
+            hold = new
+            return new
+        }
     }
 }
 
@@ -128,7 +142,8 @@ final class SinkState: Sendable {
 
     // MARK: The producer's side
 
-    func write(_ piece: ByteBuffer) {
+    /// - Parameter willWrite: called before the writer gets a segment.
+    func write(_ piece: ByteBuffer, willWrite: () -> Void) {
         guard piece.readableBytes > 0 else { return }
         let room = self.core.configuration.objectLimit
         let limit = min(room - min(room, self.start), self.expected ?? .max)
@@ -149,6 +164,7 @@ final class SinkState: Sendable {
             // More than was said is a broken body, more than is allowed a large one.
             return self.abandon(self.expected == nil ? .tooLarge : .byWriter)
         }
+        if !full.isEmpty { willWrite() }
         for draft in full { self.post(.segment(self, draft)) }
     }
 
