@@ -173,28 +173,30 @@ struct SessionCompositionTests {
     private static let injection =
         "injections: [ { hosts: [127.0.0.1], credential: api, insecure: true } ]\n"
 
+    private static let newer: [Newer] = [
+        Newer(
+            listener: Self.asking, rules: "routes: [ { session: build } ]\n",
+            waiting: ["listeners[0].authentication", "routes"],
+            shows: "X-Session: default", hides: "X-Session: build"),
+        Newer(
+            rules: "routes: [ { session: build } ]\n",
+            shows: "X-Session: build", hides: "X-Session: default"),
+        Newer(
+            listener: Self.asking, rules: Self.oldRoutes + Self.injection,
+            waiting: ["listeners[0].authentication", "injections"],
+            shows: "X-Session: default", hides: "open-sesame"),
+        Newer(
+            rules: Self.oldRoutes + Self.injection,
+            shows: "open-sesame", hides: "X-Session: build"),
+        Newer(
+            rules: "routes: [ { session: guests } ]\naccess: [ { action: deny } ]\n",
+            waiting: ["access", "routes"],
+            shows: "X-Session: default", hides: "X-Session: guests"),
+    ]
+
     @Test(
         "Routes and injections wait with a listener that a restart alone closes, and what is not open",
-        arguments: [
-            Newer(
-                listener: Self.asking, rules: "routes: [ { session: build } ]\n",
-                waiting: ["listeners[0].authentication", "routes"],
-                shows: "X-Session: default", hides: "X-Session: build"),
-            Newer(
-                rules: "routes: [ { session: build } ]\n",
-                shows: "X-Session: build", hides: "X-Session: default"),
-            Newer(
-                listener: Self.asking, rules: Self.oldRoutes + Self.injection,
-                waiting: ["listeners[0].authentication", "injections"],
-                shows: "X-Session: default", hides: "open-sesame"),
-            Newer(
-                rules: Self.oldRoutes + Self.injection,
-                shows: "open-sesame", hides: "X-Session: build"),
-            Newer(
-                rules: "routes: [ { session: guests } ]\naccess: [ { action: deny } ]\n",
-                waiting: ["access", "routes"],
-                shows: "X-Session: default", hides: "X-Session: guests"),
-        ])
+        arguments: Self.newer)
     func waiting(_ newer: Newer) async throws {
         try await self.withOrigin { origin in
             let sessions = """

@@ -25,7 +25,7 @@ struct ProtocolLoader: Loader {
     ///   by them.
     static func loader(
         for request: URLRequest, task: URLSessionTask, classes: [AnyClass]?,
-        additional: [String: String] = [:],
+        additional: @autoclosure () -> [String: String] = [:],
         cache: @autoclosure () -> URLCache? = nil,
         policy: @autoclosure () -> NSURLRequest.CachePolicy = .useProtocolCachePolicy,
         patience: DispatchTimeInterval = OverdueAnswers.patience
@@ -35,6 +35,7 @@ struct ProtocolLoader: Loader {
         if registered.isEmpty, classes?.isEmpty != false { return nil }
         let all = (classes ?? []).compactMap { $0 as? URLProtocol.Type } + registered
         guard !all.isEmpty else { return nil }
+        let additional = additional()
         let kind = AskedProtocol.$request.withValue(request.completed(with: additional)) {
             all.first { $0.canInit(with: task) }
         }

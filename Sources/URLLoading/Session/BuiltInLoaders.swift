@@ -8,14 +8,11 @@ final class BuiltInLoaders: SessionLoaders {
     private let settings: URLSessionConfiguration
     private let engine: SessionEngine
     private let classes: [AnyClass]?
-    /// What is added to requests that the program's own protocols load; the engine adds it itself.
-    private let additional: [String: String]
 
     init(_ settings: URLSessionConfiguration) {
         self.settings = settings
         self.engine = SessionEngine(settings)
         self.classes = settings.protocolClasses
-        self.additional = settings.additionalFields
     }
 
     func loader(for request: URLRequest, of task: URLSessionTask) -> (any Loader)? {
@@ -45,8 +42,9 @@ final class BuiltInLoaders: SessionLoaders {
         for request: URLRequest, of task: URLSessionTask
     ) -> (any Loader)? {
         ProtocolLoader.loader(
-            for: request, task: task, classes: self.classes, additional: self.additional,
-            cache: self.settings.urlCache, policy: self.settings.requestCachePolicy)
+            for: request, task: task, classes: self.classes,
+            additional: self.settings.additionalFields, cache: self.settings.urlCache,
+            policy: self.settings.requestCachePolicy)
     }
 
     func connect(
