@@ -112,6 +112,28 @@ struct HTTPStandingTests {
         }
     }
 
+    @Test("are to requests of the same bytes, and of no more than a few thousand")
+    func questions() throws {
+        func question(_ url: String, _ fields: [String: String]? = nil) throws
+            -> StandingLoads.Question?
+        {
+            var request = URLRequest(url: try #require(URL(string: url)))
+            request.allHTTPHeaderFields = fields
+            return StandingLoads.Question(LoadOrder(request: request, task: URLSessionTask()))
+        }
+        let plain = try #require(try question("http://h.test/"))
+        #expect(try question("http://h.test/", [:]) == plain)
+        #expect(try question("http://h.test/a") != plain)
+        #expect(try question("http://h.test/", ["A": "1"]) != plain)
+        let composed = try #require(try question("http://h.test/", ["A": "\u{E9}"]))
+        #expect(try question("http://h.test/", ["A": "\u{E9}"]) == composed)
+        #expect(try question("http://h.test/", ["A": "e\u{301}"]) != composed)
+        let long = String(repeating: "x", count: 4_096)
+        #expect(try question("http://h.test/\(long)") == nil)
+        #expect(try question("http://h.test/", ["A": long]) == nil)
+        #expect(try question("ftp://h.test/") == nil)
+    }
+
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let text: String

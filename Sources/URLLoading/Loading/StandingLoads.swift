@@ -18,6 +18,9 @@ final class StandingLoads: Sendable {
         let fields: [String: String]?
         let cachePolicy: NSURLRequest.CachePolicy
 
+        /// Bytes of its URL and fields; what is longer is judged each time.
+        private static let longest = 4_096
+
         /// nil: no answer to such a request stands.
         init?(_ order: LoadOrder) {
             guard order.usesCache, order.body == nil, order.authorization == nil,
@@ -25,13 +28,23 @@ final class StandingLoads: Sendable {
             else { return nil }
             self.url = url.absoluteString
             self.fields = order.request.allHTTPHeaderFields
+            var bytes = self.url.utf8.count
+            for (name, value) in self.fields ?? [:] {
+                bytes += name.utf8.count + value.utf8.count
+            }
+            guard bytes <= Self.longest else { return nil }
             self.cachePolicy = order.request.cachePolicy
         }
 
         static func == (a: Self, b: Self) -> Bool {
+            // A URL's text has ASCII characters alone.
             guard a.cachePolicy == b.cachePolicy, a.url == b.url else { return false }
-            // Nearly always; a comparison of dictionaries is not that cheap.
-            return a.fields?.isEmpty != false && b.fields?.isEmpty != false || a.fields == b.fields
+            let (fields, others) = (a.fields ?? [:], b.fields ?? [:])
+            // Byte for byte: what strings call equal an origin may tell apart.
+            return fields.count == others.count
+                && fields.allSatisfy { name, value in
+                    others[name].map { $0.utf8.elementsEqual(value.utf8) } ?? false
+                }
         }
     }
 
