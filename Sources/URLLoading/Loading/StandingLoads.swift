@@ -139,7 +139,9 @@ final class StandingLoads: Sendable {
         withExtendedLifetime(former) {}
     }
 
-    private static func place(of hash: Int) -> Int { Int(UInt(bitPattern: hash) % UInt(self.places)) }
+    private static func place(of hash: Int) -> Int {
+        Int(UInt(bitPattern: hash) % UInt(self.places))
+    }
 }
 
 extension HTTPLoad {
