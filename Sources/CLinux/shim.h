@@ -161,6 +161,68 @@ static inline int larder_has_route(void) {
     return larder_routes_to((const struct sockaddr *)&v6, sizeof v6);
 }
 
+// Whether a route, as the kernel tells of it, leads to other machines: not by the loopback interface,
+// which has the first number in every namespace; not where there is no link; and to more than the
+// addresses that IPv6 has on each interface by itself (RFC 4291 section 2.5.6).
+static inline int larder_leads_to_others(struct nlmsghdr *message) {
+    if (message->nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg))) return 0;
+    struct rtmsg *route = (struct rtmsg *)NLMSG_DATA(message);
+    if (route->rtm_family != AF_INET && route->rtm_family != AF_INET6) return 0;
+    if (route->rtm_type != RTN_UNICAST || route->rtm_table == RT_TABLE_LOCAL) return 0;
+    if ((route->rtm_flags & (RTNH_F_DEAD | RTNH_F_LINKDOWN)) != 0) return 0;
+    int rest = (int)RTM_PAYLOAD(message);
+    for (struct rtattr *part = RTM_RTA(route); RTA_OK(part, rest); part = RTA_NEXT(part, rest)) {
+        const unsigned char *value = (const unsigned char *)RTA_DATA(part);
+        unsigned long size = RTA_PAYLOAD(part);
+        int interface;
+        if (part->rta_type == RTA_OIF && size >= sizeof interface) {
+            memcpy(&interface, value, sizeof interface);
+            if (interface == 1) return 0;
+        }
+        if (part->rta_type == RTA_DST && route->rtm_family == AF_INET6 && size >= 2
+            && value[0] == 0xfe && (value[1] & 0xc0) == 0x80)
+            return 0;
+    }
+    return 1;
+}
+
+// The same of all routes that a socket was asked for.
+static inline int larder_any_leads_to_others(int fd) {
+    // What the kernel gives to whoever has not read from a socket before is never longer.
+    struct nlmsghdr messages[8192 / sizeof(struct nlmsghdr)];
+    for (int i = 0; i < 1024; i++) {
+        // It has answered before send(2) returns, and goes on as it is read.
+        int rest = (int)recv(fd, messages, sizeof messages, MSG_DONTWAIT);
+        if (rest <= 0) return 1;
+        for (struct nlmsghdr *message = messages; NLMSG_OK(message, rest);
+             message = NLMSG_NEXT(message, rest)) {
+            if (message->nlmsg_type == NLMSG_DONE) return 0;
+            if (message->nlmsg_type == NLMSG_ERROR) return 1;
+            if (message->nlmsg_type == RTM_NEWROUTE && larder_leads_to_others(message)) return 1;
+        }
+    }
+    return 1;
+}
+
+// Whether any route leads to another machine, though none may lead out. Where the kernel does not say
+// (rtnetlink(7)), it counts as if one did.
+static inline int larder_has_neighbours(void) {
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+    } question;
+    memset(&question, 0, sizeof question);
+    question.head.nlmsg_len = sizeof question;
+    question.head.nlmsg_type = RTM_GETROUTE;
+    question.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) return 1;
+    int result = 1;
+    if (send(fd, &question, sizeof question, 0) == (ssize_t)sizeof question)
+        result = larder_any_leads_to_others(fd);
+    close(fd);
+    return result;
+}
 
 // mmap(2): anonymous memory of the process's own; NULL on error.
 static inline void *larder_map_memory(unsigned long size) {

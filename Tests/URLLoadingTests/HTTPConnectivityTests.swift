@@ -33,11 +33,28 @@ struct HTTPConnectivityTests {
         #expect(heard.error?.code == code)
     }
 
-    @Test("a name that is not found, on a machine with routes, is just that (-1003)")
-    func nameNotFound() async throws {
+    @Test(
+        "a name that is not found, on a machine with routes, is just that (-1003)",
+        arguments: [true, false], [true, false])
+    func nameNotFound(hasRoute: Bool, waits: Bool) async throws {
         let upstream = ScriptedUpstream { _, receiver, _ in receiver.fail(.dnsError) }
-        let heard = try await upstream.engine().heard("http://origin.test/")
+        let engine = upstream.engine(
+            { $0.waitsForConnectivity = waits },
+            connectivity: ScriptedConnectivity(hasRoute: hasRoute, isInNetwork: true))
+        let heard = try await engine.heard("http://origin.test/")
+        #expect(heard.calls == ["failed", "measured"])
         #expect(heard.error?.code == .cannotFindHost)
+    }
+
+    @Test("an address beyond a network that does not lead out has no way there (-1009)")
+    func beyond() async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in
+            receiver.fail(.destinationIPUnroutable)
+        }
+        let engine = upstream.engine(
+            connectivity: ScriptedConnectivity(hasRoute: false, isInNetwork: true))
+        let heard = try await engine.heard("http://192.0.2.1/")
+        #expect(heard.error?.code == .notConnectedToInternet)
     }
 
     @Test("a load waits, says so once, and goes on when there is a route, with its content")
@@ -114,6 +131,12 @@ struct HTTPConnectivityTests {
         let heard = try await engine.heard("http://192.0.2.1/")
         #expect(heard.calls == ["failed", "measured"])
         #expect(heard.error?.code == .cannotConnectToHost)
+    }
+
+    @Test("who has a way out has neighbours, as the kernel tells")
+    func neighbours() {
+        let monitor = RouteMonitor()
+        #expect(!monitor.hasRoute || monitor.hasNeighbours)
     }
 
     @Test("the kernel is watched while somebody waits, and can be left at any time")

@@ -66,6 +66,7 @@ extension UpstreamReceiver {
 final class ScriptedConnectivity: Connectivity {
     private struct State {
         var hasRoute: Bool
+        let isInNetwork: Bool
         var watchers: [Int: @Sendable () -> Void] = [:]
         var next = 0
     }
@@ -73,11 +74,13 @@ final class ScriptedConnectivity: Connectivity {
     private let state: Mutex<State>
     let watching = Event(0)
 
-    init(hasRoute: Bool) {
-        self.state = Mutex(State(hasRoute: hasRoute))
+    /// - Parameter isInNetwork: in one of other machines, though it may not lead out.
+    init(hasRoute: Bool, isInNetwork: Bool = false) {
+        self.state = Mutex(State(hasRoute: hasRoute, isInNetwork: isInNetwork))
     }
 
     var hasRoute: Bool { self.state.withLock { $0.hasRoute } }
+    var hasNeighbours: Bool { self.state.withLock { $0.hasRoute || $0.isInNetwork } }
 
     func whenChanged(_ body: @escaping @Sendable () -> Void) -> (any ConnectivityWatch)? {
         let id = self.state.withLock { state in

@@ -1,16 +1,33 @@
 import CLinux
 import Dispatch
 import Glibc
+import LarderHTTP
 import Synchronization
 
 /// Knows whether the machine is connected to a network beyond itself.
 protocol Connectivity: Sendable {
     /// Whether any route leads out.
     var hasRoute: Bool { get }
+    /// Whether any route leads to another machine, though none may lead out.
+    ///
+    /// True where nobody can say so.
+    var hasNeighbours: Bool { get }
     /// Calls `body` each time something about addresses or routes has changed, on any thread.
     ///
     /// - Returns: nil where nobody can say so.
     func whenChanged(_ body: @escaping @Sendable () -> Void) -> (any ConnectivityWatch)?
+}
+
+extension Connectivity {
+    /// Whether something failed because there is no network at all.
+    func lacksRoute(for failure: UpstreamFailure) -> Bool {
+        switch failure.kind {
+        case .destinationIPUnroutable, .dnsTimeout: !self.hasRoute
+        // In a network without a way out there may be who knows all names of it, and has said no.
+        case .dnsError: !self.hasRoute && !self.hasNeighbours
+        default: false
+        }
+    }
 }
 
 /// One who watches; until cancelled.
@@ -33,6 +50,7 @@ final class RouteMonitor: Connectivity {
     private let state = Mutex(State())
 
     var hasRoute: Bool { larder_has_route() != 0 }
+    var hasNeighbours: Bool { larder_has_neighbours() != 0 }
 
     func whenChanged(_ body: @escaping @Sendable () -> Void) -> (any ConnectivityWatch)? {
         let (id, isListening) = self.state.withLock { state in

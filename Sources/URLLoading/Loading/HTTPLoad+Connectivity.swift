@@ -11,10 +11,7 @@ extension HTTPLoad {
 
     /// Whether an attempt failed because there is no network at all.
     func lacksRoute(_ failure: ExchangeFailure) -> Bool {
-        switch failure.error {
-        case .destinationIPUnroutable, .dnsError, .dnsTimeout: !self.engine.connectivity.hasRoute
-        default: false
-        }
+        failure.upstream.map { self.engine.connectivity.lacksRoute(for: $0) } ?? false
     }
 
     /// Waits until something about the machine's routes has changed, and attempts again.
