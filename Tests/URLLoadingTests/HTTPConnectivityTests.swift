@@ -1,5 +1,6 @@
 import Foundation
 import LarderHTTP
+import LarderTransfer
 import Testing
 
 @testable import LarderProcess
@@ -133,6 +134,44 @@ struct HTTPConnectivityTests {
         #expect(heard.error?.code == .cannotConnectToHost)
     }
 
+    @Test(
+        "a load that would wait where nobody tells of routes fails as one that does not wait",
+        arguments: [
+            (.destinationIPUnroutable, .notConnectedToInternet),
+            (.dnsError, .notConnectedToInternet), (.dnsTimeout, .timedOut),
+        ] as [(UpstreamFailure.Kind, URLError.Code)])
+    func waitingInVain(kind: UpstreamFailure.Kind, code: URLError.Code) async throws {
+        let upstream = ScriptedUpstream { _, receiver, _ in receiver.fail(kind) }
+        let engine = upstream.engine(
+            { $0.waitsForConnectivity = true }, connectivity: SilentConnectivity())
+        let heard = try await engine.heard("http://origin.test/")
+        #expect(heard.calls == ["waits", "failed", "measured"])
+        #expect(heard.error?.code == code)
+    }
+
+    @Test(
+        "a connection of a WebSocket's or a stream's fails as a load does without a network",
+        arguments: [
+            (.destinationIPUnroutable, false, .notConnectedToInternet),
+            (.dnsError, false, .notConnectedToInternet), (.dnsError, true, .cannotFindHost),
+            (.dnsTimeout, false, .timedOut), (.connectionRefused, false, .cannotConnectToHost),
+        ] as [(UpstreamFailure.Kind, Bool, URLError.Code)])
+    func connecting(kind: UpstreamFailure.Kind, isInNetwork: Bool, code: URLError.Code) {
+        let engine = SessionEngine(
+            .ephemeral,
+            surroundings: SessionEngine.Surroundings(
+                upstream: { _ in RefusingDialer(kind: kind) },
+                connectivity: ScriptedConnectivity(hasRoute: false, isInNetwork: isInNetwork)))
+        let codes = Event<[URLError.Code?]>([])
+        _ = engine.connect(host: "origin.test", port: 80, for: nil) { result in
+            switch result {
+            case .success: codes.change { $0.append(nil) }
+            case .failure(let error): codes.change { $0.append(error.code) }
+            }
+        }
+        #expect(codes.value == [code])
+    }
+
     @Test("who has a way out has neighbours, as the kernel tells")
     func neighbours() {
         let monitor = RouteMonitor()
@@ -149,6 +188,39 @@ struct HTTPConnectivityTests {
         first?.cancel()
         second?.cancel()
         #expect(monitor.whenChanged {} != nil)
+    }
+}
+
+/// No network, and nobody who would say that there is one again.
+private struct SilentConnectivity: Connectivity {
+    var hasRoute: Bool { false }
+    var hasNeighbours: Bool { false }
+
+    func whenChanged(_ body: @escaping @Sendable () -> Void) -> (any ConnectivityWatch)? { nil }
+}
+
+/// A way to origins on which no connection comes about.
+private struct RefusingDialer: Upstream, SocketDialer {
+    let kind: UpstreamFailure.Kind
+
+    private final class Refused: UpstreamFetch, TunnelDial {
+        func resume() {}
+        func cancel() {}
+    }
+
+    func fetch(
+        _ request: Request, body: (any BodySource)?, receiver: any UpstreamReceiver
+    ) -> any UpstreamFetch {
+        receiver.fail(self.kind)
+        return Refused()
+    }
+
+    func connect(
+        host: String, port: UInt16, for scheme: Scheme?,
+        completion: @escaping @Sendable (Result<DialledSocket, UpstreamFailure>) -> Void
+    ) -> any TunnelDial {
+        completion(.failure(UpstreamFailure(self.kind, detail: "by the script")))
+        return Refused()
     }
 }
 

@@ -253,16 +253,12 @@ extension HTTPLoad: ExchangeClient {
         }
         switch action {
         case .tell:
-            var error = URLError(failure, shown: trust)
+            let error = URLError(failure, shown: trust, lacksRoute: lacksRoute)
             if error.isAboutHandshake { self.identityIsRefused(trust) }
-            // Names are not found without a network either. What took too long stays that: a task
-            // that was suspended meanwhile begins anew for it.
-            if lacksRoute, error.code != .timedOut {
-                error = URLError(.notConnectedToInternet, userInfo: error.userInfo)
-            }
             self.tell(failed: error)
         case .ask: self.ask(trust)
-        case .wait: self.awaitRoute(or: URLError(failure, shown: trust))
+        case .wait:
+            self.awaitRoute(or: URLError(failure, shown: trust, lacksRoute: lacksRoute))
         case .nothing: break
         }
     }

@@ -66,7 +66,12 @@ final class SessionEngine: Loader {
             return dialer.connect(host: host, port: port, for: scheme) { result in
                 // The engine, and with it the loop that dials, lives until then.
                 withExtendedLifetime(engine) {}
-                completion(result.mapError { URLError($0, shown: LoadTrust()) })
+                completion(
+                    result.mapError {
+                        URLError(
+                            $0, shown: LoadTrust(),
+                            lacksRoute: engine.connectivity.lacksRoute(for: $0))
+                    })
             }
         } catch {
             completion(.failure(error))

@@ -6,14 +6,16 @@ import LarderSession
 extension URLError {
     /// A load that has no answer.
     ///
-    /// - Parameter trust: what the servers on the way showed.
-    init(_ failure: ExchangeFailure, shown trust: LoadTrust) {
+    /// - Parameters:
+    ///   - trust: what the servers on the way showed.
+    ///   - lacksRoute: there is no network at all.
+    init(_ failure: ExchangeFailure, shown trust: LoadTrust, lacksRoute: Bool) {
         guard let upstream = failure.upstream else {
             // Nobody was asked: what is stored had to do, and does not.
             self.init(.resourceUnavailable)
             return
         }
-        self.init(upstream, shown: trust)
+        self.init(upstream, shown: trust, lacksRoute: lacksRoute)
     }
 
     /// A body that ended before it was whole.
@@ -28,9 +30,17 @@ extension URLError {
         self = error.completed(for: url)
     }
 
-    init(_ failure: UpstreamFailure, shown trust: LoadTrust) {
+    /// A way to a server that failed.
+    ///
+    /// - Parameters:
+    ///   - trust: what the servers on the way showed.
+    ///   - lacksRoute: there is no network at all.
+    init(_ failure: UpstreamFailure, shown trust: LoadTrust, lacksRoute: Bool = false) {
+        let code = Self.code(of: failure, trust)
+        // Names are not found without a network either. What took too long stays that: a task that
+        // was suspended meanwhile begins anew for it.
         self.init(
-            Self.code(of: failure, trust),
+            lacksRoute && code != .timedOut ? .notConnectedToInternet : code,
             userInfo: [NSUnderlyingErrorKey: failure as any Error])
     }
 
