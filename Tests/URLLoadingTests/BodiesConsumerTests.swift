@@ -254,6 +254,21 @@ struct BodiesFileTests {
         }
     }
 
+    @Test("is not left behind its end, also where all of it is summed up", arguments: [0, 1])
+    func leftBehindEnd(rest: Int) async throws {
+        try await Scratch.with { scratch in
+            let consumer = FileConsumer(in: scratch.url, mayBeLeft: true)
+            // Eight blocks.
+            let bytes = pattern((2 << 20) + rest)
+            _ = await consumer.taking(bytes)
+            #expect(await consumer.finishing() == nil)
+            #expect(await consumer.leaving() == nil)
+            let location = try #require(consumer.location)
+            #expect(try Data(contentsOf: location) == Data(bytes))
+            consumer.discard()
+        }
+    }
+
     @Test("is not gone on with where it is gone, short, altered, linked or no file of ours")
     func notResumable() async throws {
         try await Scratch.with { scratch in

@@ -147,12 +147,14 @@ final class DownloadFile: @unchecked Sendable {
         throw FileWork.error(.cannotCloseFile, self.url, number: errno)
     }
 
-    /// The checksum of its first `length` bytes; nil where they cannot be read, or nobody wants to know
-    /// any more.
+    /// The checksum of its first `length` bytes; nil where they cannot be read, as the file is closed,
+    /// or nobody wants to know any more.
     ///
     /// Blocks that were summed up before are not read again: what has become of them meanwhile is told
     /// when the file is opened the next time.
     func checksum(of length: Int64, while isWanted: () -> Bool = { true }) -> UInt64? {
+        // What is whole is nobody's to go on with, though all of it may be summed up.
+        guard self.descriptor >= 0 else { return nil }
         if self.summed.length > length { self.summed = (0, 0) }
         var (position, checksum) = self.summed
         let longest = min(Int64(Self.blockSize), length - position)
