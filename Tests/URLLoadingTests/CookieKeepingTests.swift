@@ -224,13 +224,16 @@ struct CookieKeepingTests {
     @Test(
         "are in the place of their directory, credentials not where all programs are built",
         arguments: [
-            ("app", "app", "app"), ("bin", "p", "p"), ("", "p", "p"), ("debug", "debug", "p"),
-            ("release", "release", "p"), ("Debug-linux", "Debug-linux", "p"),
-            ("debugger", "debugger", "debugger"),
+            ("/a/app", "app", "app"), ("/a/app.resources", "app", "app"), ("/a/bin", "p", "p"),
+            ("/", "p", "p"), ("/a/debug", "debug", "p-9d9d508b43f48d01"),
+            ("/b/debug", "debug", "p-22fd36349192df6c"),
+            ("/a/release", "release", "p-4243768b2b3dcccf"),
+            ("/a/Debug-linux", "Debug-linux", "p-d47a8b3c6f197dfa"),
+            ("/a/debugger", "debugger", "debugger"),
         ])
-    func program(directory: String, cookies: String, credentials: String) {
-        #expect(KeptPlace.name(in: directory, process: "p", keeping: .cookies) == cookies)
-        #expect(KeptPlace.name(in: directory, process: "p", keeping: .credentials) == credentials)
+    func program(path: String, cookies: String, credentials: String) {
+        #expect(KeptPlace.name(in: path, process: "p", keeping: .cookies) == cookies)
+        #expect(KeptPlace.name(in: path, process: "p", keeping: .credentials) == credentials)
     }
 
     @Test("are in one place for one name")

@@ -25,20 +25,24 @@ enum KeptPlace {
     /// The name of this program: the identifier of its bundle, or else one for where it lies.
     private static func application(keeping kind: Kind) -> String {
         if let identifier = Bundle.main.bundleIdentifier { return Self.component(identifier) }
-        let directory = Bundle.main.bundlePath.split(separator: "/").last ?? ""
         return Self.component(
             Self.name(
-                in: String(directory.prefix { $0 != "." }),
-                process: ProcessInfo.processInfo.processName, keeping: kind))
+                in: Bundle.main.bundlePath, process: ProcessInfo.processInfo.processName,
+                keeping: kind))
     }
 
     /// The name of a program without a bundle identifier: that of the directory that it lies in, as
     /// Foundation has it, or that of its process where many lie there.
-    static func name(in directory: String, process: String, keeping kind: Kind) -> String {
+    ///
+    /// - Parameter path: of that directory. Where programs are built it is a part of the name for
+    ///   credentials, as those of two packages may be called alike.
+    static func name(in path: String, process: String, keeping kind: Kind) -> String {
+        let directory = String((path.split(separator: "/").last ?? "").prefix { $0 != "." })
         if self.commonDirectories.contains(directory) { return process }
         switch kind {
         case .cookies: return directory
-        case .credentials: return self.isForBuilding(directory) ? process : directory
+        case .credentials:
+            return self.isForBuilding(directory) ? "\(process)-\(self.hash(path))" : directory
         }
     }
 
@@ -94,10 +98,14 @@ enum KeptPlace {
         let encoded = text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
         if encoded == "." || encoded == ".." || encoded.isEmpty { return "_" }
         guard encoded.utf8.count > 160 else { return encoded }
-        // FNV-1a: the same in every process.
+        return "\(encoded.prefix(100))-\(self.hash(text))"
+    }
+
+    /// FNV-1a: the same in every process.
+    private static func hash(_ text: String) -> String {
         let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01b3
         }
-        return "\(encoded.prefix(100))-\(String(hash, radix: 16))"
+        return String(hash, radix: 16)
     }
 }
