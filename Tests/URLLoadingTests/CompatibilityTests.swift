@@ -135,6 +135,35 @@ struct CompatibilitySubclassTests {
         #expect(task.state == .suspended)
         task.progress.resume()
         #expect(task.state == .running && !task.progress.isPaused)
+        // The program takes back what the progress has added, and has one of its own behind it.
+        task.progress.pause()
+        task.resume()
+        #expect(task.state == .running)
+        task.suspend()
+        task.progress.resume()
+        #expect(task.state == .suspended)
+        task.resume()
+        #expect(task.state == .running)
+    }
+
+    @Test("takes back one suspension where its progress goes on twice at a time (§3.1)")
+    func foreignSuspensionsAtOnce() async throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [EndlessProtocol.self]
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://host.test/")))
+        task.resume()
+        for _ in 0..<200 {
+            task.progress.pause()
+            task.suspend()
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 { group.addTask { task.progress.resume() } }
+            }
+            #expect(task.state == .suspended)
+            task.resume()
+            #expect(task.state == .running)
+        }
     }
 
     @Test("a task reports its progress as Foundation's do")

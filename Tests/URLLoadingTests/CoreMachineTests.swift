@@ -103,6 +103,44 @@ struct CoreMachineTests {
         let again = [machine.resume(), machine.resume()]
         #expect(again == [.nothing, .goOn])
     }
+
+    /// What becomes of the suspensions of a task that runs.
+    enum Step: Sendable {
+        case resume, suspend, pause, endPause
+    }
+
+    @Test(
+        "has one suspension of its progress at most, which is gone when there is none at all",
+        arguments: [
+            ([.pause], 1, true), ([.pause, .pause], 1, true), ([.pause, .endPause], 0, false),
+            ([.endPause], 0, false), ([.suspend, .endPause], 1, false),
+            ([.pause, .suspend, .endPause, .endPause], 1, false),
+            ([.suspend, .pause, .resume], 1, true),
+            ([.suspend, .pause, .resume, .endPause], 0, false),
+            ([.pause, .resume], 0, false), ([.pause, .resume, .pause], 1, true),
+            ([.pause, .resume, .suspend, .endPause], 1, false),
+            ([.pause, .suspend, .resume, .resume, .suspend, .endPause], 1, false),
+        ] as [([Step], Int, Bool)])
+    func pauses(steps: [Step], suspensions: Int, isPaused: Bool) {
+        var machine = Self.run([.resume])
+        for step in steps {
+            switch step {
+            case .resume: _ = machine.resume()
+            case .suspend: _ = machine.suspend()
+            case .pause: _ = machine.pause()
+            case .endPause: _ = machine.endPause()
+            }
+        }
+        #expect(machine.suspensions == suspensions && machine.isPaused == isPaused)
+    }
+
+    @Test("is paused no more behind its end")
+    func pausedBehindEnd() {
+        var machine = Self.run([.resume, .settle])
+        let stops = machine.pause()
+        let goesOn = machine.endPause()
+        #expect(!stops && goesOn == .nothing && !machine.isPaused)
+    }
 }
 
 @Suite("Redirections (§5)")

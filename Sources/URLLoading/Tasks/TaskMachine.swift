@@ -40,6 +40,8 @@ struct TaskMachine: Sendable, Equatable {
     private(set) var stage = Stage.created
     /// A task is born suspended.
     private(set) var suspensions = 1
+    /// One of them is that of the task's progress.
+    private(set) var isPaused = false
     private(set) var isCancelled = false
     /// How often it has stopped and gone on since it began: what is done about that out of the lock may
     /// come late, and then does not count.
@@ -75,6 +77,8 @@ struct TaskMachine: Sendable, Equatable {
         guard !self.isSettled, self.suspensions > 0 else { return .nothing }
         self.suspensions -= 1
         guard self.suspensions == 0 else { return .nothing }
+        // Who took all of them back, took that one, too: the next one is a program's.
+        self.isPaused = false
         guard self.stage == .created else {
             self.turn += 1
             return .goOn
@@ -90,6 +94,22 @@ struct TaskMachine: Sendable, Equatable {
         guard self.suspensions == 1, self.stage != .created else { return false }
         self.turn += 1
         return true
+    }
+
+    /// Adds the suspension of the task's progress, unless it is there.
+    ///
+    /// - Returns: whether the task stops now.
+    mutating func pause() -> Bool {
+        guard !self.isPaused, !self.isSettled, self.suspensions < Int.max else { return false }
+        self.isPaused = true
+        return self.suspend()
+    }
+
+    /// Takes the suspension of the task's progress back, if it is there, and no other one.
+    mutating func endPause() -> Resumption {
+        guard self.isPaused else { return .nothing }
+        self.isPaused = false
+        return self.resume()
     }
 
     /// - Returns: false where the task had its result before.

@@ -89,17 +89,17 @@ final class PausingProgress: Progress, @unchecked Sendable {
 
     /// Suspends the task, but once until it goes on.
     override func pause() {
-        let wasPaused = self.isPaused
         super.pause()
-        guard let task = self.task, !wasPaused || task.state == .running else { return }
-        task.suspend()
+        self.task?.suspend(by: { $0.pause() })
     }
 
     /// Takes back the suspension of `pause`; those of the program's are not its own.
+    ///
+    /// The task knows whether it is there, and not `isPaused`, which stays when the program resumes
+    /// the task itself.
     override func resume() {
-        let wasPaused = self.isPaused
         super.resume()
-        if wasPaused { self.task?.resume() }
+        self.task?.resume(by: { $0.endPause() })
     }
 }
 

@@ -169,9 +169,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Takes a suspension back; the task runs when there is none left.
     ///
     /// A task is born with one. Without effect on one that runs, is cancelled or has completed.
-    open func resume() {
+    open func resume() { self.resume(by: { $0.resume() }) }
+
+    /// Goes on when a suspension that is taken back was the last.
+    ///
+    /// - Parameter takeBack: takes back one of the program's, or that of the progress.
+    func resume(by takeBack: (inout TaskMachine) -> TaskMachine.Resumption) {
         let resumption = self.guarded.withLock { state in
-            let resumption = state.machine.resume()
+            let resumption = takeBack(&state.machine)
             if resumption == .goOn {
                 state.wentOn = .now
                 state.pump?.isPaused = false
@@ -192,9 +197,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// come.
     ///
     /// Messages that are under way may still arrive.
-    open func suspend() {
+    open func suspend() { self.suspend(by: { $0.suspend() }) }
+
+    /// Stops when a suspension that is added is the first.
+    ///
+    /// - Parameter add: adds one of the program's, or that of the progress.
+    func suspend(by add: (inout TaskMachine) -> Bool) {
         let (stops, load) = self.guarded.withLock { state -> (Bool, (any Load)?) in
-            guard state.machine.suspend() else { return (false, nil) }
+            guard add(&state.machine) else { return (false, nil) }
             state.pump?.isPaused = true
             state.suspendableContent?.isPaused = true
             return (true, state.load)
