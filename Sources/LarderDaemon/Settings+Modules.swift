@@ -72,6 +72,7 @@ extension LoadedSettings {
             cachePolicy: RequestCachePolicy(session.cachePolicy),
             finishAfterClientLeft: ByteCount(session.cache.finishFetch),
             showsCacheKey: session.cache.showKey, remembersExchanges: session.cache.remember)
+        configuration.clientPatience = self.settings.timeouts.idle.duration
         configuration.additionalFields = Fields(session.fields)
         configuration.injections = self.injections(of: session)
         configuration.answersChallenges = session.credentials.answersChallenges

@@ -39,8 +39,10 @@ package struct SessionConfiguration: Sendable {
     /// How long a client may take nothing of a response while others that share it wait for it: then it
     /// loses the rest.
     ///
-    /// The door takes for it up to some 100 KiB at a time, when it has most of what came before.
-    package var clientPatience = Duration.seconds(30)
+    /// No less than the door itself waits for a client that takes nothing. Progress shows here only
+    /// when the door takes more for it: of one that reads slowly and steadily the socket's buffer
+    /// hides it, at 20 KB/s for more than a minute.
+    package var clientPatience = Duration.seconds(120)
     /// How long a key whose response could not be shared is fetched by each client on its own.
     package var uncollapsedTime: Duration
     /// How long nothing is validated in the background for a key after that has failed.

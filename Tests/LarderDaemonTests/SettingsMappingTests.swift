@@ -56,6 +56,10 @@ struct SettingsMappingTests {
         #expect(proxy.resolveTimeout == .seconds(2))
         #expect(proxy.connectTimeout == .seconds(3))
         #expect(proxy.upgradeTimeout == .seconds(11))
+        // Who takes nothing has the same time, whether others wait for the rest or not.
+        let session = try #require(loaded.settings.session(named: .default))
+        #expect(loaded.blueprint(of: session).session.clientPatience == .seconds(7))
+        #expect(SessionConfiguration().clientPatience == Settings().timeouts.idle.duration)
     }
 
     @Test("nothing larger than the largest object is kept in memory either")
