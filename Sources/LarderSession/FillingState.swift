@@ -108,24 +108,29 @@ struct FillingState {
         return self.isPaused ? .pause : .more
     }
 
-    /// The sink, where nothing but what it has not taken yet keeps the origin waiting: once for each
-    /// pause.
+    /// The sink, where what it has not taken yet keeps the origin waiting, and nothing else does or its
+    /// time begins: once for each pause.
     ///
     /// A store may wait for more, so that much shares a commit; here no more comes.
     mutating func sinkToHurry() -> (any ObjectSink)? {
         guard self.isPaused, self.hurriedAt != self.end,
             case .writing(let sink, let written) = self.sink, written < self.end,
-            self.needed == written
+            self.needed == written || self.isHeldUpBySink
         else { return nil }
         self.hurriedAt = self.end
         return sink
     }
 
-    /// Whether only the sink keeps the origin waiting.
+    /// Whether the sink keeps the origin waiting, and a reader with it.
+    ///
+    /// Where others take no more than it does, too, it has its time all the same: theirs begins when
+    /// it has caught up or is given up (`laggards`), and with neither nothing would ever move.
     var isHeldUpBySink: Bool {
-        guard self.isPaused, case .writing(_, let written) = self.sink else { return false }
-        return !self.readers.isEmpty && written < self.end
-            && self.readers.allSatisfy { $0.offset > written }
+        guard self.isPaused, case .writing(_, let written) = self.sink, written < self.end else {
+            return false
+        }
+        let ahead = self.readers.count { $0.offset > written }
+        return ahead > 0 && (ahead == self.readers.count || self.holdsUp(written))
     }
 
     // MARK: The sink's side

@@ -20,6 +20,8 @@ struct LaggardTests {
         var pieces = [10_000, 10_000]
         let asked: [Int]
         let laggards: [UInt64: UInt64]
+        /// The store keeps a reader waiting, too.
+        var isStoreBehind = false
     }
 
     private final class Sink: ObjectSink {
@@ -67,13 +69,33 @@ struct LaggardTests {
             Case(pieces: [12_000, 8000], asked: [1, 3], laggards: [:]),
             // What the store gives back holds up nobody; a store that is behind itself has its own time.
             Case(store: .taking(20_000, readsBack: true), asked: [0, 3], laggards: [:]),
-            Case(store: .taking(0, readsBack: false), asked: [0, 3], laggards: [:]),
+            Case(
+                store: .taking(0, readsBack: false), asked: [0, 3], laggards: [:],
+                isStoreBehind: true),
+            Case(
+                store: .taking(0, readsBack: true), asked: [0, 3], laggards: [:],
+                isStoreBehind: true),
+            Case(
+                store: .taking(5000, readsBack: false), asked: [0, 3], laggards: [:],
+                isStoreBehind: true),
+            Case(
+                store: .taking(10_000, readsBack: false), asked: [1, 3], laggards: [:],
+                isStoreBehind: true),
+            Case(
+                store: .taking(0, readsBack: false), asked: [1, 3], laggards: [:],
+                isStoreBehind: true),
+            Case(store: .taking(0, readsBack: false), asked: [0, 0], laggards: [:]),
+            Case(store: .taking(12_000, readsBack: false), asked: [0, 3], laggards: [0: 0]),
             Case(store: .taking(20_000, readsBack: false), asked: [0, 3], laggards: [0: 0]),
             Case(store: .ended(0), asked: [0, 3], laggards: [0: 0]),
             Case(store: .ended(20_000), asked: [0, 3], laggards: [:]),
         ])
     func laggards(_ c: Case) {
-        #expect(Self.body(c).laggards == c.laggards)
+        var body = Self.body(c)
+        #expect(body.laggards == c.laggards)
+        #expect(body.isHeldUpBySink == c.isStoreBehind)
+        let isHurried = body.sinkToHurry() != nil
+        #expect(isHurried || !c.isStoreBehind)
     }
 
     @Test("loses the rest when it is cut off, and the origin goes on")
@@ -121,6 +143,35 @@ struct LaggardTests {
         #expect(text.isEmpty)
         guard case .failed(.client)? = last else {
             Issue.record("\(String(describing: last))")
+            return
+        }
+    }
+
+    @Test("has its time when a store that takes nothing either has been hurried and given up")
+    func behindStore() throws {
+        let disk = SlowDisk()
+        let bench = Bench(store: disk, window: .kibibytes(16))
+        let slow = bench.perform().client
+        let other = bench.perform().client
+        let fetch = bench.upstream.fetches[0]
+        fetch.head(200, bench.fresh)
+        let sink = try #require(disk.sinks.first)
+        #expect(fetch.piece(bytes: 8000) == .more)
+        #expect(fetch.piece(bytes: 10_000) == .pause)
+        #expect(other.read().text.count == 18_000)
+        #expect(sink.hurries == 1)
+        bench.timers.fireAll()
+        #expect(sink.isAbandoned)
+        #expect(bench.session.counters().storesTooSlow == 1)
+        #expect(fetch.resumed == 0)
+        bench.timers.fireAll()
+        #expect(fetch.resumed == 1)
+        #expect(bench.session.counters().clientsCutOff == 1)
+        fetch.piece(bytes: 1000)
+        fetch.finish()
+        #expect(other.wholeBody?.count == 1000)
+        guard case .failed(.client)? = slow.read().last else {
+            Issue.record("it reads on")
             return
         }
     }
