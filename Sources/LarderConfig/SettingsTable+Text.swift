@@ -84,9 +84,12 @@ extension SettingsTable {
 
     /// The paths whose change from one to the other only a restart puts into force.
     ///
-    /// - Parameter unopened: sessions that the new routes lead to and that only a restart opens.
+    /// - Parameters:
+    ///   - unopened: sessions that the new routes lead to and that only a restart opens.
+    ///   - otherPresets: files of presets say something else by now.
     package static func needingRestart(
-        from old: Settings, to new: Settings, unopened: [SessionName] = []
+        from old: Settings, to new: Settings, unopened: [SessionName] = [],
+        otherPresets: Bool = false
     ) -> [String] {
         var paths: [String] = []
         func compare<Section>(
@@ -109,7 +112,7 @@ extension SettingsTable {
         where a.authentication.isDemanded != b.authentication.isDemanded {
             paths.append("listeners[\(index)].authentication")
         }
-        paths += old.accessWaiting(for: new, unopened: unopened)
+        paths += old.accessWaiting(for: new, unopened: unopened, otherPresets: otherPresets)
         for session in new.sessions {
             guard let before = old.session(named: session.name) else {
                 paths.append("sessions.\(session.name.text)")

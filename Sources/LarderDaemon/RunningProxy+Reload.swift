@@ -42,11 +42,15 @@ extension RunningProxy {
 
     private func reloadAlone() async throws(ConfigurationError) -> [String] {
         let loaded: LoadedSettings
+        let unopened: [SessionName]
+        let held: ConfigurationProblem?
         let clients: [PreparedClients]
         do throws(ConfigurationError) {
             loaded = try self.readSameFile()
+            unopened = self.routes.missing(loaded.settings.routes)
+            held = self.loaded.waitingAccessWarning(for: loaded, unopened: unopened)
             // Before anything follows: new access rules would judge the old users.
-            clients = try self.readClients(of: loaded)
+            clients = try self.readClients(of: loaded, holds: held != nil)
             // Of what takes force, this alone may fail.
             try await self.followLog(of: loaded)
         } catch {
@@ -61,15 +65,16 @@ extension RunningProxy {
         for warning in loaded.warnings { Self.tell(warning, log: self.log) }
         // Before there is another secret in memory.
         if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
-        let unopened = self.routes.missing(fresh.routes)
-        let waiting = SettingsTable.needingRestart(from: old, to: fresh, unopened: unopened)
-        let holds = !self.followAccess(of: loaded, unopened: unopened)
+        let waiting = SettingsTable.needingRestart(
+            from: old, to: fresh, unopened: unopened,
+            otherPresets: self.loaded.hasOtherPresets(than: loaded))
+        if let held { Self.tell(held, log: self.log) } else { self.followAccess(of: fresh) }
         self.level.set(fresh.log.level)
         self.loaded.settings.timeouts.drain = fresh.timeouts.drain
         let share = fresh.limits.connectionsPerClient
         self.loaded.settings.limits.connectionsPerClient = share
         self.proxy.follow(maximumConnectionsPerClient: share)
-        self.followPolicies(of: loaded, holdsCredentials: holds)
+        self.followPolicies(of: loaded, holds: held != nil)
         for client in clients {
             client.listener.authenticator.follow(client.prepared)
             guard let settings = client.settings else { continue }
@@ -95,42 +100,37 @@ extension RunningProxy {
 
     /// Has every session follow the rules that may change while it runs.
     ///
-    /// - Parameter holdsCredentials: who gets which of the session's credentials stays as it was.
-    private func followPolicies(of fresh: LoadedSettings, holdsCredentials: Bool) {
-        self.loaded.settings.cacheRules = fresh.settings.cacheRules
-        self.loaded.settings.presets = fresh.settings.presets
-        self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
-        if !holdsCredentials { self.loaded.settings.injections = fresh.settings.injections }
-        self.loaded.cacheRules = fresh.cacheRules
-        self.loaded.followOrigins(of: fresh, holdsInjections: holdsCredentials)
+    /// - Parameter holds: who gets which of the session's credentials, and of what others have left
+    ///   there, stays as it was.
+    private func followPolicies(of fresh: LoadedSettings, holds: Bool) {
+        if !holds {
+            self.loaded.settings.cacheRules = fresh.settings.cacheRules
+            self.loaded.settings.presets = fresh.settings.presets
+            self.loaded.settings.presetDirectory = fresh.settings.presetDirectory
+            self.loaded.settings.injections = fresh.settings.injections
+            self.loaded.cacheRules = fresh.cacheRules
+        }
+        self.loaded.followOrigins(of: fresh, holdsRules: holds)
         let now = SystemClock().now()
         for index in self.loaded.settings.sessions.indices {
             let old = self.loaded.settings.sessions[index]
             guard let new = fresh.settings.session(named: old.name) else { continue }
             var changed = old.followingLive(new)
-            if holdsCredentials { changed.credentials = old.credentials }
+            if holds { changed = changed.keepingAccess(of: old) }
             self.loaded.settings.sessions[index] = changed
             let member = self.members.first { $0.settings.name == old.name }
             member?.open.follow(self.loaded.blueprint(of: changed), at: now)
         }
     }
 
-    /// Puts other rules about clients and routes into force, unless they could open what the same
-    /// file closes, or lead to what is not open.
-    ///
-    /// - Returns: whether it has.
-    private func followAccess(of fresh: LoadedSettings, unopened: [SessionName]) -> Bool {
-        if let warning = self.loaded.waitingAccessWarning(for: fresh, unopened: unopened) {
-            Self.tell(warning, log: self.log)
-            return false
-        }
+    /// Puts other rules about clients and routes into force.
+    private func followAccess(of fresh: Settings) {
         // Before the rules: whom those let in is to find its session.
-        self.routes.replace(by: fresh.settings.routes)
-        self.access.replace(by: fresh.settings)
-        self.loaded.settings.routes = fresh.settings.routes
-        self.loaded.settings.access = fresh.settings.access
-        self.loaded.settings.connectPorts = fresh.settings.connectPorts
-        return true
+        self.routes.replace(by: fresh.routes)
+        self.access.replace(by: fresh)
+        self.loaded.settings.routes = fresh.routes
+        self.loaded.settings.access = fresh.access
+        self.loaded.settings.connectPorts = fresh.connectPorts
     }
 
     /// What a listener is to know its clients by.
@@ -145,8 +145,10 @@ extension RunningProxy {
     ///
     /// A listener that asks nobody any more, which waits for a restart, keeps the files that it has;
     /// what is wrong with one of those is no reason to refuse the rest.
+    ///
+    /// - Parameter holds: the old access rules stay, and with them the places of the files.
     private func readClients(
-        of fresh: LoadedSettings
+        of fresh: LoadedSettings, holds: Bool
     ) throws(ConfigurationError) -> [PreparedClients] {
         var clients: [PreparedClients] = []
         var problems: [ConfigurationProblem] = []
@@ -157,6 +159,14 @@ extension RunningProxy {
             do throws(CredentialFileError) {
                 let prepared = try listener.authenticator.prepare(
                     from: asks ? settings.map { FileAuthenticator.Files($0) } : nil)
+                if holds, asks, let settings, let older = self.demand(of: listener),
+                    !older.hasFiles(of: settings)
+                {
+                    // The others were read all the same: what is wrong with them is told now.
+                    let kept = self.readHeldFiles(of: listener, settings.keepingFiles(of: older))
+                    if let kept { clients.append(kept) }
+                    continue
+                }
                 clients.append(
                     PreparedClients(
                         listener: listener, prepared: prepared, settings: asks ? settings : nil))
@@ -170,5 +180,30 @@ extension RunningProxy {
         }
         guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
         return clients
+    }
+
+    /// What a listener that asks its clients goes by until now.
+    private func demand(of listener: AuthenticatedListener) -> AuthenticationSettings? {
+        self.loaded.settings.listeners.first {
+            $0.address == listener.address && $0.authentication.isDemanded
+        }?.authentication
+    }
+
+    /// Reads anew the files that a listener keeps as access rules stay: who was taken out of them is
+    /// let in no more.
+    ///
+    /// - Returns: nil where they cannot be had any more; the clients stay as they were.
+    private func readHeldFiles(
+        of listener: AuthenticatedListener, _ settings: AuthenticationSettings
+    ) -> PreparedClients? {
+        do throws(CredentialFileError) {
+            let files = FileAuthenticator.Files(settings)
+            return PreparedClients(
+                listener: listener, prepared: try listener.authenticator.prepare(from: files),
+                settings: settings)
+        } catch {
+            self.log.error("clients stay as they were", metadata: ["cause": "\(error)"])
+            return nil
+        }
     }
 }

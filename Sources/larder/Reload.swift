@@ -53,7 +53,10 @@ struct Reload: AsyncParsableCommand {
 
     /// Whether a setting is one that a reload puts into force otherwise.
     private static func isRule(_ path: String) -> Bool {
-        ["access", "connect-ports", "routes", "injections"].contains(path)
-            || path.hasSuffix(".credentials.answer")
+        ["access", "connect-ports", "routes", "injections", "cache-rules", "presets"].contains(path)
+            || [
+                ".credentials.answer", ".cache.store-set-cookie", ".cookies.show-set-cookie",
+                ".authentication.password-file", ".authentication.token-file",
+            ].contains { path.hasSuffix($0) }
     }
 }

@@ -85,7 +85,10 @@ struct CommandTests {
         let tail = "the old rules hold until listeners and sessions are as the file has them"
         for rules in [
             ["access"], ["connect-ports"], ["access", "connect-ports"], ["routes"], ["injections"],
-            ["sessions.x.credentials.answer"],
+            ["sessions.x.credentials.answer"], ["cache-rules"], ["presets"],
+            ["sessions.x.cache.store-set-cookie"], ["sessions.x.cookies.show-set-cookie"],
+            ["listeners[0].authentication.password-file"],
+            ["listeners[0].authentication.token-file"],
         ] {
             let waiting = ["listeners[0].authentication"] + rules
             #expect(

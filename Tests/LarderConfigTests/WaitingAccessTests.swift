@@ -73,7 +73,9 @@ struct WaitingAccessTests {
             Case(change: ("shared: false", "shared: true"), sessions: ["default"]),
             Case(
                 change: ("shared: false", "shared: false, directory: /c"), sessions: ["default"]),
-            Case(change: ("x: {}", "x: { cache: { shared: false, directory: /c } }")),
+            // Until then its rules are those of one client's cache, and it is one for all.
+            Case(change: ("x: {}", "x: { cache: { shared: false } }"), sessions: ["x"]),
+            Case(change: ("x: {}", "x: { cache: { directory: /c } }")),
             Case(change: ("default: {", "default: { kind: ephemeral,"), sessions: ["default"]),
             Case(change: ("x: {}", "x: { state-directory: /t }"), sessions: ["x"]),
             // The same listeners and one more, in another order.
@@ -96,6 +98,7 @@ struct WaitingAccessTests {
             ),
             ("routes: [ { clients: 10.1.0.0/16, session: x } ]\n", ["routes"]),
             ("injections: [ { hosts: [a], credential: c } ]\n", ["injections"]),
+            ("cache-rules: [ { ignore: [authorization] } ]\n", ["cache-rules"]),
         ]
         for (other, changed) in rules {
             let kept = other.contains("access") ? text.replacing(Self.access, with: "") : text
@@ -111,7 +114,66 @@ struct WaitingAccessTests {
         }
     }
 
-    private static let rules = ["access", "connect-ports", "routes", "injections"]
+    private static let rules = ["access", "connect-ports", "routes", "injections", "cache-rules"]
+
+    @Test(
+        "have with them what hands on others' cookies, and other files of clients",
+        arguments: [
+            (
+                "x: {}", "x: { cache: { store-set-cookie: false } }",
+                "sessions.x.cache.store-set-cookie"
+            ),
+            (
+                "mode: jar", "mode: jar, show-set-cookie: true",
+                "sessions.default.cookies.show-set-cookie"
+            ),
+            ("password-file: /p", "password-file: /q", "listeners[1].authentication.password-file"),
+            (
+                "password-file: /p", "password-file: /p, token-file: /t",
+                "listeners[1].authentication.token-file"
+            ),
+        ])
+    func companions(_ old: String, _ new: String, _ path: String) throws {
+        let before = try self.parse(Self.old).settings
+        let text = Self.old.replacing(old, with: new)
+        let changed = try self.parse(text).settings
+        #expect(before.accessWaiting(for: changed) == [])
+        #expect(SettingsTable.needingRestart(from: before, to: changed) == [])
+        let closing = try self.parse(text.replacing("1 }", with: "1, session: x }")).settings
+        #expect(before.accessWaiting(for: closing) == [path])
+        for (session, newer) in zip(before.sessions, changed.sessions) {
+            #expect(session.followingLive(newer).keepingAccess(of: session) == session)
+        }
+        for (listener, newer) in zip(before.listeners, changed.listeners) {
+            let kept = newer.authentication.keepingFiles(of: listener.authentication)
+            #expect(kept == listener.authentication)
+            #expect(
+                listener.authentication.hasFiles(of: newer.authentication)
+                    == (listener.authentication == newer.authentication))
+        }
+    }
+
+    @Test("have presets with them, also where it is their files that changed")
+    func presets() throws {
+        var old = try self.parse(Self.old + "cache-rules: [ { minimum: 1 d } ]\n")
+        var rule = CacheRuleSettings()
+        old.cacheRules.append(LocatedRule(rule: rule, name: "p[0]", file: "/p.yaml", line: 2))
+        var new = old
+        new.cacheRules[1].line = 3
+        #expect(!old.hasOtherPresets(than: new))
+        rule.ignore = [.authorization]
+        new.cacheRules[1].rule = rule
+        #expect(old.hasOtherPresets(than: new))
+        #expect(old.waitingAccessWarning(for: new) == nil)
+        new.settings.listeners[0].cachePolicy = .returnCacheDontLoad
+        #expect(old.waitingAccessWarning(for: new)?.message.hasPrefix("presets: the old") == true)
+        #expect(
+            SettingsTable.needingRestart(
+                from: old.settings, to: new.settings, otherPresets: true
+            ).contains("presets"))
+        old.cacheRules = new.cacheRules
+        #expect(old.waitingAccessWarning(for: new) == nil)
+    }
     private static let access = "access: [ { action: allow, clients: 10.0.0.0/8 } ]\n"
 
     @Test("wait with a warning that says why, and what to do")
@@ -162,21 +224,25 @@ struct WaitingAccessTests {
             """
             injections: [ { hosts: [a], credential: a } ]
             sessions: { default: { credentials: { answer: false } } }
+            cache-rules: [ { minimum: 1 d } ]
             """)
         let new = try self.parse(
             """
             listeners: [ { address: 127.0.0.1:3128, authentication: { token-file: /t } } ]
             sessions: { default: { http2: false } }
             injections: [ { hosts: [a], credential: a } ]
+
+            cache-rules: [ { minimum: 1 d } ]
             """)
         #expect(
             old.settings.accessWaiting(for: new.settings) == [
                 "sessions.default.credentials.answer"
             ])
-        for (holds, line) in [(true, 1), (false, 3)] {
+        for (holds, line, other) in [(true, 1, 3), (false, 3, 5)] {
             var followed = old
-            followed.followOrigins(of: new, holdsInjections: holds)
+            followed.followOrigins(of: new, holdsRules: holds)
             #expect(followed.origins["injections[0].credential"] == .file(line: line))
+            #expect(followed.origins["cache-rules[0].minimum"] == .file(line: other))
             #expect(followed.origins["sessions.default.http2"] == .file(line: 2))
             #expect(followed.origins["sessions.default.credentials.answer"] == nil)
         }

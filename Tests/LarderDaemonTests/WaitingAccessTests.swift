@@ -22,6 +22,7 @@ struct WaitingAccessTests {
         var address = "127.0.0.1:0"
         var listener = ""
         var isOpen = false
+        var rest = ""
 
         var open: Text { self.with { $0.isOpen = true } }
 
@@ -37,6 +38,7 @@ struct WaitingAccessTests {
                 listeners: [{ address: "\(self.address)", session: ephemeral, \
                 cache-policy: return-cache-dont-load\(self.listener) }]
                 access: [{ action: \(self.isOpen ? "allow" : "deny") }]
+                \(self.rest)
                 """, file: "/a", environment: ProcessEnvironment(["HOME": "/nowhere"]))
         }
     }
@@ -106,6 +108,61 @@ struct WaitingAccessTests {
             #expect(try await self.status(proxy) == 403)
             #expect(try await proxy.reload() == [])
             #expect(try await self.status(proxy) == 504)
+        }
+    }
+
+    private static let rules = "cache-rules: [ { ignore: [authorization] } ]\n"
+
+    @Test("have cache rules with them, which share what one client alone is to have until then")
+    func cacheRules() async throws {
+        let session = "sessions: { ephemeral: { cache: { store-set-cookie: false } %@} }"
+        let split = session.replacing("%@", with: ", principals: address ")
+        let texts = [
+            Text(), Text(rest: Self.rules + split),
+            Text(rest: Self.rules + session.replacing("%@", with: "")),
+        ]
+        try await self.withProxy(texts) { proxy in
+            #expect(
+                try await proxy.reload() == [
+                    "cache-rules", "sessions.ephemeral.cache.store-set-cookie",
+                    "sessions.ephemeral.principals",
+                ])
+            for isHeld in [true, false] {
+                let loaded = await proxy.loaded
+                #expect(loaded.cacheRules.isEmpty == isHeld)
+                #expect(loaded.settings.cacheRules.isEmpty == isHeld)
+                let session = try #require(loaded.settings.session(named: .ephemeral))
+                #expect(session.cache.storesSetCookie == isHeld)
+                if isHeld { #expect(try await proxy.reload() == []) }
+            }
+        }
+    }
+
+    @Test("have other files of clients with them, and what changes in the same file counts")
+    func clients() async throws {
+        func write(_ user: String, to path: String) throws {
+            let hash = try #require(CredentialFiles.passwords.split(separator: "\n").first)
+            try self.files.write("\(hash.replacing("alice", with: user))\n", to: path)
+        }
+        let other = self.files.directory.appending(path: "other").path
+        try write("guest", to: other)
+        let asking = self.asking.with { $0.listener.replace(self.files.passwordPath, with: other) }
+        let split = asking.with { $0.rest = "sessions: { ephemeral: { principals: user } }" }
+        try await self.withProxy([self.asking, split, split, asking]) { proxy in
+            for (known, unknown) in [("alice", "guest"), ("bob", "alice")] {
+                try write(known, to: self.files.passwordPath)
+                #expect(
+                    try await proxy.reload() == [
+                        "listeners[0].authentication.password-file",
+                        "sessions.ephemeral.principals",
+                    ])
+                #expect(try await self.status(proxy, as: known) == 403)
+                #expect(try await self.status(proxy, as: unknown) == 407)
+            }
+            try FileManager.default.removeItem(atPath: self.files.passwordPath)
+            #expect(try await proxy.reload() == [])
+            #expect(try await self.status(proxy, as: "guest") == 403)
+            #expect(try await self.status(proxy, as: "bob") == 407)
         }
     }
 
