@@ -88,9 +88,13 @@ extension ExplanationRecord {
                     candidate,
                     bodyBytes: bodyLengths.indices.contains(index) ? bodyLengths[index] : 0)
             },
-            remedies: Self.remedies(of: explanation, history),
+            remedies: Self.remedies(of: explanation, history).prefix(Self.mostRemedies)
+                .map { $0.shortened(to: 1024) },
             history: history.map { $0.map { RecentRecord($0) } })
     }
+
+    /// How many remedies are told, at most: each variant may have one, by a name that its origin chose.
+    private static let mostRemedies = 64
 
     /// Where nothing is stored, why the last answer was not says more than that.
     private static func remedies(
@@ -272,8 +276,9 @@ extension String {
     /// What an origin or a client wrote, for people: of a long text the first 256 bytes.
     ///
     /// There may be a head's worth of it in each of thousands of variants.
-    fileprivate var shortened: String {
-        let limit = 256
+    fileprivate var shortened: String { self.shortened(to: 256) }
+
+    fileprivate func shortened(to limit: Int) -> String {
         guard self.utf8.count > limit else { return self }
         var text = ""
         var count = 0

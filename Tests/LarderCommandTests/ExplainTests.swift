@@ -339,6 +339,42 @@ struct ExplainTextTests {
         #expect(text.contains("more variants are not shown") == (record.unlistedVariants != nil))
     }
 
+    @Test("cuts remedies that name fields at length, as no variant fewer makes room for them")
+    func longRemedies() throws {
+        let heads = (0..<40).map { number in
+            let name = String(repeating: "x", count: 20_000) + "\(number)"
+            var varying = Fields()
+            varying.append(name, "1")
+            return Self.head(["Vary": name, "Cache-Control": "max-age=60"], varying: varying)
+        }
+        let question = ExplainQuestion(session: "default", url: "http://h.example/x")
+        var record = try Self.page(question, heads).record
+        #expect(record.remedies.first?.utf8.count == 1024 + "…".utf8.count)
+        try record.fitLine()
+        let line = try ControlCodec.line(ControlReply.explanation(record))
+        #expect(line.count <= ControlCodec.longestLine)
+        #expect(record.variants.count == 40)
+    }
+
+    @Test(
+        "tells of one variant in a line, whatever its origin names in Vary",
+        arguments: [128, 16_000])
+    func longVary(_ count: Int) throws {
+        let long = String(repeating: "\"", count: 300)
+        let names = (0..<count).map { "sec-ch-" + String(repeating: "x", count: 300) + "\($0)" }
+        var varying = Fields()
+        for name in names.prefix(128) { varying.append(name, long) }
+        let head = Self.head(
+            ["Vary": names.joined(separator: ","), "Cache-Control": "max-age=60"],
+            varying: varying)
+        let question = ExplainQuestion(session: "default", url: "http://h.example/x")
+        var record = try Self.page(question, [head]).record
+        try record.fitLine()
+        let line = try ControlCodec.line(ControlReply.explanation(record))
+        #expect(line.count <= ControlCodec.longestLine)
+        #expect(record.variants.count == 1)
+    }
+
     @Test("a stranger's bytes do not reach the terminal")
     func harmless() throws {
         let head = Self.head(["Vary": "Accept", "ETag": "\"\u{9b}x\""], varying: ["Accept": "é"])
