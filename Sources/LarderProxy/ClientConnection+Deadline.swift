@@ -20,7 +20,7 @@ struct ConnectionTimer {
     var now: NIODeadline?
     /// Bytes that waited to be sent when the wait began.
     var unsent = 0
-    /// Bytes of the answer's content that had been written when the wait began.
+    /// Bytes of the answer that had been written when the wait began.
     var written: UInt64 = 0
 }
 
@@ -159,8 +159,11 @@ extension ClientConnection {
         }
     }
 
-    /// Content of an answer that is being sent, as far as it was written.
-    private var writtenBytes: UInt64 { self.exchange?.bodyBytes ?? 0 }
+    /// An answer that is being sent, as far as it was written; nothing before its head.
+    private var writtenBytes: UInt64 {
+        guard let exchange = self.exchange else { return 0 }
+        return exchange.headBytes &+ exchange.bodyBytes
+    }
 
     /// Bytes that were written and that the socket has not taken yet.
     var unsentBytes: Int {

@@ -322,8 +322,12 @@ struct UploadTests {
         try channel.writeInbound(
             ByteBuffer(string: post("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n")))
         let body = ScriptedBody()
+        #expect(connection.timer.wait == .content)
         try #require(session.exchanges.value.first).answer(from: body)
         loop.run()
+        // It has just begun: there is its head alone.
+        connection.giveWay()
+        #expect(channel.isActive)
         for isAnswered in [true, true, false] {
             if isAnswered {
                 body.add("more")
