@@ -45,9 +45,9 @@ package enum SettingsTable {
             """
             The users that may use this listener, with their passwords: lines of NAME:HASH, by \
             bcrypt or yescrypt (htpasswd -B, mkpasswd). A reload reads it anew; to begin or to cease \
-            asking needs a restart. Whoever has not proved to be one of them is answered with 407, \
-            and who is wrong too often with 429. A name is the same user at all listeners, whatever \
-            files they have.
+            asking needs a restart, for which access rules of the same reload and other files wait, \
+            too. Whoever has not proved to be one of them is answered with 407, and who is wrong too \
+            often with 429. A name is the same user at all listeners, whatever files they have.
             """),
         .optional(
             "authentication.token-file", \.authentication.tokenFile, absent: "none", live: true,
