@@ -76,7 +76,7 @@ package struct StoreError: Error, Sendable, Equatable {
         case .readersFull:
             (code, remedy) = (.failed, "end some of the programs that read the cache")
         case .inputOutput:
-            // LMDB says so of a short write, too: the usual sign of a full file system.
+            // A file system that is full says so where it can be asked, which not every one can.
             (code, remedy) = (.failed, "see whether the file system is full, then the kernel's log")
         case .noMemory:
             (code, remedy) = (.failed, "free some memory or address space")

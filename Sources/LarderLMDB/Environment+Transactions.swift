@@ -103,7 +103,7 @@ extension Environment {
             // After an assertion of LMDB's the transaction can only be left where it is.
             if !self.soundness.mustAbandon { unsafe mdb_txn_abort(handle) }
             if error.code == .mapFull { self.writeTimes.noteWithoutRoom() }
-            throw error
+            throw self.explained(error)
         }
         committing = ContinuousClock.now
         try unsafe self.commit(handle)
@@ -129,7 +129,7 @@ extension Environment {
             self.vetting.commitSucceeded()
             self.map.committed()
         }
-        try self.vetting.check(code, "mdb_txn_commit")
+        try self.vetting.check(self.explained(code), "mdb_txn_commit")
     }
 
     // MARK: Databases

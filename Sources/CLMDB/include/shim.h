@@ -16,6 +16,9 @@ int fallocate(int descriptor, int mode, off_t offset, off_t length);
 // RWF_NOWAIT of <linux/fs.h>: EAGAIN instead of waiting for the disk.
 static const int larder_rwf_nowait = 0x00000008;
 
+// FALLOC_FL_KEEP_SIZE of <linux/falloc.h>, which <fcntl.h> includes for _GNU_SOURCE alone.
+static const int larder_falloc_keep_size = 0x01;
+
 // LMDB's calls that look at pages, each with a place to come back to from a failed assertion: see
 // assertions.c. Only AssertedCalls.swift may use them.
 enum { LARDER_ASSERTION_FAILED = -39999 };
