@@ -281,7 +281,7 @@ struct DiskWriter {
             attempt.meta[queue] = 0
         }
         // With nothing else to write and nothing new to say, the commit costs no wait for the disk.
-        if transaction.hasChanged || attempt.meta != self.meta {
+        if transaction.hasChanged || attempt.meta.saysMore(than: self.meta) {
             try schema.writeMeta(attempt.meta, transaction)
         }
         attempt.pages = try transaction.reading.pagesInUse(schema.all)

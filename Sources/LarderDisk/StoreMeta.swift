@@ -19,7 +19,7 @@ struct StoreMeta: Sendable, Equatable {
 
     /// Seeds the hash of cache keys.
     var seed: UInt64
-    /// Below it no id is free; ids are never used again.
+    /// Below it no id is free; no id is used again under which anything was written.
     var nextID: UInt64 = 1
     var nextSequence: UInt64 = 1
     var bodyBytes: UInt64 = 0
@@ -83,6 +83,19 @@ struct StoreMeta: Sendable, Equatable {
             case .main: self.mainBytes = newValue
             }
         }
+    }
+
+    /// Whether it says what is worth a commit of its own beside `other`.
+    ///
+    /// What befell the store is not, and each failure counts; nor is that ids were given out, as to each
+    /// body that begins. Those go along with what else is written, and what is stored under an id is
+    /// such: one of which nothing was written may be given out again by the next process.
+    func saysMore(than other: StoreMeta) -> Bool {
+        var counted = self
+        counted.nextID = other.nextID
+        counted.damaged = other.damaged
+        counted.failures = other.failures
+        return counted != other
     }
 
     func encoded() -> [UInt8] {

@@ -3,6 +3,7 @@ import LarderLMDB
 import LarderPolicy
 import LarderStore
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import LarderDisk
@@ -191,7 +192,7 @@ struct DiskStoreTests {
         await store.closed()
     }
 
-    @Test("writes nothing where there is nothing to remove")
+    @Test("writes nothing where there is nothing to remove, whatever befell the store before")
     func nothingRemoved() async throws {
         let store = try self.world.open(self.directory)
         await store.put(cacheKey("page"), [1])
@@ -201,10 +202,33 @@ struct DiskStoreTests {
             // As after a request that is not safe.
             #expect(await store.removed(cacheKey("other")) == 0)
             await store.flushed()
+            store.core.failures.wrappingAdd(1, ordering: .relaxed)
+            store.core.damaged.wrappingAdd(1, ordering: .relaxed)
+            // As for a body that begins.
+            _ = store.core.newID()
         }
+        #expect(await store.removed(cacheKey("other")) == 0)
         #expect(try environment.information().lastTransaction == last)
         #expect(await store.removed(cacheKey("page")) == 1)
         #expect(try environment.information().lastTransaction > last)
+        await store.closed()
+    }
+
+    @Test("counts on from the last process, and gives no id of its again that was written")
+    func counters() async throws {
+        var store = try self.world.open(self.directory)
+        store.core.failures.wrappingAdd(3, ordering: .relaxed)
+        _ = store.core.newID()
+        await store.put(cacheKey("a"), [1])
+        // Of this nothing is written.
+        _ = store.core.newID()
+        await store.closed()
+        store = try self.world.open(self.directory)
+        #expect(store.statistics().storeFailures == 3)
+        await store.put(cacheKey("b"), [2])
+        #expect(await store.find(cacheKey("a")).first?.id == ObjectID(rawValue: 2))
+        let next = try #require(await store.find(cacheKey("b")).first)
+        #expect(next.id.rawValue > 2)
         await store.closed()
     }
 
