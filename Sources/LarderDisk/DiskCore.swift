@@ -61,6 +61,7 @@ final class DiskCore: Sendable {
     /// thread that reads.
     let holdsSearch: Atomic<Bool>
     let compactions = CompactionQueue()
+    let walks = Mutex(WalksUnderWay())
     private let lastID: Atomic<UInt64>
     private let current: Mutex<CacheFile>
     /// The name of the file in use is being given to the one that takes its place.

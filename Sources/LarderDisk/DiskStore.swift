@@ -257,8 +257,7 @@ package final class DiskStore: ObjectStore {
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        RemovalWalk(core: self.core, matches: matches, completion: completion)
-            .step(after: nil, removed: 0)
+        RemovalWalk(core: self.core, matches: matches, completion: completion).start()
     }
 
     /// Waits for what is being committed.
@@ -268,17 +267,16 @@ package final class DiskStore: ObjectStore {
         storedSince time: Timestamp,
         _ completion: @escaping @Sendable ([StoredName]) -> Void
     ) {
-        let walk = NameWalk(core: self.core, time: time, givesUp: true) { completion($0 ?? []) }
-        self.flush { walk.step(after: nil) }
+        NameWalk(core: self.core, time: time, givesUp: true) { completion($0 ?? []) }.start()
     }
 
     /// The names of all that is stored; nil where the file cannot be read, which stays as it is.
     ///
     /// Waits for what is being committed.
     package func allNames(_ completion: @escaping @Sendable ([StoredName]?) -> Void) {
-        let walk = NameWalk(
-            core: self.core, time: Timestamp(microseconds: .min), givesUp: false, completion)
-        self.flush { walk.step(after: nil) }
+        NameWalk(
+            core: self.core, time: Timestamp(microseconds: .min), givesUp: false, completion
+        ).start()
     }
 
     /// Calls back once all that was asked for before is committed, or has failed.

@@ -169,7 +169,7 @@ extension DiskWriter {
     }
 
     /// Writes down, before anybody is told, that the file holds what it must not serve.
-    private mutating func recordInLockFile() {
+    mutating func recordInLockFile() {
         self.removals.debts.isRecorded = true
         self.core.writerLock.note(owes: true)
     }

@@ -173,6 +173,7 @@ struct DiskWriter {
         self.acknowledgeDeferred()
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
         self.failCompactions(self.core.compactions.close(), .closed)
+        self.oweWalks()
         guard isUsable else { return }
         self.saveGhosts()
         do throws(LMDBError) {

@@ -29,16 +29,38 @@ struct NameWalk: Sendable {
         self.completion = completion
     }
 
-    /// Goes on with the entries behind `place`.
-    ///
-    /// - Parameter repeats: how often it has failed to read them.
-    func step(after place: ObjectKey?, repeats: Int = 0) {
-        if !self.core.reads.submit(for: .body, { self.run(after: place, repeats) }) { self.end() }
+    /// Begins when what is being committed is there; once.
+    func start() {
+        if self.givesUp { self.core.walks.withLock { $0.began() } }
+        let begin = { @Sendable in self.step(after: nil) }
+        if self.core.mailbox.post(.barrier(begin)) != .accepted { begin() }
     }
 
-    private func end() { self.completion(self.found.take()) }
+    /// Goes on with the entries behind `place`.
+    private func step(after place: ObjectKey?, _ tries: WalkTries = WalkTries()) {
+        if !self.core.reads.submit(for: .body, { self.run(after: place, tries) }) {
+            self.cutShort()
+        }
+    }
 
-    private func run(after place: ObjectKey?, _ repeats: Int) {
+    private func end() {
+        let names = self.found.take()
+        guard self.givesUp else { return self.completion(names) }
+        // Who asks removes them, which is not done any more either.
+        if !names.isEmpty, self.core.mailbox.look().isClosed {
+            return self.core.walkCutShort { self.completion(names) }
+        }
+        self.core.walks.withLock { $0.ended() }
+        self.completion(names)
+    }
+
+    private func cutShort() {
+        guard self.givesUp else { return self.completion(nil) }
+        let names = self.found.take()
+        self.core.walkCutShort { self.completion(names) }
+    }
+
+    private func run(after place: ObjectKey?, _ tries: WalkTries) {
         let part: (last: ObjectKey?, names: [StoredName])
         let file = self.core.file
         do throws(LMDBError) {
@@ -46,16 +68,17 @@ struct NameWalk: Sendable {
                 in: file.environment, storedSince: self.time, after: place,
                 limit: Self.stepSize)
         } catch {
-            switch self.core.walkFailed(error, with: file, repeats: repeats) {
-            case .again: return self.step(after: place, repeats: repeats + 1)
-            case .later where self.givesUp: return self.core.later { self.step(after: place) }
+            switch self.core.walkFailed(error, with: file, tries) {
+            case .again: return self.step(after: place, tries.again)
+            case .later where self.givesUp:
+                return self.core.later { self.step(after: place, tries.later) }
             case .later, .giveUp: break
             }
             guard self.givesUp else { return self.completion(nil) }
             let command = WriteCommand.giveUp(file) { isGone in
                 if isGone { self.end() } else { self.step(after: place) }
             }
-            if self.core.mailbox.post(command) != .accepted { self.end() }
+            if self.core.mailbox.post(command) != .accepted { self.cutShort() }
             return
         }
         self.found.add(part.names)

@@ -13,49 +13,63 @@ struct RemovalWalk: Sendable {
 
     private static let stepSize = 512
 
-    /// Goes on with the entries behind `place`, `removed` having gone before.
-    ///
-    /// - Parameter repeats: how often it has failed to read them.
-    func step(after place: ObjectKey?, removed: Int, repeats: Int = 0) {
-        let isTaken = self.core.reads.submit(for: .body) {
-            self.run(after: place, removed, repeats)
-        }
-        if !isTaken { self.completion(removed) }
+    /// Begins; once.
+    func start() {
+        self.core.walks.withLock { $0.began() }
+        self.step(after: nil, removed: 0)
     }
 
-    private func run(after place: ObjectKey?, _ removed: Int, _ repeats: Int) {
+    /// Goes on with the entries behind `place`, `removed` having gone before.
+    private func step(
+        after place: ObjectKey?, removed: Int, _ tries: WalkTries = WalkTries()
+    ) {
+        let isTaken = self.core.reads.submit(for: .body) {
+            self.run(after: place, removed, tries)
+        }
+        if !isTaken { self.cutShort(removed) }
+    }
+
+    private func end(_ removed: Int) {
+        self.core.walks.withLock { $0.ended() }
+        self.completion(removed)
+    }
+
+    private func cutShort(_ removed: Int) {
+        self.core.walkCutShort { self.completion(removed) }
+    }
+
+    private func run(after place: ObjectKey?, _ removed: Int, _ tries: WalkTries) {
         let part: [(ObjectKey, CacheKey?)]
         let file = self.core.file
         do throws(LMDBError) {
             part = try file.schema.objectKeys(
                 in: file.environment, after: place, limit: Self.stepSize)
         } catch {
-            switch self.core.walkFailed(error, with: file, repeats: repeats) {
-            case .again:
-                return self.step(after: place, removed: removed, repeats: repeats + 1)
+            switch self.core.walkFailed(error, with: file, tries) {
+            case .again: return self.step(after: place, removed: removed, tries.again)
             case .later:
-                return self.core.later { self.step(after: place, removed: removed) }
+                return self.core.later { self.step(after: place, removed: removed, tries.later) }
             case .giveUp: break
             }
             // What is left cannot be looked at, and is not to be served.
             let command = WriteCommand.giveUp(file) { isGone in
                 if isGone {
-                    self.completion(removed)
+                    self.end(removed)
                 } else {
                     self.step(after: place, removed: removed)
                 }
             }
-            if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
+            if self.core.mailbox.post(command) != .accepted { self.cutShort(removed) }
             return
         }
-        guard let last = part.last else { return self.completion(removed) }
+        guard let last = part.last else { return self.end(removed) }
         // What is damaged is no loss, and may be what was meant.
         let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
         guard !doomed.isEmpty else { return self.step(after: last.0, removed: removed) }
         let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in
             self.step(after: last.0, removed: removed + count)
         }
-        if self.core.mailbox.post(command) != .accepted { self.completion(removed) }
+        if self.core.mailbox.post(command) != .accepted { self.cutShort(removed) }
     }
 }
 

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import LarderHTTP
 import LarderLMDB
 import LarderPolicy
 import LarderStore
@@ -137,14 +138,49 @@ struct ReadFailureTests {
         await store.closed()
     }
 
+    @Test(
+        "leaves a removal owed that the store closes before, be it by predicate or by time",
+        arguments: [false, true])
+    func closed(byTime: Bool) async throws {
+        let store = try await self.filled()
+        let (texts, told) = AsyncStream<String>.makeStream()
+        let tell = { @Sendable in told.yield(self.directory.writerLockText ?? "") }
+        let (ends, ended) = AsyncStream<Void>.makeStream()
+        let limit = ContinuousClock.now + .seconds(60)
+        self.withoutSlots(store.core.environment) {
+            if byTime {
+                store.names(storedSince: Timestamp(seconds: 0)) { _ in _ = tell() }
+            } else {
+                store.removeAll(where: { _ in true }) { _ in _ = tell() }
+            }
+            let failures = { store.core.failures.load(ordering: .relaxed) }
+            while failures() <= UInt64(WalkRemedy.mostRepeats), ContinuousClock.now < limit {
+                _ = sched_yield()
+            }
+            // Before there are slots again: nothing more is taken from here on.
+            store.close { ended.yield() }
+        }
+        let text = try #require(await texts.first { _ in true })
+        #expect(text.hasSuffix("\nowed\n"), "\(text)")
+        _ = await ends.first { _ in true }
+        #expect(self.directory.writerLockText == "\(getpid())\nclosed\nowed\n")
+        let next = try self.world.open(self.directory)
+        for name in ["a", "b", "c"] { #expect(await next.find(cacheKey(name)).isEmpty) }
+        await next.closed()
+    }
+
     @Test("is told from damage, which no other try mends", arguments: LMDBError.Code.allCases)
     func remedies(_ code: LMDBError.Code) {
         let error = LMDBError(code, operation: "test")
         let isDamage = FileTrouble(error) != nil
-        #expect(WalkRemedy(error, repeats: 0) == (isDamage ? .giveUp : .again))
+        #expect(WalkRemedy(error, WalkTries()) == (isDamage ? .giveUp : .again))
         let isShortage = code == .readersFull || code == .noMemory
-        #expect(
-            WalkRemedy(error, repeats: WalkRemedy.mostRepeats) == (isShortage ? .later : .giveUp))
+        var tries = WalkTries(repeats: WalkRemedy.mostRepeats)
+        #expect(WalkRemedy(error, tries) == (isShortage ? .later : .giveUp))
+        #expect(WalkRemedy(error, tries.later) == (isDamage ? .giveUp : .again))
+        // Nothing of what is to be removed is served meanwhile.
+        tries.delays = WalkRemedy.mostDelays
+        #expect(WalkRemedy(error, tries) == .giveUp)
     }
 
     @Test(

@@ -1,0 +1,51 @@
+import Synchronization
+
+/// Removals whose walks through all entries have begun and are not over.
+///
+/// ```
+/// began ─▶ ended
+///   └────▶ cut short, as the store closes ─▶ told
+/// ```
+///
+/// What such a walk would still have removed is in the file, and nobody knows what it is. So who waits
+/// for one that is cut short is told once the lock file says that the file must not be served.
+struct WalksUnderWay {
+    private var count = 0
+    private var cutShort: [@Sendable () -> Void] = []
+    private var isOver = false
+
+    /// Whether there is one, or was one that was cut short.
+    var isAny: Bool { self.count > 0 }
+
+    mutating func began() { self.count += 1 }
+
+    mutating func ended() { self.count -= 1 }
+
+    /// One cannot go on: whether who waits for it is to be told at once.
+    mutating func isTold(_ tell: @escaping @Sendable () -> Void) -> Bool {
+        if !self.isOver { self.cutShort.append(tell) }
+        return self.isOver
+    }
+
+    /// The lock file says what is owed, and will say nothing more; gives who waits.
+    mutating func end() -> [@Sendable () -> Void] {
+        self.isOver = true
+        defer { self.cutShort = [] }
+        return self.cutShort
+    }
+}
+
+extension DiskCore {
+    /// A walk that removes cannot go on: the store takes nothing more.
+    func walkCutShort(_ tell: @escaping @Sendable () -> Void) {
+        if self.walks.withLock({ $0.isTold(tell) }) { tell() }
+    }
+}
+
+extension DiskWriter {
+    /// Owes what walks would still have removed that are under way at the end.
+    mutating func oweWalks() {
+        if self.core.walks.withLock({ $0.isAny }) { self.recordInLockFile() }
+        for tell in self.core.walks.withLock({ $0.end() }) { tell() }
+    }
+}
