@@ -47,6 +47,7 @@ struct OpenedCache {
             files.removeNext()
             if lock.wasOwed {
                 try Self.discard(files, report)
+                lock.forgetEarlyEnds()
             } else if let reason = try Self.objection(files, lock.earlyEnds, mayGoOn: mayGoOn) {
                 try Self.setAside(files, reason, now, report)
             }

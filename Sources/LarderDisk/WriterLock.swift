@@ -85,6 +85,11 @@ final class WriterLock: Sendable {
         if !isKnown { self.note { $0.owes = owes } }
     }
 
+    /// Another file is to be opened, by which no process has ended yet.
+    func forgetEarlyEnds() {
+        self.state.withLock { $0.mark = Self.opened(after: 0) }
+    }
+
     /// Writes down that the file is about to be opened; throws where that cannot be written.
     func noteOpening() throws(LMDBError) {
         let state = self.state.withLock { $0 }
@@ -112,6 +117,8 @@ final class WriterLock: Sendable {
 
     private static let owedMark = "owed"
 
+    private static func opened(after earlyEnds: Int) -> String { "opened \(earlyEnds + 1)" }
+
     /// What the former holder said, under the number of this process.
     private static func takenOver(_ former: String) -> String {
         "\(getpid())" + former.drop { $0 != "\n" }
@@ -134,7 +141,7 @@ final class WriterLock: Sendable {
         }
         return WriterLock(
             descriptor: descriptor, earlyEnds: early, wasOwed: wasOwed,
-            mark: "opened \(early + 1)", former: former)
+            mark: Self.opened(after: early), former: former)
     }
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where

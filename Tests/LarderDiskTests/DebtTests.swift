@@ -137,6 +137,19 @@ struct DebtTests {
         #expect(self.directory.writerLockText == "\(getpid())\nopened 1\nowed\n")
     }
 
+    @Test("does not lay the ends that came of its file to the charge of the new one")
+    func earlyEnds() async throws {
+        var store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
+        await store.closed()
+        try Data("4711\nopened 31\nowed\n".utf8).write(
+            to: URL(fileURLWithPath: self.directory.path + "/cache.lock"))
+        store = try self.world.open(self.directory)
+        #expect(self.directory.writerLockText == "\(getpid())\nopened 1\n")
+        #expect(await store.find(cacheKey("a")).isEmpty)
+        await store.closed()
+    }
+
     @Test(
         "is told by the text of the lock alone",
         arguments: [
