@@ -190,6 +190,13 @@ struct DiskFiles: Sendable, Equatable {
     /// The size of the data file; nil where there is none.
     var dataSize: UInt64? { Self.size(of: self.data) }
 
+    /// Whether the data file holds anything, or may: it cannot be looked at.
+    var mayHoldData: Bool {
+        var status = stat()
+        if unsafe stat(self.data, &status) == 0 { return status.st_size > 0 }
+        return errno != ENOENT && errno != ENOTDIR
+    }
+
     /// Which files the names lead to now; nil where there is none.
     struct Named: Equatable {
         var data: FileIdentity?

@@ -4,9 +4,9 @@ import Synchronization
 
 /// A cache file as a whole: whether it is there, and taking it away.
 extension DiskStore {
-    /// Whether a cache file lies in the directory.
+    /// Whether a cache file lies in the directory; also where that cannot be told.
     package static func isThere(_ directory: String) -> Bool {
-        (DiskFiles(directory: directory).dataSize ?? 0) > 0
+        DiskFiles(directory: directory).mayHoldData
     }
 
     /// Whether its file is still there, and not deleted or replaced; if not, the writer sees to it.

@@ -30,7 +30,7 @@ package final class UnopenedDisk: AbsentTier {
     /// Waits for the disk. Nothing is noted where there is no file.
     package static func noteRemoval(in directory: String) -> Bool {
         let files = DiskFiles(directory: directory)
-        guard files.dataSize != nil else { return false }
+        guard files.mayHoldData else { return false }
         // Another process that has it writes down what it owes itself.
         guard let lock = try? WriterLock.acquire(files) else { return false }
         lock.note(owes: true)

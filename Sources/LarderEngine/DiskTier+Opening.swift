@@ -168,7 +168,7 @@ struct DiskPlaces {
         self.directory + (number == 1 ? "/responses" : "/responses-\(number)")
     }
 
-    /// Whether there is a file in any of them.
+    /// Whether there is a file in any of them; also where that cannot be told.
     var hasAny: Bool { (1...Self.limit).contains { DiskStore.isThere(self.place($0)) } }
 
     /// Opens the first that no other process has; nil where there is none.

@@ -172,4 +172,28 @@ struct DiskTierTests {
         #expect(await self.count(in: tier) == (removal == .never ? 1 : 0))
         await self.close(tier)
     }
+
+    @Test("serves nothing that was removed while it could not be told whether there is a file")
+    func removedUnseen() async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-tier-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let former = self.tier(path)
+        await self.store(in: former)
+        await self.close(former)
+        // A link to itself has others look for ever.
+        let place = path + "/responses"
+        try FileManager.default.moveItem(atPath: place, toPath: place + ".away")
+        try FileManager.default.createSymbolicLink(
+            atPath: place, withDestinationPath: "responses")
+        let tier = self.tier(path)
+        await self.remove(.afterwards, from: tier)
+        #expect(await !self.isCertain(tier))
+        try FileManager.default.removeItem(atPath: place)
+        try FileManager.default.moveItem(atPath: place + ".away", toPath: place)
+        tier.state.withLock { $0.phase = .failed(until: .now) }
+        #expect(await self.isOpen(tier))
+        #expect(await self.count(in: tier) == 0)
+        await self.close(tier)
+    }
 }
