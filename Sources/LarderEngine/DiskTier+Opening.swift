@@ -113,7 +113,9 @@ extension DiskTier {
         guard let disk else {
             let places = DiskPlaces(directory: self.directory)
             if new == .zero, old > .zero { places.removeFree() }
-            self.settle(new == .zero ? .none : places.hasAny ? .unopened : .vacant)
+            let hasAny = places.hasAny
+            if !hasAny { self.state.withLock { $0.owesRemoval = false } }
+            self.settle(new == .zero ? .none : hasAny ? .unopened : .vacant)
             return completion()
         }
         guard new > .zero else {

@@ -191,7 +191,21 @@ final class DiskTier: ObjectStore {
         guard let predecessor = self.state.withLock({ $0.predecessor.take() }) else {
             return body()
         }
-        predecessor.whenClosed(body)
+        predecessor.whenClosed {
+            if predecessor.takeDebt() { self.state.withLock { $0.owesRemoval = true } }
+            body()
+        }
+    }
+
+    /// Whether it owes something to who has the directory next, and it does so no more.
+    private func takeDebt() -> Bool {
+        self.state.withLock { state in
+            defer {
+                state.owesRemoval = false
+                state.hold = nil
+            }
+            return state.owesRemoval
+        }
     }
 
     /// Makes the calls that have waited, and lets later ones through when none is left.
@@ -248,7 +262,8 @@ final class DiskTier: ObjectStore {
         let ended = { @Sendable in
             let closers = self.state.withLock { state in
                 state.isFileClosed = true
-                state.hold = nil
+                // What it owes belongs to the directory: that is to be known until somebody has it.
+                if !state.owesRemoval { state.hold = nil }
                 defer { state.closers = [] }
                 return state.closers
             }
@@ -262,6 +277,9 @@ final class DiskTier: ObjectStore {
 
     /// Whether its file is closed for good.
     var isOver: Bool { self.state.withLock { $0.isFileClosed } }
+
+    /// Whether nobody need know of it any more: it also owes nothing to who has the directory next.
+    var isSettled: Bool { self.state.withLock { $0.isFileClosed && !$0.owesRemoval } }
 
     /// Calls back once the file is closed, which somebody must have asked for.
     func whenClosed(_ completion: @escaping @Sendable () -> Void) {

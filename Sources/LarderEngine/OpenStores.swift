@@ -125,7 +125,7 @@ package enum OpenStores {
             if let store = entries[identity]?.store { return (store, false) }
             // One that is over by now may have made a file since.
             let mayHaveFile = hasFile || entries[identity] != nil
-            entries = entries.filter { !$0.value.tier.isOver }
+            entries = entries.filter { !$0.value.tier.isSettled }
             let store = make(entries[identity]?.tier, hold, mayHaveFile)
             entries[identity] = Entry(store: store, tier: store.diskTier)
             return (store, true)
@@ -153,7 +153,7 @@ package enum OpenStores {
         let (owner, before) = self.entries.withLock { entries -> (SharedStore, DiskTier?) in
             let entry = entries[hold.identity]
             if let other = entry?.store { return (other, nil) }
-            entries = entries.filter { !$0.value.tier.isOver }
+            entries = entries.filter { !$0.value.tier.isSettled }
             entries[hold.identity] = Entry(store: store, tier: tier)
             return (store, entry?.tier)
         }

@@ -91,9 +91,9 @@ struct DiskTierTests {
         case byTime
     }
 
-    private func tier(_ path: String) -> DiskTier {
+    private func tier(_ path: String, after predecessor: DiskTier? = nil) -> DiskTier {
         DiskTier(
-            directory: path, capacity: .mebibytes(8),
+            directory: path, capacity: .mebibytes(8), after: predecessor,
             clock: { Timestamp(seconds: 1_700_000_000) }, report: { _ in })
     }
 
@@ -171,6 +171,39 @@ struct DiskTierTests {
         #expect(await self.isOpen(tier))
         #expect(await self.count(in: tier) == (removal == .never ? 1 : 0))
         await self.close(tier)
+    }
+
+    @Test("leaves what it owes to who has the directory after it", arguments: [false, true])
+    func debtLeft(isAtOnce: Bool) async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-tier-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let former = self.tier(path)
+        await self.store(in: former)
+        await self.close(former)
+        try #require(unsafe chmod(path + "/responses", 0o777) == 0)
+        let owing = self.tier(path)
+        await self.remove(.whileOpening, from: owing)
+        // As on a disk that refuses the note beside the file.
+        try Data("4711\nclosed\n".utf8).write(
+            to: URL(fileURLWithPath: path + "/responses/cache.lock"))
+        try #require(unsafe chmod(path + "/responses", 0o700) == 0)
+        await self.close(owing)
+        #expect(owing.isOver && !owing.isSettled)
+        var last = owing
+        if !isAtOnce {
+            // One that never opens its file.
+            last = self.tier(path, after: owing)
+            last.state.withLock { $0.phase = .none }
+            await self.close(last)
+            #expect(owing.isSettled && !last.isSettled)
+        }
+        let next = self.tier(path, after: last)
+        #expect(await self.isOpen(next))
+        #expect(owing.isSettled && last.isSettled)
+        #expect(await self.count(in: next) == 0)
+        await self.close(next)
+        #expect(next.isSettled)
     }
 
     @Test("serves nothing that was removed while it could not be told whether there is a file")
