@@ -308,6 +308,10 @@ package final class DiskStore: ObjectStore {
 
     package func statistics() -> StoreStatistics { self.core.statistics }
 
+    /// The same for all files of which one took the other's place while it was open, and for those alone:
+    /// an id names the same in them, or nothing.
+    package var lineage: UInt64 { self.core.seed }
+
     /// How reading has been done since the store was opened.
     package var readCounts: ReadCounts { self.core.counts.now }
     /// How many steps of taking back room took less than 64 µs, 128 µs and so on, their commits not

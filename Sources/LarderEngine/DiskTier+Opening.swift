@@ -27,10 +27,12 @@ extension DiskTier {
                     creating ? .failed(until: ContinuousClock.now + Self.pause) : .vacant)
             }
             self.state.withLock { state in
-                if state.place != opened.place {
+                // Also in the same place, where what lay there was taken away.
+                if state.place != opened.place || state.lineage != opened.disk.lineage {
                     state.generation = (state.generation + 1) & 0x3FFF
                 }
                 state.place = opened.place
+                state.lineage = opened.disk.lineage
             }
             self.settle(.open(opened.disk))
         } catch {

@@ -65,6 +65,8 @@ final class DiskTier: ObjectStore {
         var generation: UInt64 = 0
         /// The directory of the last one.
         var place: String?
+        /// What the last one has in common with those whose ids go on with its own.
+        var lineage: UInt64?
         /// Something was removed while the file could not be opened, which may lie in it: the file goes
         /// before one is used.
         var owesRemoval = false

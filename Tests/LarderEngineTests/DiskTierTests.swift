@@ -173,6 +173,24 @@ struct DiskTierTests {
         await self.close(tier)
     }
 
+    @Test("names nothing by the ids of a file that was taken away", arguments: [false, true])
+    func generations(owes: Bool) async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-tier-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let tier = self.tier(path)
+        await self.store(in: tier)
+        let generation = tier.generation
+        tier.state.withLock { $0.owesRemoval = owes }
+        // Opens the file again, or another one in its place.
+        await withCheckedContinuation { continuation in
+            tier.resize(to: .mebibytes(16)) { continuation.resume() }
+        }
+        #expect(await self.count(in: tier) == (owes ? 0 : 1))
+        #expect((tier.generation == generation) == !owes)
+        await self.close(tier)
+    }
+
     @Test("leaves what it owes to who has the directory after it", arguments: [false, true])
     func debtLeft(isAtOnce: Bool) async throws {
         let path = FileManager.default.temporaryDirectory
